@@ -77,7 +77,7 @@ class Worker:
                 worker_id=self.worker_id,
                 incarnation=self.incarnation,
                 actions=self.actions,
-                takes_batches=True,
+                supports_batches=True,
             )
         )
         heartbeat = asyncio.create_task(self.keep_alive(stream))
@@ -110,7 +110,7 @@ class Worker:
             # Half of the slots may be on their way back before that is worth a message.
             if offered - received <= self.concurrency // 2:
                 offered = received + self.concurrency
-                await stream.say(slots=worker_pb2.WorkerSlots(tasks_total_max=offered))
+                await stream.say(slots=worker_pb2.WorkerSlots(max_tasks_total=offered))
 
     async def keep_alive(self, stream):
         """Says at times that the worker lives."""

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         compiler.encode_file_descriptor_set(),
     )?;
 
-    // `Bytes` shares a payload with the buffer that it came in; `BTreeMap` keeps a stable order.
+    // `Bytes` shares a payload with its receive buffer; `BTreeMap` keeps a stable order.
     tonic_prost_build::configure()
         .bytes(".")
         .btree_map(".")

@@ -1,6 +1,6 @@
-//! Trying a target: its corpus, then mutations of it from one seed.
+//! Runs a target on its corpus, then on mutations of it from one seed.
 //!
-//! What is accepted is mutated further, so that inputs drift into the language and not only away from it.
+//! Accepted inputs are mutated further, so that inputs drift into the language and not only away from it.
 
 use crate::failure::Failure;
 use crate::journal::Journal;
@@ -15,47 +15,47 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// When a campaign has done enough.
+/// When a campaign ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Budget {
-    /// After so many mutations: the same ones for the same seed.
+    /// After this many mutations: the same ones for the same seed.
     Mutations(u64),
-    /// After so long.
+    /// After this time.
     Time(Duration),
 }
 
-/// How a target is tried.
+/// How a target is fuzzed.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
     /// The target.
     pub target: Target,
-    /// What decides every mutation.
+    /// The seed of all mutations.
     pub seed: u64,
-    /// How much is tried beyond the corpus.
+    /// How many mutations to run after the corpus.
     pub budget: Budget,
     /// How long one input may take before it counts as an endless loop.
-    pub patience: Duration,
+    pub limit: Duration,
 }
 
-/// What a campaign came to.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Inputs that the target accepted.
     pub accepted_count: u64,
-    /// Inputs that it refused.
+    /// Inputs that it rejected.
     pub refused_count: u64,
     /// The first fault: it ends the campaign.
     pub failure: Option<Failure>,
 }
 
-/// Accepted mutations that are mutated further, beside the corpus.
+/// How many accepted mutations are mutated further, beside the corpus.
 const KEPT_MAX: usize = 512;
-/// How often is looked whether an input takes too long.
+/// How often to check whether an input takes too long.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Campaign {
-    /// Tries the corpus and mutations of it. `journal` is the path of a file that holds the input of
-    /// now: should the process die, it is left behind.
+    /// Runs the corpus and mutations of it. `journal` is the path of a file that holds the current
+    /// input: if the process dies, the file remains.
     ///
     /// # Errors
     /// If the journal cannot be written.
@@ -66,7 +66,7 @@ impl Campaign {
         assert!(!corpus.is_empty(), "there is nothing to mutate");
         let journal = Arc::new(Journal::create(journal)?);
         let (done, outcome) = sync_channel(1);
-        // A thread of its own: one that loops for ever is left behind.
+        // A separate thread: one that loops for ever is left behind.
         let worker = Arc::clone(&journal);
         thread::spawn(move || done.send(self.explore(corpus, &worker)));
         loop {
@@ -78,8 +78,8 @@ impl Campaign {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("panics are caught"),
             }
-            if let Some(input) = journal.stuck(self.patience) {
-                let reason = format!("it takes longer than {:?}", self.patience);
+            if let Some(input) = journal.stuck(self.limit) {
+                let reason = format!("it takes longer than {:?}", self.limit);
                 return Ok(Report {
                     failure: Some(self.failure(input, reason)),
                     ..Report::default()
@@ -115,7 +115,7 @@ impl Campaign {
         Ok(report)
     }
 
-    /// Gives one input to the target; `None` when that fails.
+    /// Runs one input; `None` if it fails.
     fn execute(
         &self,
         input: &[u8],
@@ -154,14 +154,14 @@ impl Budget {
 }
 
 impl Report {
-    /// How many inputs the target was given without a fault.
+    /// How many inputs ran without a fault.
     #[must_use]
     pub fn executions_count(&self) -> u64 {
         self.accepted_count + self.refused_count
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,4 +1,4 @@
-//! The inputs that each target is tried with, one file each.
+//! The initial inputs of each target, one file each.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,7 +9,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the corpus of a target lies.
+/// The folder of a target's corpus.
 #[must_use]
 pub fn folder(target: &str) -> PathBuf {
     root().join("corpus").join(target)

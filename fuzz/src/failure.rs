@@ -11,13 +11,13 @@ pub struct Failure {
     pub target: &'static str,
     /// The input.
     pub input: Vec<u8>,
-    /// What was said when it failed.
+    /// The message of the failure.
     pub reason: String,
 }
 
 impl Failure {
-    /// Writes the input into the folder, which is made, and gives the file's path. The same input has the
-    /// same name.
+    /// Writes the input into the folder, which is created if necessary, and returns the file's path. The same input has
+    /// the same name.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,7 +1,7 @@
-//! The input that is being executed, where it outlives its execution.
+//! The current input, in a file that outlives its execution.
 //!
-//! A panic can be caught. A stack that overflows or memory that runs out ends the process, and an
-//! endless loop never returns: what a reader was given then stands in a file.
+//! A panic can be caught. But a stack overflow or a lack of memory ends the process, and an
+//! endless loop never returns: then the file still has the input.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is being executed.
+/// The current input.
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
@@ -18,7 +18,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// A journal in the file at `path`, whose folder is made.
+    /// A journal in the file at `path`, whose folder is created.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -33,7 +33,7 @@ impl Journal {
         })
     }
 
-    /// Notes an input before it is executed.
+    /// Writes an input before it is executed.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -44,19 +44,19 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that the execution has ended.
+    /// Records that the execution has ended.
     pub(crate) fn end(&self) {
         self.note(None);
     }
 
-    /// The input whose execution has taken longer than that.
-    pub(crate) fn stuck(&self, patience: Duration) -> Option<Vec<u8>> {
+    /// The input, if its execution has taken longer than that.
+    pub(crate) fn stuck(&self, limit: Duration) -> Option<Vec<u8>> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (begun, input) = running.as_ref()?;
-        (begun.elapsed() > patience).then(|| input.clone())
+        (begun.elapsed() > limit).then(|| input.clone())
     }
 
-    /// Removes the file: nothing is being executed any more.
+    /// Removes the file: no input is being executed.
     ///
     /// # Errors
     /// If it cannot be removed.

@@ -1,12 +1,12 @@
-//! What must hold for every input that comes from outside, and the inputs to try it with (ADR 0014).
+//! What must hold for every input from outside, and the inputs to test it with (ADR 0014).
 //!
-//! A [`Target`] is a reader of untrusted bytes and its properties: what it accepts survives the way to
-//! text or bytes and back, what it says about a mistake points into the input, and nothing takes more
-//! time or room than the input pays for. [`TARGETS`] is the table of all, one file each in `targets`.
+//! A [`Target`] is a reader of untrusted bytes with its properties: what it accepts survives a round trip through
+//! text or bytes, its errors point into the input, and nothing takes more
+//! time or memory than the size of the input justifies. [`TARGETS`] lists all of them, one file each in `targets`.
 //!
-//! Two things try them. A [`Campaign`] runs a target's [corpus](corpus::read) and seeded mutations of it,
-//! on stable Rust: what `cargo xtask verify` does for a fixed number of executions. libFuzzer, in
-//! `fuzz/libfuzzer`, is guided by coverage and needs nightly: what `cargo xtask fuzz` does where it is
+//! Two programs run them. A [`Campaign`] runs a target's [corpus](corpus::read) and seeded mutations of it
+//! on stable Rust: `cargo xtask verify` does that for a fixed number of executions. libFuzzer, in
+//! `fuzz/libfuzzer`, is guided by coverage and needs nightly: `cargo xtask fuzz` uses it if it is
 //! installed.
 
 pub mod corpus;
@@ -24,7 +24,7 @@ pub use failure::Failure;
 pub use target::{Target, Verdict};
 pub use targets::{TARGETS, target};
 
-/// Gives an input to the target called `name`: libFuzzer's way in.
+/// Runs an input of the target called `name`: the entry point of libFuzzer.
 ///
 /// # Panics
 /// When a property does not hold, or there is no such target.

@@ -1,13 +1,13 @@
-//! Inputs made from other inputs.
+//! Makes inputs from other inputs.
 //!
-//! Blind to coverage, so the changes know what readers stumble over: pieces of the language in the wrong
+//! The mutations do not see coverage, so they know what breaks readers: pieces of the language in the wrong
 //! place, numbers at their bounds, texts that end too soon, pieces of two inputs in one.
 
 use crate::random::Random;
 
-/// What an input may grow to, in bytes: readers that take more than that are slow, not different.
+/// The maximum size of an input, in bytes: larger inputs make readers slower, but test nothing new.
 const INPUT_BYTES_MAX: usize = 16 << 10;
-/// Changes of one mutation: most have one, few have many.
+/// The number of changes in one mutation: most have one, few have many.
 const CHANGES_MAX: usize = 6;
 /// The longest piece that one change moves, in bytes.
 const PIECE_BYTES_MAX: usize = 64;
@@ -122,7 +122,7 @@ impl Mutator {
         }
     }
 
-    /// Puts a number in the place of one that is there.
+    /// Replaces a number by another one.
     fn set_number(&mut self, input: &mut Vec<u8>) {
         let number = *self.random.pick(&NUMBERS);
         let start = self.random.below(input.len());

@@ -1,4 +1,4 @@
-//! Chance from a seed: the same inputs again for the same seed.
+//! Random numbers from a seed: the same inputs again for the same seed.
 
 /// SplitMix64: small, and good enough to pick places in a text.
 pub(crate) struct Random(u64);
@@ -17,7 +17,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number from 0 up to and without `bound`; 0 for the bound 0.
+    /// A number from 0 up to but excluding `bound`; 0 for the bound 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound.max(1)).expect("a length fits into 64 bits");
         usize::try_from(self.bits() % bound).expect("it is below a usize")
@@ -26,7 +26,7 @@ impl Random {
     /// One of the items.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there are no items.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

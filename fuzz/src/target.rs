@@ -1,24 +1,24 @@
-//! What a target is.
+//! The definition of a target.
 
-/// What a reader made of an input. A target that only ever sees one of the two shows nothing.
+/// How a reader judged an input. A target with only one of the two verdicts tests nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The input is of the language, and the properties of accepted inputs hold.
     Accepted,
-    /// The reader refused it, and the properties of refusals hold.
+    /// The reader rejected it, and the properties of rejections hold.
     Refused,
 }
 
-/// A reader of untrusted bytes, and what must hold for each of them.
+/// A reader of untrusted bytes, and what must hold for each input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name: that of its file, its corpus and its libFuzzer binary.
     pub name: &'static str,
     /// What it reads, in one line.
     pub summary: &'static str,
-    /// Pieces of its language, which mutations put in.
+    /// Pieces of its language, which mutations insert.
     pub tokens: &'static [&'static str],
-    /// Gives the input to the reader.
+    /// Runs the reader on the input.
     ///
     /// # Panics
     /// When a property does not hold, or the reader itself panics: both are faults.

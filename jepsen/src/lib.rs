@@ -1,9 +1,9 @@
-//! Chaos tests: real `flo server` processes, clients that write down what they did, faults drawn from
-//! a seed, and checkers that judge the history. `jepsen/README.md` tells what the words mean.
+//! Chaos tests: real `flo server` processes, clients that record their calls, faults drawn from
+//! a seed, and checkers that judge the history. `jepsen/README.md` defines the terms.
 //!
-//! A [`run`](mod@run) composes [`workload`]s with a [`nemesis`]; the [`checker`]s are pure functions
-//! from the [`history`] to what is wrong with it. A [`drill`] is what an operator does, under the same clients; a
-//! [`release`] is what the release before has left on disks.
+//! A [`run`](mod@run) combines [`workload`]s with a [`nemesis`]; the [`checker`]s are pure functions
+//! from the [`history`] to its violations. A [`drill`] is an operator's procedure, under the same clients; a
+//! [`release`] is the data of the previous release.
 
 pub mod checker;
 pub mod drill;

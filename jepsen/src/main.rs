@@ -16,44 +16,44 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs clients against a cluster of real processes while faults happen, and judges what they saw.
+/// Runs clients against a cluster of real processes while faults happen, and checks what they saw.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask jepsen")]
 struct Arguments {
-    /// How long clients work, in all; each nemesis gets an equal share
+    /// How long clients work in total; each nemesis gets an equal share
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Repeats what a seed decided; drawn when absent
+    /// Repeats the decisions of this seed; random if absent
     #[arg(long)]
     seed: Option<u64>,
-    /// Only these workloads; all when absent
+    /// Only these workloads; all if absent
     #[arg(long, value_delimiter = ',')]
     workload: Vec<String>,
     /// Only these nemeses; `all` for each in turn
     #[arg(long, value_delimiter = ',', default_value = "combined")]
     nemesis: Vec<String>,
-    /// Plants a bug into the nodes, to see it found
+    /// Plants a bug in the nodes, which the checkers must find
     #[arg(long)]
     bug: Option<String>,
-    /// Carries out these drills once each instead, what an operator does; `all` for every one
+    /// Runs these drills, operators' procedures, once each instead; `all` for every one
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     drill: Option<Vec<String>>,
-    /// Plants each bug in turn instead, and says how soon it is found
+    /// Plants each bug in turn instead, and prints how soon it is found
     #[arg(long)]
     planted: bool,
     /// Writes the figures into the generated part of this document
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Where the evidence is kept
+    /// Where history, logs and timeline are kept
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// Keeps history, logs and timeline also when nothing is wrong
+    /// Keeps history, logs and timeline also when every check passes
     #[arg(long)]
     keep: bool,
-    /// Judges a kept history.jsonl again, and draws it beside itself, instead of a run
+    /// Checks a kept history.jsonl again and draws its timeline beside it, instead of running
     #[arg(long)]
     judge: Option<PathBuf>,
-    /// Records what this release leaves behind in this folder, for later ones to take up, instead of a run
+    /// Records the data of this release in this folder, to test upgrades from it, instead of running
     #[arg(long, value_name = "DIR")]
     record_release_data: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what was asked for; true when nothing was wrong.
+/// Runs the command; true if every check passed.
 fn act(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if let Some(folder) = &arguments.record_release_data {
         return record(folder);
@@ -96,7 +96,7 @@ fn record(folder: &Path) -> Result<bool, Box<dyn Error>> {
     Ok(true)
 }
 
-/// Runs each nemesis in turn; true when nothing was wrong.
+/// Runs each nemesis in turn; true if every check passed.
 fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let nemeses = nemeses(&arguments.nemesis)?;
     let share = arguments.seconds / u64::try_from(nemeses.len())?.max(1);
@@ -105,7 +105,7 @@ fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     Ok(reports.iter().all(Report::is_sound))
 }
 
-/// Carries out each drill once; true when nothing was wrong and no call failed.
+/// Runs each drill once; true if every check passed and no call failed.
 fn drill(arguments: &Arguments, names: &[String]) -> Result<bool, Box<dyn Error>> {
     let reports = play(arguments, drills(names)?, Pace::drill())?;
     let table = drill::table(&reports);
@@ -149,7 +149,7 @@ fn play(
     Ok(reports)
 }
 
-/// Plants each bug in turn; true when all are found.
+/// Plants each bug in turn; true if all are found.
 fn find_planted(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let folder = arguments.folder.clone().unwrap_or_else(std::env::temp_dir);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The checkers are checked: bugs planted into the nodes, each of which must be found.
+//! Tests of the checkers: bugs planted in the nodes, each of which must be found.
 
 use crate::nemesis;
 use crate::run::{Pace, Plan, run};
@@ -6,15 +6,15 @@ use crate::workload;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a bug may go unfound before the checkers are worth nothing: chance has a part in it.
+/// How many tries a bug gets: whether it shows depends on chance.
 const TRIES: u64 = 4;
 /// How long clients work in one try.
 const DURATION: Duration = Duration::from_secs(4);
 
-/// A bug, and what must find it.
+/// A bug, and the workload and nemesis that must reveal it.
 #[derive(Clone, Copy, Debug)]
 pub struct Planted {
-    /// Its name, as nodes obey it.
+    /// Its name, as the nodes know it.
     pub bug: &'static str,
     /// The workload whose checker finds it.
     pub workload: &'static str,
@@ -22,7 +22,7 @@ pub struct Planted {
     pub nemesis: &'static str,
 }
 
-/// Every bug that nodes can be given.
+/// Every bug that can be planted.
 pub const PLANTED: [Planted; 5] = [
     Planted {
         bug: "ack-before-commit",
@@ -54,19 +54,19 @@ pub const PLANTED: [Planted; 5] = [
 /// A bug that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What was found.
+    /// The bug.
     pub planted: Planted,
-    /// From the first start of a cluster on.
+    /// The time from the first start of a cluster.
     pub took: Duration,
-    /// What the checker said.
+    /// The violation that the checker reported.
     pub said: String,
 }
 
 impl Planted {
-    /// Lets it be found; `None` when it is not, in several tries. Evidence is kept in the folder.
+    /// Tries to find it; `None` if several tries miss it. History and logs are kept in the folder.
     ///
     /// # Panics
-    /// When the cluster does not even start.
+    /// When the cluster does not start.
     #[must_use]
     pub fn find(self, folder: &Path) -> Option<Found> {
         let started = Instant::now();
@@ -82,7 +82,7 @@ impl Planted {
                 folder: folder.join(format!("{}-{seed}", self.bug)),
                 keep: false,
             });
-            // Only what the workload's own checker says counts.
+            // Only the workload's own checker counts.
             let own = format!("{}: ", self.workload);
             let mut violations = report.violations.into_iter();
             let found = violations.find(|one| one.0.starts_with(&own))?;

@@ -1,4 +1,4 @@
-//! The checkers are checked: each planted bug is found.
+//! Tests of the checkers: each planted bug is found.
 
 use flotilla_jepsen::planted::PLANTED;
 

@@ -1,4 +1,4 @@
-//! Short runs of a few nemeses and of a drill over all workloads; `cargo xtask jepsen` runs longer ones.
+//! Short runs of a few nemeses and of a drill with all workloads; `cargo xtask jepsen` runs longer ones.
 
 use flotilla_jepsen::drill;
 use flotilla_jepsen::history::Outcome;
@@ -8,7 +8,7 @@ use flotilla_jepsen::workload;
 use std::env;
 use std::time::Duration;
 
-/// Leaders are killed, leaders are cut off, links are bad: what happens most.
+/// Killed leaders, partitioned leaders, bad links: the most frequent faults.
 const NEMESES: [&str; 3] = ["kill-leader", "partition-leader", "lossy-links"];
 
 #[test]
@@ -22,7 +22,7 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
     }
 }
 
-/// The others are long; `cargo xtask drill` carries out all of them.
+/// The other drills take long; `cargo xtask drill` runs all of them.
 #[test]
 fn while_each_node_leads_in_turn_no_call_fails_and_nothing_is_lost() {
     let seed = seed();
@@ -46,7 +46,7 @@ fn plan(nemesis: Box<dyn Nemesis>, seed: u64, pace: Pace) -> Plan {
         nemesis,
         seed,
         pace,
-        // Other tests load the machine; the long run holds the cluster to 10 s.
+        // Other tests load the machine; the long run requires service within 10 s.
         recovery_max: Duration::from_secs(60),
         bug: None,
         folder: env::temp_dir().join(name),

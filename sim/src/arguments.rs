@@ -6,26 +6,26 @@ use crate::world::Plan;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How long faults come unless told otherwise, in simulated seconds.
+/// How long faults are injected by default, in simulated seconds.
 const SECONDS_DEFAULT: u64 = 20;
 
-/// What was asked for.
+/// The parsed command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     pub(crate) plan: Plan,
     pub(crate) task: Task,
-    /// Where the trace goes; by default only that of a failure is kept.
+    /// The file for the trace; by default only the trace of a failure is kept.
     trace: Option<PathBuf>,
-    /// Where the traces of failures go.
+    /// The folder for the traces of failures.
     keep: PathBuf,
 }
 
 /// One seed or many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// The plan's seed alone.
+    /// Only the plan's seed.
     One,
-    /// So many, from the plan's on.
+    /// This many seeds, starting with the plan's.
     Many { seeds: u64 },
 }
 
@@ -70,7 +70,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Where the trace goes, if anywhere.
+    /// The file for the trace, if it is kept.
     pub(crate) fn trace_path(&self, is_sound: bool) -> Option<PathBuf> {
         let failed = || {
             let name = format!(
@@ -82,7 +82,7 @@ impl Arguments {
         self.trace.clone().or_else(|| (!is_sound).then(failed))
     }
 
-    /// The words that simulate the plan's seed alone, once more.
+    /// The arguments that repeat the simulation of the plan's seed alone.
     pub(crate) fn again(&self) -> String {
         let Plan {
             seed,
@@ -94,7 +94,7 @@ impl Arguments {
         format!("--seed {seed} --scenario {scenario} --seconds {seconds}{bug}")
     }
 
-    /// The words that simulate another seed in a process of its own.
+    /// The arguments that simulate another seed in a separate process.
     pub(crate) fn words_for(&self, seed: u64) -> Vec<String> {
         let mut other = self.clone();
         other.plan.seed = seed;

@@ -1,14 +1,14 @@
-//! Many seeds, each in a process of its own, as many at once as there are processors.
+//! Many seeds, each in a separate process, as many in parallel as there are processors.
 
 use crate::arguments::Arguments;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How often it is told how far the seeds are.
+/// How often the progress is printed.
 const TOLD_EVERY: u64 = 100;
 
-/// Simulates so many seeds from the plan's on. Returns whether all held in all of them.
+/// Simulates this many seeds, starting with the plan's. Returns whether every invariant held for all of them.
 pub(crate) fn simulate(arguments: &Arguments, seeds: u64) -> bool {
     let started = Instant::now();
     let (next, done, failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -47,7 +47,7 @@ pub(crate) fn simulate(arguments: &Arguments, seeds: u64) -> bool {
     failed == 0
 }
 
-/// Simulates one seed in a process of its own. Returns whether all held, and what it said.
+/// Simulates one seed in a separate process. Returns whether every invariant held, and the output.
 fn simulate_apart(arguments: &Arguments, seed: u64) -> (bool, String) {
     let program = std::env::current_exe();
     let output = program.and_then(|program| {
@@ -66,7 +66,7 @@ fn simulate_apart(arguments: &Arguments, seed: u64) -> (bool, String) {
             }
             if told.is_empty() {
                 told = format!(
-                    "seed {seed} FAILED: the process said nothing and ended with {status}\n"
+                    "seed {seed} FAILED: the process printed nothing and ended with {status}\n"
                 );
             }
             (status.success(), told)

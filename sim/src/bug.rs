@@ -1,4 +1,4 @@
-//! Planted bugs: canaries that the invariants must find, or they prove nothing.
+//! Planted bugs: if the invariants do not find these canaries, they prove nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub(crate) enum Bug {
     /// A node answers a signal before its entry is committed.
     EarlyAcknowledgement,
-    /// The disks say that they have synced the log when they have not.
+    /// The disks report a sync of the log that they have not done.
     LostSync,
-    /// A read that should be linearizable shows what the node happens to have.
+    /// A read that should be linearizable returns the local state of the node.
     StaleRead,
 }
 
@@ -25,7 +25,7 @@ impl Bug {
         }
     }
 
-    /// The names of all, for a message.
+    /// The names of all bugs, for a message.
     pub(crate) fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }

@@ -1,8 +1,8 @@
-//! The operating system's entropy, answered from the seed.
+//! Replaces the operating system's entropy by the seed's.
 //!
 //! Hash tables, `tokio::select!` and openraft's election timeouts all draw from it, through the C
-//! library's `getrandom`. A process that defines a function of that name gets the calls itself: the
-//! linker prefers it to the library's. So nothing else in this process has to know of the seed.
+//! library's `getrandom`. If a process defines a function with that name, the linker prefers it to the
+//! library's. So no other code in this process has to know the seed.
 
 #![allow(
     unsafe_code,
@@ -17,8 +17,8 @@ static SOURCE: Mutex<Random> = Mutex::new(Random::new(0));
 
 /// From here on all entropy of this process follows from `seed`.
 ///
-/// Whoever has drawn before keeps what it drew, and so does each thread: call it first, and run what
-/// must be repeatable on a thread that is started afterwards.
+/// Entropy that was drawn earlier stays as it is, and so does that of each running thread: call this first, and
+/// run what must be repeatable on a thread that is started afterwards.
 pub(crate) fn seed(seed: u64) {
     *SOURCE.lock().unwrap_or_else(PoisonError::into_inner) = Random::new(seed);
 }
@@ -31,7 +31,7 @@ pub(crate) fn seed(seed: u64) {
 unsafe extern "C" fn getrandom(memory: *mut c_void, length: usize, _flags: c_uint) -> isize {
     let mut source = SOURCE.lock().unwrap_or_else(PoisonError::into_inner);
     if length > 0 {
-        // SAFETY: the caller vouches for so many bytes at `memory`, as the C library's contract says.
+        // SAFETY: the caller guarantees `length` bytes at `memory`, as the C library's contract says.
         let memory = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), length) };
         for piece in memory.chunks_mut(size_of::<u64>()) {
             let bytes = source.draw().to_le_bytes();

@@ -1,4 +1,4 @@
-//! What goes wrong, and when it is put right.
+//! Injects faults and heals them.
 
 use crate::network::{Host, Network, Route, Weather};
 use crate::node::Machine;
@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a fault lasts, in milliseconds: from the heartbeat's scale to well past an election.
+/// How long a fault lasts, in milliseconds: from the scale of a heartbeat to well beyond an election.
 const DURATION_MS: std::ops::Range<u64> = 30..4_000;
-/// How long it is quiet between two faults at most, in milliseconds: some seeds are calm, others are not.
+/// The maximum pause between two faults, in milliseconds: some seeds are calm, others are not.
 const QUIET_MS_MAX: [u64; 4] = [1_500, 3_000, 5_000, 10_000];
 /// A voter that does not lead by then will not.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub(crate) struct Faults {
     record: Record,
     quiet_ms_max: u64,
     next_ms: u64,
-    /// Until when what is wrong with the network lasts, in milliseconds.
+    /// When the current fault of the network ends, in milliseconds.
     network_until_ms: Option<u64>,
     /// Machines without a process, and when they get one, in milliseconds.
     down: Vec<(Host, u64)>,
@@ -52,7 +52,7 @@ impl Faults {
         }
     }
 
-    /// Puts right what has lasted long enough, and injects what is due.
+    /// Heals what has lasted long enough, and injects what is due.
     pub(crate) fn step(&mut self, now_ms: u64, machines: &mut [Machine]) {
         if self
             .network_until_ms
@@ -76,9 +76,9 @@ impl Faults {
         }
     }
 
-    /// Puts everything right.
+    /// Heals everything.
     pub(crate) fn heal(&mut self, machines: &mut [Machine]) {
-        self.record.fault("all is put right");
+        self.record.fault("all faults are healed");
         self.mend_network(Weather::FAIR);
         for (host, _) in std::mem::take(&mut self.down) {
             self.start(host, machines);
@@ -152,7 +152,7 @@ impl Faults {
                 if let Some(replica) = machine.replica().cloned() {
                     machine.spawn(async move { replica.shutdown().await });
                 }
-                // It is given the time to end; then it is gone.
+                // It gets time to stop gracefully; then it is gone.
                 self.down.push((host, until_ms + 1_000));
             }
         }
@@ -164,7 +164,7 @@ impl Faults {
     }
 
     fn mend_network(&mut self, weather: Weather) {
-        self.record.fault("the network is put right");
+        self.record.fault("the network is healed");
         self.network.mend();
         self.network.set_weather(weather);
         self.network_until_ms = None;
@@ -200,7 +200,7 @@ impl Faults {
         let machine = machines.iter_mut().find(|machine| machine.host == host);
         let machine = machine.expect("a host is that of a machine");
         self.record.fault(&format!("{host} starts"));
-        // After a shutdown the process is still there, with nothing left to do.
+        // After a shutdown the process still exists, without any work.
         machine.kill();
         machine.start();
     }
@@ -215,7 +215,7 @@ impl Faults {
     }
 }
 
-/// Asks a node that runs to have another one lead.
+/// Asks a running node to transfer leadership.
 fn transfer(machines: &[Machine], to: &Host) {
     let running = |machine: &&Machine| machine.replica().is_some();
     let Some(machine) = machines.iter().find(running) else {
@@ -226,7 +226,7 @@ fn transfer(machines: &[Machine], to: &Host) {
     };
     if let Some(replica) = machine.replica().cloned() {
         machine.spawn(async move {
-            // A fault may well come between.
+            // Another fault may well come in between.
             let _ = replica
                 .change(change, Instant::now() + TRANSFER_TIMEOUT)
                 .await;

@@ -1,7 +1,7 @@
-//! The whole cluster in one process, on one thread, from one seed.
+//! Simulates the whole cluster in one process, on one thread, from one seed.
 //!
-//! Without a number of seeds one is simulated, in this process; with one, each in a process of its own,
-//! so that nothing that one leaves behind can reach the next. `README.md` tells what is simulated.
+//! Without a number of seeds it simulates one, in this process; with one, each in a separate process,
+//! so that no seed can affect the next. `README.md` describes what is simulated.
 
 mod arguments;
 mod batch;
@@ -23,7 +23,7 @@ use arguments::{Arguments, Task};
 use std::process::ExitCode;
 use world::{Plan, Verdict};
 
-/// The exit code of a wrong call, as in the command line of `flo`.
+/// The exit code of a usage error, as in the command line of `flo`.
 const EXIT_CODE_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -45,12 +45,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Simulates one seed, tells what came of it and keeps the trace where that was asked for, or of a
-/// failure. Returns whether all held.
+/// Simulates one seed, prints the result and keeps the trace if requested, or of a
+/// failure. Returns whether every invariant held.
 fn simulate_one(arguments: &Arguments) -> bool {
     let plan = arguments.plan;
     entropy::seed(plan.seed);
-    // Threads draw entropy when they begin: a new one draws from the seed.
+    // Threads draw entropy when they start: a new one draws from the seed.
     let simulating = std::thread::Builder::new().spawn(move || world::simulate(plan));
     let simulated = simulating.map(std::thread::JoinHandle::join);
     let Ok(Ok(verdict)) = simulated else {

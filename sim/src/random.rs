@@ -1,24 +1,24 @@
-//! Chance from a seed.
+//! Random numbers from a seed.
 //!
-//! A generator of our own, since the stream behind a seed must not change with the version of a library:
+//! A separate generator, since the numbers of a seed must not change with the version of a library:
 //! SplitMix64, as published by Steele, Lea and Flood in 2014.
 
 use std::ops::Range;
 
-/// A stream of chance; the same seed gives the same stream, on every machine and in every build.
+/// A random sequence; the same seed gives the same sequence, on every machine and in every build.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The stream of a seed.
+    /// The sequence of a seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// A stream of its own for one purpose, so that what one part of the simulation draws does not
-    /// change what another gets.
+    /// A separate sequence for one purpose, so that the draws of one part of the simulation do not
+    /// change those of another.
     pub(crate) fn of(seed: u64, purpose: &str) -> Self {
         let mut state = seed;
         for byte in purpose.bytes() {
@@ -27,7 +27,7 @@ impl Random {
         Self { state }
     }
 
-    /// The next number, any of all.
+    /// The next number of the full range.
     pub(crate) fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -41,18 +41,18 @@ impl Random {
         range.start + self.draw() % (range.end - range.start)
     }
 
-    /// True in so many cases of a thousand.
+    /// True in this many of 1000 cases.
     pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
         self.within(0..1_000) < per_mille
     }
 
-    /// One of the choices, of which there must be one.
+    /// One of the choices; there must be at least one.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let position = self.within(0..choices.len() as u64);
         &choices[usize::try_from(position).expect("a position within a slice")]
     }
 
-    /// Puts the items in another order.
+    /// Shuffles the items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let other = self.within(0..end as u64 + 1);

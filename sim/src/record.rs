@@ -1,4 +1,4 @@
-//! The record of a simulation: what the invariants judge, and the trace that tells it to people.
+//! The record of a simulation: the input of the invariants, and the trace for people.
 
 use crate::network::Host;
 use crate::time::Time;
@@ -8,26 +8,26 @@ use flotilla_replica::AppliedBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How a command ended, as far as the one who asked for it knows.
+/// The outcome of a command, as far as its caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It was done, once.
     Acknowledged(Reply),
-    /// It was judged and not done.
+    /// It was applied, and rejected.
     Rejected(Rejection),
     /// It was certainly not done.
     NotDone,
-    /// It was done or not, or will be.
+    /// Unknown: it was done or not, or will be.
     Unknown,
 }
 
-/// A command that somebody outside asked for, with all retries.
+/// A command of a caller outside the cluster, with all retries.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) command: Command,
-    pub(crate) asked_ms: u64,
-    /// When the last answer came, in milliseconds; unset while none has.
-    pub(crate) answered_ms: Option<u64>,
+    pub(crate) invoked_ms: u64,
+    /// When the last response came, in milliseconds; unset without a response.
+    pub(crate) returned_ms: Option<u64>,
     pub(crate) outcome: Outcome,
 }
 
@@ -35,13 +35,13 @@ pub(crate) struct Operation {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRead {
     pub(crate) key: String,
-    pub(crate) asked_ms: u64,
-    pub(crate) answered_ms: u64,
-    /// Version and value, if there was one.
+    pub(crate) invoked_ms: u64,
+    pub(crate) returned_ms: u64,
+    /// Version and value, if the key exists.
     pub(crate) found: Option<(u64, Vec<u8>)>,
 }
 
-/// A task that was given to a worker, as an applied entry says.
+/// The assignment of a task to a worker, from an applied entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assigned {
     pub(crate) worker: WorkerId,
@@ -51,13 +51,13 @@ pub(crate) struct Assigned {
     pub(crate) lease_expires_at_ms: u64,
 }
 
-/// How far a node had applied when somebody looked.
+/// How far a node had applied at the time of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) host: Host,
     pub(crate) index: u64,
     pub(crate) digest: u128,
-    /// The time of the log, in milliseconds, where the node could be read.
+    /// The time of the log, in milliseconds, if the node could be read.
     pub(crate) log_ms: Option<u64>,
 }
 
@@ -66,10 +66,10 @@ pub(crate) struct Progress {
 pub(crate) struct Events {
     pub(crate) operations: Vec<Operation>,
     pub(crate) reads: Vec<KeyRead>,
-    /// By index of the entry and token, as each node that applied it said.
+    /// By index of the entry and token, as each node reported it when it applied the entry.
     pub(crate) assigned: BTreeMap<(u64, TaskToken), Vec<Assigned>>,
     pub(crate) progress: Vec<Progress>,
-    /// What no process may die of.
+    /// Causes of death that no process may have.
     pub(crate) failures: Vec<String>,
     pub(crate) faults_count: u64,
     trace: String,
@@ -97,35 +97,35 @@ impl Record {
         self.events().trace.push_str(&line);
     }
 
-    /// Somebody asks for a command. Returns its place among the operations.
+    /// A caller submits a command. Returns its position among the operations.
     pub(crate) fn ask(&self, who: &str, command: &Command) -> usize {
         self.say(who, &format!("asks {command:?}"));
         let mut events = self.events();
         events.operations.push(Operation {
             command: command.clone(),
-            asked_ms: self.time.now_ms(),
-            answered_ms: None,
+            invoked_ms: self.time.now_ms(),
+            returned_ms: None,
             outcome: Outcome::Unknown,
         });
         events.operations.len() - 1
     }
 
-    /// It is known, or not to be known, how a command ended.
+    /// A command has an outcome, which may be unknown.
     pub(crate) fn answer(&self, who: &str, operation: usize, outcome: Outcome) {
         self.say(who, &format!("hears {outcome:?}"));
         let now_ms = self.time.now_ms();
         let operation = &mut self.events().operations[operation];
         operation.outcome = outcome;
-        operation.answered_ms = Some(now_ms);
+        operation.returned_ms = Some(now_ms);
     }
 
-    /// Somebody has read a key.
+    /// A caller has read a key.
     pub(crate) fn read(&self, who: &str, read: KeyRead) {
         self.say(who, &format!("reads {read:?}"));
         self.events().reads.push(read);
     }
 
-    /// A node has applied that a task is given to a worker.
+    /// A node has applied the assignment of a task to a worker.
     pub(crate) fn assigned(
         &self,
         batch: &AppliedBatch,
@@ -146,7 +146,7 @@ impl Record {
             .push(assigned);
     }
 
-    /// A node has applied so far.
+    /// A node has applied up to this index.
     pub(crate) fn applied(&self, progress: Progress) {
         let Progress {
             host,
@@ -167,7 +167,7 @@ impl Record {
         self.events().faults_count += 1;
     }
 
-    /// A process cannot go on.
+    /// A process has stopped.
     pub(crate) fn fail(&self, what: String) {
         if !self.events().failures.contains(&what) {
             self.say("failure", &what);

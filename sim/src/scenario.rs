@@ -1,4 +1,4 @@
-//! What kind of simulation: how much is asked for, how the replicas are set, which faults come.
+//! Scenarios: the load, the settings of the replicas, and the faults.
 
 use crate::network::Weather;
 use crate::outside::Load;
@@ -7,22 +7,22 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What kind of simulation.
+/// A scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// All faults over all kinds of commands.
     Mixed,
-    /// Snapshots all the time, installs that overlap, followers that are stopped, heavy load: what
-    /// openraft's issue 2116 is made of.
+    /// Snapshots all the time, overlapping installs, paused followers, heavy load: the
+    /// conditions of openraft's issue 2116.
     Snapshots,
 }
 
-/// What may go wrong, with its weight among the others.
+/// A fault, with its weight among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A node hears and is heard by nobody.
+    /// A node is isolated in both directions.
     Isolate,
-    /// A node is not heard, or does not hear, one other.
+    /// Messages between a node and one other are lost in one direction.
     OneWay,
     /// Two nodes do not reach each other, but both reach the third.
     Bridge,
@@ -30,21 +30,21 @@ pub(crate) enum Fault {
     BadWeather,
     /// A process is killed; what it has written stays.
     Kill,
-    /// A machine loses power, and what it has not synced.
+    /// A machine loses power, and its unsynced writes.
     PowerCut,
-    /// All machines lose power at once.
+    /// All machines lose power at the same time.
     PowerCutOfAll,
-    /// The power fails while a write to the log is under way.
+    /// The power fails during a write to the log.
     TornWrite,
-    /// A process is stopped for a while.
+    /// A process is paused for a while.
     Stop,
     /// A wall clock jumps.
     ClockJump,
     /// A machine's disk and processor are slow.
     SlowMachine,
-    /// The leader hands over.
+    /// The leader transfers leadership.
     Transfer,
-    /// A process is asked to end.
+    /// A process is asked to stop.
     Shutdown,
 }
 
@@ -58,7 +58,7 @@ impl Scenario {
         }
     }
 
-    /// What the clients and workers do.
+    /// The load of the clients and workers.
     pub(crate) fn load(self) -> Load {
         match self {
             Self::Mixed => Load {
@@ -76,14 +76,14 @@ impl Scenario {
         }
     }
 
-    /// How the replicas are set.
+    /// The settings of the replicas.
     pub(crate) fn tuning(self) -> Tuning {
-        // How long entries take to apply is measured in real time, which must not matter here.
+        // How long entries take to apply is measured in real time, which must not have an effect here.
         let snapshot_replay = Duration::MAX;
         match self {
             Self::Mixed => Tuning {
                 snapshot_log_bytes: 64 << 10,
-                log_bytes_max: 512 << 10,
+                max_log_bytes: 512 << 10,
                 digest_interval: 32,
                 upkeep_interval: Duration::from_millis(500),
                 install_snapshot_timeout: Duration::from_secs(10),
@@ -92,7 +92,7 @@ impl Scenario {
             },
             Self::Snapshots => Tuning {
                 snapshot_log_bytes: 1 << 10,
-                log_bytes_max: 64 << 10,
+                max_log_bytes: 64 << 10,
                 digest_interval: 16,
                 upkeep_interval: Duration::from_millis(100),
                 install_snapshot_timeout: Duration::from_millis(400),
@@ -102,12 +102,12 @@ impl Scenario {
         }
     }
 
-    /// How the network is when nothing is wrong with it.
+    /// The conditions of the network without faults.
     pub(crate) fn weather(self) -> Weather {
         Weather::USUAL
     }
 
-    /// Which faults come, the more often the greater the weight.
+    /// The faults, with their weights: a greater weight means more often.
     pub(crate) fn faults(self) -> &'static [(Fault, u64)] {
         match self {
             Self::Mixed => &[

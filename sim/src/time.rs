@@ -4,7 +4,7 @@ use flotilla_replica::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// What the machines' wall clocks show when the simulation begins, in milliseconds.
+/// The wall clocks' time at the start of the simulation, in milliseconds.
 const EPOCH_MS: u64 = 1_700_000_000_000;
 
 /// How much simulated time has passed; clones share it.
@@ -19,7 +19,7 @@ impl Time {
         self.now_ms.load(Ordering::Relaxed)
     }
 
-    /// A millisecond passes.
+    /// Lets a millisecond pass.
     pub(crate) fn tick(&self) {
         self.now_ms.fetch_add(1, Ordering::Relaxed);
     }
@@ -33,7 +33,7 @@ pub(crate) struct MachineClock {
 }
 
 impl MachineClock {
-    /// Clocks that are right.
+    /// Correct clocks.
     pub(crate) fn new(time: Time) -> Self {
         Self {
             time,
@@ -41,7 +41,7 @@ impl MachineClock {
         }
     }
 
-    /// Sets the wall clock wrong, by so many milliseconds.
+    /// Sets the offset of the wall clock, in milliseconds.
     pub(crate) fn jump(&self, offset_ms: i64) {
         self.offset_ms.store(offset_ms, Ordering::Relaxed);
     }

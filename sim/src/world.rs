@@ -1,10 +1,10 @@
-//! The simulation: machines, network and those outside, a millisecond at a time.
+//! The simulation: machines, network and outside callers, one millisecond at a time.
 
 use crate::bug::Bug;
 use crate::faults::Faults;
 use crate::invariants::{self, Evidence};
 use crate::network::{Host, Network, OUTSIDE};
-use crate::node::{Machine, Surroundings, simulated_runtime};
+use crate::node::{Machine, MachineContext, simulated_runtime};
 use crate::outside::{Caller, Client, Load, Worker, operate};
 use crate::random::Random;
 use crate::record::{Progress, Record};
@@ -17,13 +17,13 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const HOSTS: [Host; 3] = [1, 2, 3];
-/// Once all is put right, so much time may pass until all that was begun has ended, in milliseconds.
+/// How long all work in progress may take to end once all faults are healed, in milliseconds.
 const LIVENESS_MS_MAX: u64 = 90_000;
-/// And so much until every node serves again, in milliseconds.
+/// How long every node may take to serve again, in milliseconds.
 const SERVICE_MS_MAX: u64 = 10_000;
-/// How often it is looked whether all has ended, in milliseconds.
+/// How often to check whether everything has ended, in milliseconds.
 const LOOK_INTERVAL_MS: u64 = 250;
-/// The replica's own rows that are the node's alone begin here.
+/// The first key of the replica's rows that belong to the node alone.
 const LOCAL_ROWS: u8 = 0xF2;
 
 /// What is simulated.
@@ -31,20 +31,20 @@ const LOCAL_ROWS: u8 = 0xF2;
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) scenario: Scenario,
-    /// How long faults come, in simulated seconds.
+    /// How long faults are injected, in simulated seconds.
     pub(crate) seconds: u64,
     pub(crate) bug: Option<Bug>,
 }
 
-/// What came of it.
+/// The result of a simulation.
 pub(crate) struct Verdict {
-    /// What broke an invariant; none is as it should be.
+    /// The violated invariants; empty if all held.
     pub(crate) violations: Vec<String>,
     pub(crate) trace: String,
     pub(crate) operations_count: usize,
     pub(crate) faults_count: u64,
     pub(crate) entries_count: u64,
-    /// Made, and installed from others.
+    /// Snapshots made, and installed from others.
     pub(crate) snapshots: (u64, u64),
     pub(crate) simulated_ms: u64,
 }
@@ -57,12 +57,12 @@ struct World {
     machines: Vec<Machine>,
     outside: Runtime,
     faults: Faults,
-    /// In which order the machines get their millisecond.
+    /// The order in which the machines get their millisecond.
     turns: Random,
     seen: BTreeMap<Host, u64>,
 }
 
-/// Simulates a plan from its beginning to its verdict.
+/// Simulates a plan from its start to its verdict.
 pub(crate) fn simulate(plan: Plan) -> Verdict {
     let mut world = World::new(plan);
     world.begin(plan);
@@ -73,7 +73,7 @@ pub(crate) fn simulate(plan: Plan) -> Verdict {
         world.step();
     }
     world.faults.heal(&mut world.machines);
-    violations.extend(world.settle());
+    violations.extend(world.run_until_idle());
     let evidence = world.evidence();
     violations.extend(invariants::check(&world.record.events(), &evidence));
     let events = world.record.events();
@@ -101,7 +101,7 @@ impl World {
         let time = Time::default();
         let record = Record::new(time.clone());
         let network = Network::new(time.clone(), Random::of(plan.seed, "network"));
-        let surroundings = Surroundings {
+        let context = MachineContext {
             seed: plan.seed,
             time: time.clone(),
             network: network.clone(),
@@ -110,7 +110,7 @@ impl World {
             hosts: HOSTS.to_vec(),
             bug: plan.bug,
         };
-        let machine = |host| Machine::new(host, surroundings.clone());
+        let machine = |host| Machine::new(host, context.clone());
         let chance = Random::of(plan.seed, "faults");
         Self {
             machines: HOSTS.into_iter().map(machine).collect(),
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Starts the machines and all who are outside.
+    /// Starts the machines and all outside callers.
     fn begin(&mut self, plan: Plan) {
         self.network.set_weather(plan.scenario.weather());
         for machine in &mut self.machines {
@@ -158,13 +158,13 @@ impl World {
                 load,
                 until_ms,
                 orders: Vec::new(),
-                asked_count: 0,
+                requested_count: 0,
             };
             self.outside.spawn(client.run());
         }
     }
 
-    /// A millisecond passes for everybody.
+    /// Lets a millisecond pass for everything.
     fn step(&mut self) {
         self.network.deliver();
         let mut turns: Vec<Host> = HOSTS.into_iter().chain([OUTSIDE]).collect();
@@ -181,7 +181,7 @@ impl World {
         self.time.tick();
     }
 
-    /// Writes down how far each node is, and whether it can go on.
+    /// Records how far each node has applied, and whether it has stopped.
     fn observe(&mut self) {
         for machine in self.machines.iter().filter(|machine| machine.is_running()) {
             if let Some(failure) = machine.failure()
@@ -193,7 +193,7 @@ impl World {
             let Some(replica) = machine.replica() else {
                 continue;
             };
-            let (index, digest) = replica.progress();
+            let (index, digest) = replica.applied_position();
             if self.seen.insert(machine.host, index) == Some(index) {
                 continue;
             }
@@ -211,8 +211,8 @@ impl World {
         }
     }
 
-    /// Goes on without faults until all that was begun has ended and all nodes agree.
-    fn settle(&mut self) -> Vec<String> {
+    /// Continues without faults until all work in progress has ended and all nodes agree.
+    fn run_until_idle(&mut self) -> Vec<String> {
         let healed_ms = self.time.now_ms();
         let mut served_ms = None;
         while self.time.now_ms() < healed_ms + LIVENESS_MS_MAX {
@@ -241,12 +241,12 @@ impl World {
         })
     }
 
-    /// What each node has in the end.
+    /// The final state of each node.
     fn evidence(&self) -> Evidence {
         let kept = |machine: &Machine| {
             let replica = machine.replica()?;
             let rows = replica.view(|view| copy(view)).ok()?;
-            Some((machine.host, (replica.progress(), rows)))
+            Some((machine.host, (replica.applied_position(), rows)))
         };
         Evidence {
             nodes: self.machines.iter().filter_map(kept).collect(),

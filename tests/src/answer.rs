@@ -1,32 +1,32 @@
-//! What a command answered.
+//! The result of a command.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a command printed, and its exit code.
+/// The output and exit code of a command.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The command line, for messages.
     pub(crate) line: String,
-    /// The exit code; −1 when a signal ended it.
+    /// The exit code; −1 if a signal ended it.
     pub code: i32,
-    /// What it printed to stdout.
+    /// Its stdout.
     pub stdout: String,
-    /// What it printed to stderr.
+    /// Its stderr.
     pub stderr: String,
 }
 
-/// The error that a command ended with, as `-o json` shows it.
+/// The error of a command, as `-o json` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The exit code.
     pub exit: i32,
-    /// The reason, for programs.
+    /// The machine-readable code.
     pub code: String,
-    /// What was expected and what was found.
+    /// The message: what was expected and what was found.
     pub message: String,
-    /// What to do about it.
+    /// The hint.
     pub hint: Option<String>,
 }
 
@@ -43,17 +43,17 @@ struct ReportedError {
 }
 
 impl Answer {
-    /// What it printed.
+    /// The stdout of a successful command.
     ///
     /// # Panics
-    /// When it failed.
+    /// When the command failed.
     #[must_use]
     pub fn success(self) -> String {
         assert_eq!(self.code, 0, "expected success, but {}", self.show());
         self.stdout
     }
 
-    /// What it printed, as JSON.
+    /// The stdout as JSON.
     ///
     /// # Panics
     /// When it failed, or printed something else.
@@ -62,7 +62,7 @@ impl Answer {
         self.decode()
     }
 
-    /// What it printed, as JSON of a known shape.
+    /// The stdout as JSON of a known shape.
     ///
     /// # Panics
     /// When it failed, or printed something else.
@@ -73,7 +73,7 @@ impl Answer {
         decoded.unwrap_or_else(|error| panic!("expected JSON, but {error}: {}", self.show()))
     }
 
-    /// What it printed, as JSON of a known shape, whatever its exit code.
+    /// The stdout as JSON of a known shape, whatever the exit code is.
     ///
     /// # Errors
     /// When it printed something else.
@@ -81,10 +81,10 @@ impl Answer {
         serde_json::from_str(&self.stdout)
     }
 
-    /// The error that it ended with; the command must have been run with `-o json`.
+    /// The error of a failed command, which must have been run with `-o json`.
     ///
     /// # Panics
-    /// When it succeeded, or did not say what went wrong, in the form of all messages.
+    /// When it succeeded, or printed no error of the published shape.
     #[must_use]
     pub fn refusal(self) -> Refusal {
         assert_ne!(self.code, 0, "expected a refusal, but {}", self.show());
@@ -99,7 +99,7 @@ impl Answer {
         }
     }
 
-    /// Everything, for messages.
+    /// All of it, for messages.
     #[must_use]
     pub fn show(&self) -> String {
         let Self {
@@ -113,10 +113,10 @@ impl Answer {
 }
 
 impl Refusal {
-    /// Expects this exit code and this reason.
+    /// Expects this exit code and this error code.
     ///
     /// # Panics
-    /// When it is another one.
+    /// When one of them differs.
     #[track_caller]
     pub fn expect(&self, exit: i32, code: &str) -> &Self {
         assert_eq!((self.exit, self.code.as_str()), (exit, code), "{self:?}");

@@ -1,4 +1,4 @@
-//! Where the binary `flo` is.
+//! The location of the binary `flo`.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,15 +9,15 @@ use std::sync::OnceLock;
 /// Names the binary; `cargo xtask verify` sets it.
 const VARIABLE: &str = "FLOTILLA_BINARY";
 
-/// A command that runs `flo`, with none of the caller's own settings for it.
+/// A command that runs `flo`, without the caller's settings for it.
 ///
 /// # Panics
-/// When there is no binary.
+/// When the binary does not exist.
 pub(crate) fn flo() -> Command {
     flo_within(&[])
 }
 
-/// The same, started by another program, which is given the binary and its arguments.
+/// The same, started by another program, which gets the binary and its arguments.
 pub(crate) fn flo_within(launcher: &[OsString]) -> Command {
     let mut command = match launcher {
         [] => Command::new(path()),
@@ -31,7 +31,7 @@ pub(crate) fn flo_within(launcher: &[OsString]) -> Command {
     command
 }
 
-/// Keeps the caller's own settings for `flo` from a command.
+/// Removes the caller's settings for `flo` from a command.
 pub(crate) fn forget_settings(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("FLO_")) {
@@ -40,10 +40,10 @@ pub(crate) fn forget_settings(command: &mut Command) {
     }
 }
 
-/// The folder that holds the binary, for the path of a shell.
+/// The folder of the binary, for the `PATH` of a shell.
 ///
 /// # Panics
-/// When there is no binary.
+/// When the binary does not exist.
 pub(crate) fn folder() -> &'static Path {
     path().parent().expect("a file is in a folder")
 }
@@ -57,14 +57,14 @@ fn find() -> PathBuf {
     let path = env::var_os(VARIABLE).map_or_else(beside_tests, PathBuf::from);
     assert!(
         path.is_file(),
-        "expected the binary `flo` at {}, but it is not there: run `cargo xtask verify`, or \
+        "expected the binary `flo` at {}, but it does not exist: run `cargo xtask verify`, or \
          `cargo build --workspace` before `cargo test`, or name it in {VARIABLE}",
         path.display()
     );
     path
 }
 
-/// Tests are in the folder `deps`, which is beside the binary; other programs are beside it themselves.
+/// Tests are in the folder `deps`, which is beside the binary; other programs are directly beside it.
 fn beside_tests() -> PathBuf {
     let program = env::current_exe().expect("a running process has a file");
     let folder = program.parent().expect("a file is in a folder");

@@ -1,10 +1,10 @@
-//! Certificates, as `flo cert dev` makes them.
+//! Certificates made by `flo cert dev`.
 
 use crate::flo::Flo;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a machine needs to be a node or a client.
+/// The certificate files of a node or a client.
 const OF_A_MACHINE: [&str; 5] = [
     "ca.pem",
     "node.pem",
@@ -20,16 +20,16 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them in a folder; in one that has some, new ones by the same authority.
+    /// Makes certificates in a folder; an existing authority there is used again.
     #[must_use]
     pub fn make(folder: PathBuf) -> Self {
         let text = folder.to_str().expect("a temporary folder's name is UTF-8");
-        // No node is asked.
+        // Calls no node.
         drop(Flo::at("127.0.0.1:1").text(&["cert", "dev", text]));
         Self { folder }
     }
 
-    /// The same ones in another folder, as on another machine: without the authority's key.
+    /// A copy in another folder, as on another machine: without the authority's key.
     ///
     /// # Panics
     /// When they cannot be written.
@@ -41,7 +41,7 @@ impl Certificates {
         copy
     }
 
-    /// Puts the client's certificate and key into one file, so that both change at once, and returns its path,
+    /// Puts the client's certificate and key into one file, so that both change at the same time, and returns its path,
     /// which is always the same.
     ///
     /// # Panics
@@ -59,7 +59,7 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    /// Puts files of another folder in the places of these.
+    /// Replaces these files by those of another folder.
     ///
     /// # Panics
     /// When they cannot be written.
@@ -78,12 +78,12 @@ impl Certificates {
         put(&self.path("ca.pem"), &bundle.concat());
     }
 
-    /// What makes a node use them.
+    /// The flags of a node that uses them.
     pub(crate) fn of_a_node(&self) -> [(&'static str, PathBuf); 3] {
         self.variables("node.pem", "node-key.pem")
     }
 
-    /// What makes a client use them.
+    /// The flags of a client that uses them.
     pub(crate) fn of_a_client(&self) -> [(&'static str, PathBuf); 3] {
         self.variables("client.pem", "client-key.pem")
     }
@@ -101,7 +101,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).expect("a file that `flo cert dev` has made")
 }
 
-/// Whoever reads it meanwhile finds the old file or the new one.
+/// Replaced by a rename: a concurrent reader finds the old file or the new one.
 fn put(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     fs::write(&beside, text).expect("a file in the test's own folder");

@@ -1,24 +1,24 @@
-//! Some `flo server` processes that are one cluster.
+//! Several `flo server` processes that form one cluster.
 
 use crate::certificates::Certificates;
 use crate::flo::Flo;
 use crate::host::Host;
 use crate::node::{Node, Settings};
-use crate::patience::{PATIENCE, wait_until};
-use crate::room::Room;
+use crate::process_slots::ProcessSlots;
 use crate::scratch::Scratch;
 use crate::status::{ClusterStatus, Digest};
+use crate::wait::{TIMEOUT, wait_until};
 use std::process::ExitStatus;
 
-/// A cluster whose nodes are processes of their own on this machine.
+/// A cluster of separate node processes on this machine.
 #[derive(Debug)]
 pub struct Cluster {
-    // Dropped in this order: the processes before their folder, the room last.
+    // Dropped in this order: the processes before their folder, the process slots last.
     nodes: Vec<Node>,
     scratch: Scratch,
     flags: Vec<String>,
     certificates: Option<Certificates>,
-    _room: Room,
+    _process_slots: ProcessSlots,
 }
 
 impl Cluster {
@@ -41,7 +41,7 @@ impl Cluster {
         cluster
     }
 
-    /// Starts three nodes that speak TLS with certificates of their own, and waits until they have a leader
+    /// Starts three nodes with TLS, each with a separate certificate, and waits until they have a leader
     /// and are healthy.
     #[must_use]
     pub fn secured() -> Self {
@@ -59,13 +59,13 @@ impl Cluster {
         cluster
     }
 
-    /// Starts a node on each of these hosts, with these further flags, and waits for nothing.
+    /// Starts a node on each of these hosts, with these further flags, without waiting.
     #[must_use]
     pub fn on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
         Self::begin(scratch, hosts, flags, None)
     }
 
-    /// The same over TLS: clients have these certificates, and so have the nodes whose hosts have none.
+    /// The same over TLS: clients use these certificates, and so do nodes whose hosts have none.
     #[must_use]
     pub fn secured_on(
         scratch: Scratch,
@@ -82,7 +82,7 @@ impl Cluster {
         flags: &[&str],
         certificates: Option<Certificates>,
     ) -> Self {
-        let room = Room::take(hosts.len());
+        let process_slots = ProcessSlots::take(hosts.len());
         let peers: Vec<_> = hosts
             .iter()
             .map(|host| (host.node_id, host.peer_address))
@@ -97,7 +97,7 @@ impl Cluster {
             scratch,
             flags,
             certificates,
-            _room: room,
+            _process_slots: process_slots,
         };
         for settings in settings {
             cluster.spawn(settings);
@@ -114,25 +114,25 @@ impl Cluster {
         }));
     }
 
-    /// Starts a node on this host, which is to join or is a member already and has its data there, and waits for
-    /// nothing.
+    /// Starts a node on this host, which joins or is already a member and has its data there, without
+    /// waiting.
     pub fn bring(&mut self, host: &Host) {
         let member = self.node(self.leader()).host().peer_address;
         self.spawn(Settings::later(&self.scratch, host, member));
     }
 
-    /// Starts a node that joins, and returns once it has a vote and all members are healthy.
+    /// Starts a node that joins, and returns once it is a voter and all members are healthy.
     ///
     /// # Panics
-    /// When the cluster does not take it in.
+    /// When the cluster does not promote it.
     pub fn grow(&mut self, host: &Host) {
         let id = host.node_id.to_string();
         let flo = self.flo();
         self.bring(host);
         let address = host.peer_address.to_string();
         let add = ["--timeout", "30s", "cluster", "add-learner", &id, &address];
-        wait_until("the new node to be taken in", PATIENCE, || {
-            // Until it listens, nobody answers there.
+        wait_until("the new node to be promoted", TIMEOUT, || {
+            // Until it listens, connections to it fail.
             let answer = flo.run(&add);
             if answer.code == 0 {
                 return Ok(());
@@ -146,7 +146,7 @@ impl Cluster {
     /// Removes a member, and returns its host and how its process ended.
     ///
     /// # Panics
-    /// When the cluster does not let it go, or it does not end.
+    /// When the cluster does not remove it, or it does not end.
     pub fn shrink(&mut self, id: u64) -> (Host, ExitStatus) {
         let mut gone = self.take(id);
         self.remove(id);
@@ -157,8 +157,8 @@ impl Cluster {
     /// Removes a member whose process has ended for good, and returns its host.
     ///
     /// # Panics
-    /// When the cluster does not let it go.
-    pub fn bury(&mut self, id: u64) -> Host {
+    /// When the cluster does not remove it.
+    pub fn forget(&mut self, id: u64) -> Host {
         let gone = self.take(id);
         self.remove(id);
         gone.host().clone()
@@ -180,16 +180,16 @@ impl Cluster {
         &self.nodes
     }
 
-    /// A folder for the test's own files.
+    /// A folder for the test's files.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// The certificates of nodes that speak TLS.
+    /// The certificates of nodes with TLS.
     ///
     /// # Panics
-    /// When these speak none.
+    /// When the nodes do not use TLS.
     #[must_use]
     pub fn certificates(&self) -> &Certificates {
         let certificates = self.certificates.as_ref();
@@ -205,29 +205,29 @@ impl Cluster {
     /// A node.
     ///
     /// # Panics
-    /// When there is none of this id.
+    /// When there is no node with this id.
     #[must_use]
     pub fn node(&self, id: u64) -> &Node {
         let node = self.nodes.iter().find(|node| node.id() == id);
         node.expect("the test knows the cluster's nodes")
     }
 
-    /// A node, to change it.
+    /// A mutable node.
     ///
     /// # Panics
-    /// When there is none of this id.
+    /// When there is no node with this id.
     pub fn node_mut(&mut self, id: u64) -> &mut Node {
         let node = self.nodes.iter_mut().find(|node| node.id() == id);
         node.expect("the test knows the cluster's nodes")
     }
 
-    /// Where clients find the nodes, in the order of their ids.
+    /// The client endpoints of the nodes, in the order of their ids.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
         self.nodes.iter().map(Node::endpoint).collect()
     }
 
-    /// Commands to any node.
+    /// Calls to any node.
     #[must_use]
     pub fn flo(&self) -> Flo {
         let flo = Flo::at(self.endpoints().join(","));
@@ -237,7 +237,7 @@ impl Cluster {
         }
     }
 
-    /// Commands to one node.
+    /// Calls to one node.
     #[must_use]
     pub fn flo_at(&self, id: u64) -> Flo {
         self.node(id).flo()
@@ -248,23 +248,23 @@ impl Cluster {
         self.node_mut(id).kill();
     }
 
-    /// Starts a node again that was killed or stopped.
+    /// Restarts a node that was killed or stopped.
     pub fn restart(&mut self, id: u64) {
         self.node_mut(id).restart();
     }
 
-    /// Waits until a node that runs says that it leads, and returns its id.
+    /// Waits until a running node reports that it leads, and returns its id.
     ///
     /// # Panics
     /// When none does.
     #[must_use]
     pub fn leader(&self) -> u64 {
-        wait_until("a leader", PATIENCE, || {
+        wait_until("a leader", TIMEOUT, || {
             let mut seen = String::from("no node leads:");
             for node in self.nodes.iter().filter(|node| node.is_running()) {
                 let node_id = node.id();
                 match node.status() {
-                    Ok(status) if status.leader == Some(node_id) => return Ok(node_id),
+                    Ok(status) if status.leader_id == Some(node_id) => return Ok(node_id),
                     other => seen.push_str(&format!("\nnode {node_id} says {other:?}")),
                 }
             }
@@ -272,7 +272,7 @@ impl Cluster {
         })
     }
 
-    /// The ids of the nodes that run and do not lead.
+    /// The ids of the running nodes that do not lead.
     #[must_use]
     pub fn followers(&self) -> Vec<u64> {
         let leader = self.leader();
@@ -280,28 +280,28 @@ impl Cluster {
         running.map(Node::id).filter(|&id| id != leader).collect()
     }
 
-    /// Waits until the leader finds every member healthy.
+    /// Waits until the leader reports every member as healthy.
     ///
     /// # Panics
-    /// When that does not happen.
+    /// When that does not happen in time.
     pub fn await_health(&self) {
-        wait_until("healthy members", PATIENCE, || {
+        wait_until("healthy members", TIMEOUT, || {
             let status = self.node(self.leader()).status()?;
             let is_whole = status.nodes.len() == self.nodes.len();
             if is_whole && status.nodes.iter().all(|node| node.healthy) {
                 return Ok(());
             }
-            Err(format!("the leader says {status:?}"))
+            Err(format!("the leader reports {status:?}"))
         });
     }
 
-    /// Waits until every node, asked itself, names the same digest at the same index, and returns it.
+    /// Waits until every node reports the same digest at the same index, and returns it.
     ///
     /// # Panics
-    /// When they differ at one index, or do not come to the same one.
+    /// When they differ at one index, or do not reach the same one.
     #[must_use]
     pub fn agreement(&self) -> Digest {
-        wait_until("equal digests", PATIENCE, || {
+        wait_until("equal digests", TIMEOUT, || {
             let digests: Vec<Digest> = self
                 .nodes
                 .iter()
@@ -318,7 +318,7 @@ impl Cluster {
     }
 }
 
-/// A node's digest at the index that it has applied.
+/// A node's digest at its applied index.
 fn own_digest(node: &Node) -> Result<Digest, String> {
     let status: ClusterStatus = node.status()?;
     let own = status.node(node.id());

@@ -12,20 +12,20 @@ pub struct CommandWorker {
 }
 
 impl CommandWorker {
-    /// Starts it and waits until it may be given tasks.
+    /// Starts it and waits until it can get tasks.
     ///
     /// # Panics
-    /// When that does not happen.
+    /// When that does not happen in time.
     #[must_use]
     pub fn start(flo: &Flo, scratch: &Scratch, id: &str, actions: &[(&str, &str)]) -> Self {
         Self::start_with(flo, scratch, &["--worker-id", id], actions)
     }
 
-    /// Starts one that runs a command for `sh -c` for each record of a stream, and waits until it may
-    /// be given records.
+    /// Starts a worker that runs a command for `sh -c` for each record of a stream, and waits until it can
+    /// get records.
     ///
     /// # Panics
-    /// When that does not happen.
+    /// When that does not happen in time.
     #[must_use]
     pub fn consume(
         flo: &Flo,
@@ -48,10 +48,10 @@ impl CommandWorker {
         Self::exec(flo, scratch, &arguments)
     }
 
-    /// Starts it with these flags, the worker's id first, and waits until it may be given tasks.
+    /// Starts it with these flags, the worker's id first, and waits until it can get tasks.
     ///
     /// # Panics
-    /// When that does not happen.
+    /// When that does not happen in time.
     #[must_use]
     pub fn start_with(
         flo: &Flo,
@@ -80,12 +80,12 @@ impl CommandWorker {
         Self { process }
     }
 
-    /// Kills it with SIGKILL. The command that it runs lives on.
+    /// Kills it with SIGKILL. The command that it runs survives.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Sends SIGTERM, upon which it drains, and waits for the end.
+    /// Sends SIGTERM, which makes it drain, and waits until it has ended.
     ///
     /// # Panics
     /// When it does not end.
@@ -102,12 +102,12 @@ impl CommandWorker {
         self.process.wait()
     }
 
-    /// Sends SIGTERM, upon which it drains.
+    /// Sends SIGTERM, which makes it drain.
     pub fn begin_drain(&mut self) {
         self.process.ask_to_end();
     }
 
-    /// Everything that it has said.
+    /// Its output so far.
     #[must_use]
     pub fn output(&self) -> String {
         self.process.output()

@@ -4,10 +4,10 @@ use crate::binary;
 use crate::flo::Flo;
 use crate::ports;
 use crate::process::Process;
-use crate::room::Room;
+use crate::process_slots::ProcessSlots;
 use crate::scratch::Scratch;
 
-/// From the ports of one node to those of the next (cli.md).
+/// The distance between the ports of one node and those of the next (cli.md).
 const PORTS_PER_NODE: u16 = 10;
 const NODES_MAX: u16 = 3;
 
@@ -19,21 +19,21 @@ pub struct DevNode {
     scratch: Scratch,
     port: u16,
     arguments: Vec<String>,
-    _room: Room,
+    _process_slots: ProcessSlots,
 }
 
 impl DevNode {
-    /// Starts one node that keeps nothing, and waits for the line `ready`.
+    /// Starts one node without persistent data, and waits for the line `ready`.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(&["--ephemeral"])
     }
 
-    /// Starts what the arguments say, at most three nodes, and waits for the line `ready`. A relative
-    /// `--data-dir` is in the test's own folder.
+    /// Starts at most three nodes with these arguments, and waits for the line `ready`. A relative
+    /// `--data-dir` is in the test's folder.
     #[must_use]
     pub fn start_with(arguments: &[&str]) -> Self {
-        let room = Room::take(1);
+        let process_slots = ProcessSlots::take(1);
         let scratch = Scratch::new();
         let port = ports::draw(NODES_MAX * PORTS_PER_NODE);
         let port_text = port.to_string();
@@ -44,7 +44,7 @@ impl DevNode {
             scratch,
             port,
             arguments,
-            _room: room,
+            _process_slots: process_slots,
         }
     }
 
@@ -54,13 +54,13 @@ impl DevNode {
         self.process = spawn(&self.arguments, &self.scratch);
     }
 
-    /// Commands to one of several nodes, from 1.
+    /// Calls to one of several nodes, numbered from 1.
     #[must_use]
     pub fn flo_at(&self, node: u16) -> Flo {
         Flo::at(local(self.port + (node - 1) * PORTS_PER_NODE))
     }
 
-    /// A folder for the test's own files.
+    /// A folder for the test's files.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
@@ -71,13 +71,13 @@ impl DevNode {
         &mut self.process
     }
 
-    /// Where clients find it.
+    /// Its client endpoint.
     #[must_use]
     pub fn endpoint(&self) -> String {
         local(self.port)
     }
 
-    /// Commands to it.
+    /// Calls to it.
     #[must_use]
     pub fn flo(&self) -> Flo {
         Flo::at(self.endpoint())
@@ -89,7 +89,7 @@ fn spawn(arguments: &[String], scratch: &Scratch) -> Process {
     command
         .args(arguments)
         .current_dir(scratch.path(""))
-        // It is killed in the end, and must not leave its data behind.
+        // It is killed at the end, and must not leave its data behind.
         .env("TMPDIR", scratch.path(""));
     let process = Process::spawn(command, scratch.log("dev.log"));
     process.await_ready();

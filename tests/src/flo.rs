@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Refusal};
 use crate::binary;
 use crate::certificates::Certificates;
-use crate::patience::{PATIENCE, pause};
+use crate::wait::{TIMEOUT, pause};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ pub struct Flo {
 }
 
 impl Flo {
-    /// Calls these nodes: `HOST:PORT`, several with commas between.
+    /// Calls these nodes: `HOST:PORT`, separated by commas.
     #[must_use]
     pub fn at(endpoints: impl Into<String>) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Flo {
         }
     }
 
-    /// `flo`, to be told what to do here.
+    /// A `flo` command without a verb.
     pub(crate) fn command(&self) -> Command {
         let mut command = binary::flo();
         command.env("FLO_ENDPOINT", &self.endpoints);
@@ -86,7 +86,7 @@ impl Flo {
         let stdout = collect(child.stdout.take().expect("it is piped"));
         let stderr = collect(child.stderr.take().expect("it is piped"));
         let mut stdin = child.stdin.take().expect("it is piped");
-        // A command that does not read its input may be gone by now.
+        // A command that does not read its input may have ended by now.
         let _ = stdin.write_all(input);
         drop(stdin);
         let line = format!("flo {}", arguments.join(" "));
@@ -144,7 +144,7 @@ impl Flo {
     }
 }
 
-/// The global flag stands before the verb: what follows `--` is a program's.
+/// The global flag comes before the verb: the words after `--` belong to a program.
 fn in_json<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     ["-o", "json"].iter().chain(arguments).copied().collect()
 }
@@ -152,7 +152,7 @@ fn in_json<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 fn collect(mut output: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut content = Vec::new();
-        // What cannot be read is missed by whoever expects it.
+        // Unreadable output is empty, so the caller's check fails.
         let _ = output.read_to_end(&mut content);
         String::from_utf8_lossy(&content).into_owned()
     })
@@ -164,9 +164,9 @@ fn wait(child: &mut Child, line: &str) -> i32 {
         if let Some(status) = child.try_wait().expect("a child of this process") {
             return status.code().unwrap_or(-1);
         }
-        if started.elapsed() > PATIENCE + Duration::from_secs(30) {
+        if started.elapsed() > TIMEOUT + Duration::from_secs(30) {
             child.kill().expect("a child of this process");
-            panic!("expected `{line}` to end, but it goes on");
+            panic!("expected `{line}` to end, but it has not ended");
         }
         pause();
     }

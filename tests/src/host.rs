@@ -1,4 +1,4 @@
-//! Where a node runs.
+//! The host of a node.
 
 use crate::certificates::Certificates;
 use crate::ports;
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
-/// The place of a node: its addresses, its disk, and how its process is started there.
+/// The host of a node: its addresses, its disk, and how its process is started there.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The node's id.
@@ -15,15 +15,15 @@ pub struct Host {
     pub ip: Ipv4Addr,
     /// Its first port P: P for clients, P+1 for peers and P+2 for HTTP.
     pub port: u16,
-    /// Where its peers find it; its own port for peers unless something stands between.
+    /// The address at which peers reach it; its own peer port unless there is a proxy before it.
     pub peer_address: SocketAddrV4,
-    /// A program and its arguments that start the process, as `ip netns exec NAME`; empty: none.
+    /// A program with arguments that starts the process, such as `ip netns exec NAME`; empty for none.
     pub launcher: Vec<OsString>,
-    /// Its data, when it is not in the cluster's own folder.
+    /// Its data directory, if it is not in the cluster's folder.
     pub data_dir: Option<PathBuf>,
-    /// Its certificates, when they are not the cluster's own.
+    /// Its certificates, if they are not the cluster's.
     pub certificates: Option<Certificates>,
-    /// Variables of its process.
+    /// Environment variables of its process.
     pub environment: Vec<(String, OsString)>,
 }
 
@@ -34,7 +34,7 @@ impl Host {
         Self::at(node_id, Ipv4Addr::LOCALHOST, ports::draw(3))
     }
 
-    /// With this address and these ports, as yet without anything between it and its peers.
+    /// With this address and these ports, without a proxy.
     #[must_use]
     pub fn at(node_id: u64, ip: Ipv4Addr, port: u16) -> Self {
         Self {

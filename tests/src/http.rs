@@ -1,11 +1,11 @@
 //! One HTTP request at a time, as any program could send it.
 
-use crate::patience::PATIENCE;
+use crate::wait::TIMEOUT;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 
-/// What a node answered over HTTP.
+/// The response of a node over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpAnswer {
     /// The status code.
@@ -26,7 +26,7 @@ impl HttpAnswer {
 /// POSTs the body to the URL with these headers, each `Name: value`.
 ///
 /// # Panics
-/// When there is no answer, or its body is no JSON.
+/// When there is no response, or its body is not JSON.
 #[must_use]
 pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
     let rest = url.strip_prefix("http://").expect("a plain URL");
@@ -47,7 +47,7 @@ pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
 /// The value of a metric without labels, as the node at this address exposes it.
 ///
 /// # Panics
-/// When there is no answer, or it has no such metric.
+/// When there is no response, or it lacks the metric.
 pub(crate) fn metric(address: SocketAddrV4, name: &str) -> f64 {
     let address = address.to_string();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -57,11 +57,11 @@ pub(crate) fn metric(address: SocketAddrV4, name: &str) -> f64 {
     value.unwrap_or_else(|| panic!("expected the metric {name} at {address}"))
 }
 
-/// The status and the body of the answer to a request.
+/// The status and the body of the response to a request.
 fn exchange(address: &str, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("the node serves HTTP");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
-    // A node may answer, and close, before it has read a body that is too long.
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a bound");
+    // A node may respond, and close, before it has read a body that is too long.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = String::new();
     let read = stream.read_to_string(&mut answer);

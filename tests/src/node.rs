@@ -8,6 +8,7 @@ use crate::http;
 use crate::process::{Process, read_log};
 use crate::scratch::Scratch;
 use crate::status::ClusterStatus;
+use std::ffi::OsString;
 use std::net::{SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -15,7 +16,7 @@ use std::process::ExitStatus;
 /// The exit code of a status without a leader (cli.md).
 const NO_LEADER: i32 = 4;
 
-/// One node of a cluster: its place, and its process while it runs.
+/// One node of a cluster: its host, and its process while it runs.
 ///
 /// Its ports are P for clients, P+1 for peers and P+2 for HTTP.
 #[derive(Debug)]
@@ -24,22 +25,22 @@ pub struct Node {
     process: Option<Process>,
 }
 
-/// What a node is started with.
+/// How a node is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) host: Host,
     pub(crate) data_dir: PathBuf,
-    /// How it comes to its cluster, as flags.
+    /// How it gets into its cluster, as flags.
     pub(crate) origin: [String; 2],
     pub(crate) log: PathBuf,
     /// Further flags.
     pub(crate) flags: Vec<String>,
-    /// With which it speaks TLS.
+    /// Its TLS certificates.
     pub(crate) certificates: Option<Certificates>,
 }
 
 impl Settings {
-    /// One of the first members, with data and log in the folder.
+    /// One of the initial members, with data and log in the folder.
     pub(crate) fn first(scratch: &Scratch, host: &Host, peers: &[(u64, SocketAddrV4)]) -> Self {
         let peers: Vec<String> = peers
             .iter()
@@ -48,7 +49,7 @@ impl Settings {
         Self::new(scratch, host, ["--peers".to_owned(), peers.join(",")])
     }
 
-    /// A node that joins by this member, with data and log in the folder.
+    /// A node that joins through this member, with data and log in the folder.
     pub(crate) fn later(scratch: &Scratch, host: &Host, member: SocketAddrV4) -> Self {
         Self::new(scratch, host, ["--join".to_owned(), member.to_string()])
     }
@@ -82,7 +83,7 @@ impl Settings {
         if let Some(certificates) = &self.certificates {
             command.envs(certificates.of_a_node());
         } else if !host.ip.is_loopback() {
-            // The network of a test is its own.
+            // A test has its own network, so no TLS is needed.
             command.arg("--insecure");
         }
         Process::spawn(command, self.log.clone())
@@ -102,19 +103,19 @@ impl Node {
         self.settings.host.node_id
     }
 
-    /// Where it runs.
+    /// Its host.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.settings.host
     }
 
-    /// Its data.
+    /// Its data directory.
     #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.settings.data_dir
     }
 
-    /// Where clients find it.
+    /// Its client endpoint.
     #[must_use]
     pub fn endpoint(&self) -> String {
         self.settings.host.address(0).to_string()
@@ -129,7 +130,7 @@ impl Node {
         http::metric(self.settings.host.address(2), name)
     }
 
-    /// Commands to it.
+    /// Calls to it.
     #[must_use]
     pub fn flo(&self) -> Flo {
         let flo = Flo::at(self.endpoint());
@@ -145,23 +146,23 @@ impl Node {
         self.process.as_ref().map(Process::id)
     }
 
-    /// Whether it has a process that has not ended by itself.
+    /// Whether its process is running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.process.as_ref().is_some_and(Process::is_alive)
     }
 
-    /// Stops its process with SIGSTOP: it does nothing, but its connections stay.
+    /// Pauses its process with SIGSTOP: it does nothing, but its connections stay.
     pub fn pause(&self) {
         self.process.iter().for_each(Process::pause);
     }
 
-    /// Lets it go on after [`Node::pause`].
+    /// Resumes it after [`Node::pause`].
     pub fn resume(&self) {
         self.process.iter().for_each(Process::resume);
     }
 
-    /// Whether it was started and not killed or stopped since.
+    /// Whether it was started and has not been killed or stopped since.
     ///
     /// # Panics
     /// When it has ended by itself.
@@ -189,7 +190,7 @@ impl Node {
         self.take().terminate()
     }
 
-    /// Starts it again, on the same data.
+    /// Restarts it with the same data.
     ///
     /// # Panics
     /// When it runs.
@@ -201,15 +202,27 @@ impl Node {
         self.process = Some(self.settings.spawn());
     }
 
-    /// Waits for its end, and returns the exit code and all that it ever printed.
+    /// Waits for its end, and returns the exit code and its whole output.
     ///
     /// # Panics
-    /// When it goes on.
+    /// When it does not end in time.
     pub fn end(&mut self) -> (ExitStatus, String) {
         (self.take().wait(), self.output())
     }
 
-    /// Everything that it ever printed.
+    /// Sets environment variables for its next start.
+    ///
+    /// # Panics
+    /// When it runs.
+    pub fn set_environment(&mut self, environment: Vec<(String, OsString)>) {
+        assert!(
+            self.process.is_none(),
+            "a node is ended before its environment is changed"
+        );
+        self.settings.host.environment = environment;
+    }
+
+    /// The output of all its processes.
     ///
     /// # Panics
     /// When the log cannot be read.
@@ -221,19 +234,19 @@ impl Node {
     /// The cluster as this node sees it.
     ///
     /// # Errors
-    /// What the command said, when the node does not answer.
+    /// The command's output, if the node does not answer.
     ///
     /// # Panics
-    /// When the exit code does not tell whether there is a leader.
+    /// When the exit code does not match the presence of a leader.
     pub fn status(&self) -> Result<ClusterStatus, String> {
-        // A command would go on trying to connect for a while.
+        // A command would retry the connection for a while.
         let address = self.settings.host.address(0);
         TcpStream::connect(address).map_err(|error| error.to_string())?;
         let line = ["-o", "json", "--timeout", "5s", "cluster", "status"];
         let answer = self.flo().run(&line);
         let status = answer.decode_stdout::<ClusterStatus>();
         let status = status.map_err(|_| answer.show())?;
-        let expected = if status.leader.is_some() {
+        let expected = if status.leader_id.is_some() {
             0
         } else {
             NO_LEADER

@@ -1,6 +1,6 @@
 //! A process that runs in the background.
 
-use crate::patience::{PATIENCE, wait_until};
+use crate::wait::{TIMEOUT, wait_until};
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
@@ -11,12 +11,12 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// What a server or a worker prints once it serves.
+/// The line that a server or a worker prints once it serves.
 const READY: &str = "ready";
 
 /// A process of `flo` that runs in the background and is killed when this is dropped.
 ///
-/// Both of its outputs are appended to a log.
+/// Its stdout and stderr are appended to a log.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -43,17 +43,17 @@ impl Process {
     /// Waits for the line `ready`.
     ///
     /// # Panics
-    /// When it does not come.
+    /// When it does not come in time.
     pub fn await_ready(&self) {
-        let said = self.ready.recv_timeout(PATIENCE);
+        let said = self.ready.recv_timeout(TIMEOUT);
         assert!(
             said.is_ok(),
-            "expected the line `{READY}`, but there is only:\n{}",
+            "expected the line `{READY}`, but found only:\n{}",
             self.output()
         );
     }
 
-    /// Whether it has not ended by itself.
+    /// Whether it is still running.
     pub(crate) fn is_alive(&self) -> bool {
         let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         waitid(Id::Pid(self.pid()), look) == Ok(WaitStatus::StillAlive)
@@ -77,17 +77,17 @@ impl Process {
         self.wait()
     }
 
-    /// Its id.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Stops it with SIGSTOP.
+    /// Pauses it with SIGSTOP.
     pub(crate) fn pause(&self) {
         signal::kill(self.pid(), Signal::SIGSTOP).expect("a child of this process");
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub(crate) fn resume(&self) {
         signal::kill(self.pid(), Signal::SIGCONT).expect("a child of this process");
     }
@@ -102,13 +102,13 @@ impl Process {
     /// # Panics
     /// When it does not end.
     pub fn wait(&mut self) -> ExitStatus {
-        wait_until("the process to end", PATIENCE, || {
+        wait_until("the process to end", TIMEOUT, || {
             let status = self.child.try_wait().expect("a child of this process");
-            status.ok_or_else(|| format!("it still runs and said:\n{}", self.output()))
+            status.ok_or_else(|| format!("it still runs and printed:\n{}", self.output()))
         })
     }
 
-    /// Everything that it has printed so far, and that processes with the same log did before.
+    /// Its output so far, with that of earlier processes with the same log.
     ///
     /// # Panics
     /// When the log cannot be read.
@@ -124,7 +124,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already, and there is nobody to tell if not.
+        // It may have ended already; a failure cannot be reported here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

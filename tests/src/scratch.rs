@@ -1,4 +1,4 @@
-//! A test's own folder.
+//! The folder of a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A fresh folder.
+    /// A new folder.
     ///
     /// # Panics
-    /// When the system gives none.
+    /// When it cannot be created.
     #[must_use]
     pub fn new() -> Self {
         let folder = TempDir::with_prefix("flotilla-").expect("a temporary folder");
@@ -27,13 +27,13 @@ impl Scratch {
         Self { folder }
     }
 
-    /// Where something of this name is, or will be.
+    /// The path of a file with this name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The log of the process of this name.
+    /// The log of the process with this name.
     #[must_use]
     pub fn log(&self, name: &str) -> PathBuf {
         self.folder.path().join("logs").join(name)

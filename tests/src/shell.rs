@@ -1,4 +1,4 @@
-//! A person at a terminal: command lines for `sh`, with `flo` on the path.
+//! A terminal session: command lines for `sh`, with `flo` in the `PATH`.
 
 use crate::answer::Answer;
 use crate::binary;
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs lines in a node's folder, against that node.
+/// Runs lines in a node's folder, with the node as endpoint.
 #[derive(Debug)]
 pub struct Shell<'a> {
     node: &'a DevNode,
@@ -22,7 +22,7 @@ impl<'a> Shell<'a> {
         Self { node }
     }
 
-    /// Runs a line to its end. What it said on stderr stands in its stdout, as on a screen.
+    /// Runs a line to its end. Its stderr is merged into its stdout, as on a screen.
     ///
     /// # Panics
     /// When there is no shell.
@@ -41,10 +41,10 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Starts a line that goes on in the background, and waits for the line `ready`.
+    /// Starts a line in the background, and waits for the line `ready`.
     ///
     /// # Panics
-    /// When that does not come.
+    /// When that line does not come in time.
     #[must_use]
     pub fn start(&self, name: &str, line: &str) -> Process {
         let log = self.node.scratch().log(&format!("{name}.log"));
@@ -66,7 +66,7 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// The caller's path with a folder before it.
+/// The caller's `PATH` with a folder before it.
 fn path_with(folder: &Path) -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = [folder.to_owned()]

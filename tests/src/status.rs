@@ -1,4 +1,4 @@
-//! What `flo cluster status -o json` prints.
+//! The output of `flo cluster status -o json`.
 
 use serde::Deserialize;
 
@@ -7,8 +7,8 @@ use serde::Deserialize;
 pub struct ClusterStatus {
     /// The cluster's id.
     pub cluster_id: String,
-    /// The node that leads.
-    pub leader: Option<u64>,
+    /// The leader.
+    pub leader_id: Option<u64>,
     /// The term.
     pub term: u64,
     /// The members, by id.
@@ -20,11 +20,11 @@ pub struct ClusterStatus {
 pub struct NodeStatus {
     /// Its id.
     pub node_id: u64,
-    /// Where clients find it.
+    /// Its client endpoint.
     pub address: String,
     /// `leader`, `follower`, `candidate` or `learner`.
     pub role: String,
-    /// Whether it votes.
+    /// Whether it is a voter.
     pub voter: bool,
     /// The last index of its log.
     pub last_log_index: u64,
@@ -34,7 +34,7 @@ pub struct NodeStatus {
     pub snapshot_index: Option<u64>,
     /// The digest of its state.
     pub digest: Option<Digest>,
-    /// How far it is behind the leader.
+    /// How many entries it is behind the leader.
     pub lag: u64,
     /// Whether it answers and keeps up.
     pub healthy: bool,
@@ -52,10 +52,10 @@ pub struct Digest {
 }
 
 impl ClusterStatus {
-    /// What it says about a node.
+    /// The status of a node.
     ///
     /// # Panics
-    /// When the node is no member.
+    /// When the node is not a member.
     #[must_use]
     pub fn node(&self, node_id: u64) -> &NodeStatus {
         let node = self.nodes.iter().find(|node| node.node_id == node_id);

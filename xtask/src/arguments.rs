@@ -1,4 +1,4 @@
-//! The words after a command's name: options and their values.
+//! The arguments after a command's name: options and their values.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 
 use crate::subcommand::UsageError;
 
-/// The words, one after the other.
+/// The arguments, in order.
 pub(crate) struct Arguments<'a> {
     words: Iter<'a, String>,
-    /// The one whose value comes next.
+    /// The option whose value comes next.
     option: &'a str,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Arguments<'a> {
         Self { words, option: "" }
     }
 
-    /// The next option; none at the end.
+    /// The next option; `None` at the end.
     pub(crate) fn option(&mut self) -> Option<&'a str> {
         self.option = self.words.next()?;
         Some(self.option)
@@ -31,7 +31,7 @@ impl<'a> Arguments<'a> {
     /// The option's value.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the option has no value.
     pub(crate) fn text(&mut self) -> Result<&'a str, UsageError> {
         let value = self.words.next().map(String::as_str);
         value.ok_or_else(|| UsageError(format!("expected a value after {}", self.option)))
@@ -40,7 +40,7 @@ impl<'a> Arguments<'a> {
     /// The option's value as a number.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a number.
     pub(crate) fn number<T: FromStr>(&mut self) -> Result<T, UsageError> {
         let value = self.text()?;
         self.parse(value)
@@ -49,7 +49,7 @@ impl<'a> Arguments<'a> {
     /// The option's value as a number above 0.
     ///
     /// # Errors
-    /// If it is none, or 0.
+    /// If it is not a number, or 0.
     pub(crate) fn positive(&mut self) -> Result<u32, UsageError> {
         match self.number()? {
             0 => Err(self.unexpected("at least 1", 0)),
@@ -57,25 +57,25 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The option's value as numbers with commas between.
+    /// The option's value as numbers separated by commas.
     ///
     /// # Errors
-    /// If one is no number.
+    /// If one is not a number.
     pub(crate) fn numbers<T: FromStr>(&mut self) -> Result<Vec<T>, UsageError> {
         let values = self.text()?.split(',');
         values.map(|value| self.parse(value)).collect()
     }
 
-    /// The option's value as a path, from the caller's folder: what is started here runs elsewhere.
+    /// The option's value as an absolute path, relative to the caller's folder: child processes run elsewhere.
     ///
     /// # Errors
-    /// If there is none, or no such folder.
+    /// If the option has no value, or the path cannot be made absolute.
     pub(crate) fn path(&mut self) -> Result<PathBuf> {
         let value = self.text()?;
         std::path::absolute(value).with_context(|| format!("expected a path, but got `{value}`"))
     }
 
-    /// Those that the option's value names, with commas between; in their own order.
+    /// The items that the option's value names, separated by commas; in the order in which they are known.
     ///
     /// # Errors
     /// If a name is unknown.
@@ -95,15 +95,13 @@ impl<'a> Arguments<'a> {
         Ok(all.iter().copied().filter(is_named).collect())
     }
 
-    /// That the option is none.
+    /// The error for an unknown option.
     pub(crate) fn unknown(&self) -> UsageError {
         let other = self.option;
-        UsageError(format!(
-            "expected an option, but `{other}` is none; see --help"
-        ))
+        UsageError(format!("expected an option, but got `{other}`; see --help"))
     }
 
-    /// That the option's value is not what it should be.
+    /// The error for a value that is not what the option takes.
     pub(crate) fn unexpected(&self, wanted: &str, got: impl Display) -> UsageError {
         let option = self.option;
         UsageError(format!("expected {wanted} after {option}, but got {got}"))

@@ -1,4 +1,4 @@
-//! Calling cargo as every command of the project does.
+//! Calls cargo for every command of the project.
 
 use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -9,9 +9,9 @@ use anyhow::Result;
 
 use crate::{child, project};
 
-/// What a first build spends its time on, most of it without a line of its own.
+/// What a first build spends its time on, most of it without printing anything.
 const WHAT_TAKES_LONG: &str =
-    "a first build compiles 490 packages, and RocksDB's C++ takes half of the time";
+    "a first build compiles 490 packages, and RocksDB's C++ takes a third of the time";
 
 /// Runs cargo in the root folder with the shared target folder.
 ///
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     child::run(&mut command(arguments)?)
 }
 
-/// As [`run`], for a build that may take long: a line now and then says that it is still under way.
+/// As [`run`], for a build that may take long: prints a line now and then while the build is in progress.
 ///
 /// # Errors
 /// As [`run`].
@@ -41,12 +41,12 @@ pub(crate) fn run_long(arguments: &[&str]) -> Result<()> {
     result
 }
 
-/// The call that [`run`] makes, for a caller that has something to add.
+/// The call that [`run`] makes, for a caller that adds to it.
 ///
 /// # Errors
-/// If there is no place for the target folder.
+/// If there is no location for the target folder.
 pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
-    // Set by `cargo run`: the very cargo that runs us.
+    // Set by `cargo run`: the same cargo that runs us.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command

@@ -1,4 +1,4 @@
-//! Running another program and keeping its exit code.
+//! Runs another program and keeps its exit code.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -7,10 +7,10 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
-/// A program that ran and failed. It has said why on its own output.
+/// A program that ran and failed. It has printed the reason on its own output.
 #[derive(Debug)]
 pub(crate) struct ChildFailed {
-    /// The command as it could be typed.
+    /// The command as a user would type it.
     pub(crate) command: String,
     /// Its exit code, as a shell would report it; never 0.
     pub(crate) code: u8,
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     }
 }
 
-/// The first line that a program prints which is to end well: its version, for one.
+/// The first line that a program prints, such as its version. The program must succeed.
 ///
 /// # Errors
 /// If it does not start, or fails.
@@ -58,7 +58,7 @@ pub(crate) fn first_line(command: &mut Command) -> Result<String> {
             Ok(said.lines().next().unwrap_or_default().to_owned())
         }
         code => {
-            // It has said why where nobody saw it.
+            // Its stderr was captured, so print it here.
             eprint!("{}", String::from_utf8_lossy(&output.stderr));
             Err(ChildFailed {
                 command: shown,
@@ -69,7 +69,7 @@ pub(crate) fn first_line(command: &mut Command) -> Result<String> {
     }
 }
 
-/// The command as one would type it: without its environment and the program's folder.
+/// The command as a user would type it: without its environment and the program's folder.
 fn show(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str());
@@ -78,7 +78,7 @@ fn show(command: &Command) -> String {
     words.join(" ")
 }
 
-/// The exit code as a shell reports it: 128 and the signal's number for a killed program.
+/// The exit code as a shell reports it: 128 plus the signal's number for a killed program.
 fn code(status: ExitStatus) -> u8 {
     let code = match status.code() {
         Some(code) => code,

@@ -1,4 +1,4 @@
-//! `flo` as a client: one call, its JSON.
+//! `flo` as a client: one call and its JSON.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -15,25 +15,25 @@ pub(crate) struct Client<'a> {
     variables: Variables,
 }
 
-/// What `flo` reads of its environment to reach a cluster: where the nodes are, whom to trust, who calls.
+/// The environment with which `flo` reaches a cluster: endpoints, certificate authority, client credentials.
 pub(crate) type Variables = Vec<(&'static str, String)>;
 
 impl<'a> Client<'a> {
-    /// A client of the cluster that these variables lead to.
+    /// A client of the cluster that these variables name.
     pub(crate) fn new(binary: &'a Path, variables: Variables) -> Self {
         Self { binary, variables }
     }
 
-    /// The call's only JSON object.
+    /// The single JSON object that the call prints.
     ///
     /// # Errors
-    /// If the call failed, with what it said about it, or printed something else.
+    /// If the call failed, with its message, or printed something else.
     pub(crate) fn object(&self, arguments: &[&str]) -> Result<Value> {
         let text = self.call(arguments)?;
         serde_json::from_str(&text).with_context(|| unexpected(arguments, &text))
     }
 
-    /// The call's JSON objects, one a line.
+    /// The JSON objects that the call prints, one per line.
     ///
     /// # Errors
     /// As [`Self::object`].
@@ -44,7 +44,7 @@ impl<'a> Client<'a> {
         objects.with_context(|| unexpected(arguments, &text))
     }
 
-    /// A call that prints JSON, to be started by the caller.
+    /// A call that prints JSON; the caller starts it.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = flo::command(self.binary);
         command
@@ -68,7 +68,7 @@ impl<'a> Client<'a> {
 /// The text of a field.
 ///
 /// # Errors
-/// If there is none.
+/// If the field is missing.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str> {
     object[field].as_str().ok_or_else(|| missing(object, field))
 }
@@ -76,15 +76,15 @@ pub(crate) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str> {
 /// The number in a field.
 ///
 /// # Errors
-/// If there is none.
+/// If the field is missing.
 pub(crate) fn number(object: &Value, field: &str) -> Result<u64> {
     object[field].as_u64().ok_or_else(|| missing(object, field))
 }
 
-/// The figure in a field, which may have digits after its point.
+/// The number in a field, which may have a fraction.
 ///
 /// # Errors
-/// If there is none.
+/// If the field is missing.
 pub(crate) fn figure(object: &Value, field: &str) -> Result<f64> {
     object[field].as_f64().ok_or_else(|| missing(object, field))
 }
@@ -92,7 +92,7 @@ pub(crate) fn figure(object: &Value, field: &str) -> Result<f64> {
 /// The list in a field.
 ///
 /// # Errors
-/// If there is none.
+/// If the field is missing.
 pub(crate) fn list<'a>(object: &'a Value, field: &str) -> Result<&'a [Value]> {
     let list = object[field].as_array();
     list.map(Vec::as_slice)
@@ -100,7 +100,7 @@ pub(crate) fn list<'a>(object: &'a Value, field: &str) -> Result<&'a [Value]> {
 }
 
 fn missing(object: &Value, field: &str) -> anyhow::Error {
-    anyhow!("expected a field `{field}`, but there is none in {object}")
+    anyhow!("expected a field `{field}`, but it is missing in {object}")
 }
 
 fn unexpected(arguments: &[&str], text: &str) -> String {
@@ -108,7 +108,7 @@ fn unexpected(arguments: &[&str], text: &str) -> String {
     format!("expected JSON from `flo {call}`, but it printed {text:?}")
 }
 
-/// The message of `{"error":{"code","message","hint"}}`, or whatever else went to stderr.
+/// The message of `{"error":{"code","message","hint"}}`, or whatever else was printed on stderr.
 fn complaint(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let report = stderr.lines().last().map(serde_json::from_str::<Value>);

@@ -1,4 +1,4 @@
-//! Three nodes of `flo` on this machine.
+//! Three `flo` nodes on this machine.
 
 mod node;
 mod ports;
@@ -14,14 +14,14 @@ use anyhow::{Context, Result, bail};
 use crate::client::{Client, Variables};
 use crate::flo;
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
 use crate::process::{self, Process};
+use crate::wait::wait_for;
 use node::Node;
 use ports::Ports;
 pub(crate) use ports::{PORT_CONFIGURED, PORT_MAX, address, free as free_ports};
 use status::Status;
 
-/// How long the cluster may take to do what it does in seconds on an idle machine.
+/// How long the cluster may take for what takes seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where data and logs go.
@@ -30,12 +30,12 @@ pub(crate) const OWN: &str = ".flo";
 /// Where the files of `deploy/local` look for certificates.
 const CERTIFICATES: &str = ".flo/certificates";
 
-/// Three nodes: those of `deploy/local`, or some without TLS.
+/// Three nodes: those of `deploy/local`, or plain ones without TLS.
 pub(crate) struct Cluster {
     binary: PathBuf,
     /// Where data and logs are.
     folder: PathBuf,
-    /// None where nothing is encrypted.
+    /// `None` without TLS.
     certificates: Option<PathBuf>,
     nodes: Vec<Node>,
 }
@@ -43,24 +43,24 @@ pub(crate) struct Cluster {
 /// Where the nodes listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listening {
-    /// Node 1 on this port and the next two, the others on those 10 and 20 above: with 9000 as their files
-    /// say.
+    /// Node 1 on this port and the next two, the others on the ports 10 and 20 above: with 9000 as in their
+    /// files.
     From(u16),
-    /// On free ports, so that they disturb no cluster that is running.
+    /// On free ports, so that the nodes do not disturb a running cluster.
     Anywhere,
 }
 
 /// A node's id, from 1.
 pub(crate) type NodeId = u64;
 
-/// The node that leads, and its term.
+/// The leader and its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leader {
     pub(crate) node_id: NodeId,
     pub(crate) term: u64,
 }
 
-/// What all replicas agree on.
+/// The state on which all replicas agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) index: u64,
@@ -68,8 +68,8 @@ pub(crate) struct Digest {
 }
 
 impl Cluster {
-    /// Starts the nodes in the folder: their data and certificates go to `.flo` below it, as their files say, and
-    /// so do their logs.
+    /// Starts the nodes in the folder. Their data and certificates are in `.flo` below it, as their files say,
+    /// and so are their logs.
     ///
     /// # Errors
     /// If there are no free ports, no certificates can be made, or a node does not start.
@@ -92,8 +92,8 @@ impl Cluster {
         Self::launch(binary, folder, certificates, (ports, &server))
     }
 
-    /// Starts nodes without TLS and without the files of `deploy/local`, on free ports: for a comparison with
-    /// others that encrypt nothing either. Their data and logs go to `.flo` below the folder.
+    /// Starts nodes on free ports, without TLS and without the files of `deploy/local`: for a comparison with
+    /// other systems without TLS. Their data and logs are in `.flo` below the folder.
     ///
     /// # Errors
     /// If there are no free ports, or a node does not start.
@@ -109,7 +109,7 @@ impl Cluster {
         Self::launch(binary, folder, None, (ports, &server))
     }
 
-    /// The same with nothing of an earlier cluster in that folder, once all nodes serve.
+    /// As [`Self::start_plain`], without an earlier cluster in that folder; returns once all nodes serve.
     ///
     /// # Errors
     /// As [`Self::start_plain`], and if they do not serve in time.
@@ -153,12 +153,12 @@ impl Cluster {
         self.nodes.iter().map(Node::id)
     }
 
-    /// Where a node serves clients.
+    /// The address at which a node serves clients.
     pub(crate) fn endpoint(&self, node_id: NodeId) -> String {
         self.node(node_id).endpoint()
     }
 
-    /// Where a node serves clients, peers and HTTP.
+    /// The addresses at which a node serves clients, peers and HTTP.
     pub(crate) fn addresses(&self, node_id: NodeId) -> [String; 3] {
         self.node(node_id).addresses()
     }
@@ -168,12 +168,12 @@ impl Cluster {
         self.folder.join(format!("node{node_id}"))
     }
 
-    /// A node's process.
+    /// A node's OS process.
     pub(crate) fn process(&self, node_id: NodeId) -> &Process {
         self.node(node_id).process()
     }
 
-    /// A node's process, to be looked after.
+    /// A node's OS process, to be checked or stopped.
     pub(crate) fn process_mut(&mut self, node_id: NodeId) -> &mut Process {
         self.node_mut(node_id).process_mut()
     }
@@ -188,7 +188,7 @@ impl Cluster {
         Client::new(&self.binary, self.variables_of(is_known))
     }
 
-    /// What `flo` needs to reach all nodes.
+    /// The environment with which `flo` reaches all nodes.
     pub(crate) fn variables(&self) -> Variables {
         self.variables_of(|_| true)
     }
@@ -208,7 +208,7 @@ impl Cluster {
         variables
     }
 
-    /// Waits until one of the nodes that are not `dead` leads.
+    /// Waits until a node other than `dead` leads.
     ///
     /// # Errors
     /// If none does in time, or another node has ended.
@@ -228,7 +228,7 @@ impl Cluster {
     /// Waits until each node knows a leader.
     ///
     /// # Errors
-    /// If one does not in time, or has ended.
+    /// If a node does not in time, or has ended.
     pub(crate) fn wait_until_all_serve(&mut self, interrupt: &Interrupt) -> Result<()> {
         wait_for("all nodes to serve", LIMIT, interrupt, || {
             self.expect_running(None)?;
@@ -243,7 +243,7 @@ impl Cluster {
     /// Waits until all nodes have applied the same log and agree on the state.
     ///
     /// # Errors
-    /// If they disagree, do not catch up in time, or one has ended.
+    /// If they disagree, do not catch up in time, or a node has ended.
     pub(crate) fn wait_for_agreement(&mut self, interrupt: &Interrupt) -> Result<Digest> {
         wait_for("the nodes to agree", LIMIT, interrupt, || {
             self.expect_running(None)?;
@@ -254,7 +254,7 @@ impl Cluster {
         })
     }
 
-    /// Kills a node with SIGKILL, and says when.
+    /// Kills a node with SIGKILL, and returns the time at which it did.
     ///
     /// # Errors
     /// If the system refuses it.
@@ -264,7 +264,7 @@ impl Cluster {
         Ok(killed_at)
     }
 
-    /// Starts a node that was killed, on its old ports and its old data.
+    /// Starts a killed node again, on its old ports and with its old data.
     ///
     /// # Errors
     /// If it does not start.
@@ -272,7 +272,7 @@ impl Cluster {
         self.node_mut(node_id).restart()
     }
 
-    /// Asks all nodes to stop and waits until they have.
+    /// Asks all nodes to stop, and waits until they have.
     ///
     /// # Errors
     /// If one does not, or ends with another exit code than 0.
@@ -302,7 +302,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         for node in &mut self.nodes {
-            // A node leaves nothing behind, so there is no need to ask it first. This fails only if
+            // A node cleans up nothing when it stops, so there is no need to ask it first. This fails only if
             // it has ended.
             let _ = node.kill();
         }
@@ -314,7 +314,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(&own).with_context(|| format!("expected a folder {}", own.display()))
 }
 
-/// Makes certificates for nodes and clients; the authority stays once it is there.
+/// Makes certificates for nodes and clients; an existing authority is kept.
 fn make_certificates(binary: &Path, folder: &Path) -> Result<()> {
     let mut command = flo::command(binary);
     command.current_dir(folder);
@@ -327,7 +327,7 @@ fn make_certificates(binary: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The cluster as whoever answers sees it; nothing while nobody does.
+/// The cluster as the first node that answers sees it; `None` while no node answers.
 fn status(client: &Client<'_>) -> Option<Status> {
     let object = client
         .object(&["cluster", "status", "--timeout", "2s"])

@@ -1,4 +1,4 @@
-//! `cargo xtask bench-compare`: our workloads and those of others, in turn, on this machine.
+//! `cargo xtask bench-compare`: our workloads and those of other systems, in turn, on this machine.
 
 mod bench;
 mod etcd;
@@ -38,40 +38,40 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Measure three nodes of Flotilla and others on this machine, one after another in each of some rounds, all
-built for release and with their data on the same disk, and print every figure, medians and ratios:
+Measure three nodes of Flotilla and other systems on this machine, one after another in each round. All are
+release builds with their data on the same disk. Print every figure, the medians and the ratios:
 
 - floor    fdatasync of 4 KiB appends, before each round
 - etcd     starts of runs by 128 clients and by one, against puts of 256 bytes on three members of etcd
 - restate  runs of three steps by 64 clients and by one, served by a worker over the Rust SDK, against
            the same three steps on Restate, on one node and on three, with 4 partitions
-- python   the same with our worker in Python, against one node of Restate
+- python   the same with a Python worker for Flotilla, against one node of Restate
 
-Nothing is encrypted, and each keeps its default durability: what is acknowledged was synced to the disk, on a
-majority where there are three. Each load is one process, each side has one process of workers, and all of
-them share the machine with the servers. What is counted is verified: the output of each run, etcd's revision
+Nothing is encrypted. Each system keeps its default durability: it acknowledges a write after syncing it to
+disk, on a majority if there are three nodes. Each load is one process, each side has one worker process, and
+all of them share the machine with the servers. Results are verified: the output of each run, etcd's revision
 and its number of keys.
 
 Usage: cargo xtask bench-compare [OPTIONS]
 
 Options:
-  --only NAMES   Some of floor, etcd, restate and python, with commas between [default: all]
-  --rounds N     How often each is measured [default: 3]
-  --seconds S    For how long each load is measured [default: 10]
-  --warm-up S    For how long each load runs before [default: 5]
-  --defaults     Restate with its default number of partitions (24), too
+  --only NAMES   Some of floor, etcd, restate and python, separated by commas [default: all]
+  --rounds N     How often each workload is measured [default: 3]
+  --seconds S    How long each load is measured [default: 10]
+  --warm-up S    How long each load runs before the measurement [default: 5]
+  --defaults     Also measure Restate with its default number of partitions (24)
   --json FILE    Write the report as JSON
-  --folder DIR   Where the data lies while it runs [default: the folder for temporary files]
+  --folder DIR   Where the data is kept during the measurement [default: the folder for temporary files]
 
-etcd comes from Debian's package etcd-server, Restate from its npm packages, grpcio from pip: each is taken from
-the target folder, and fetched into it where it is missing. FLOTILLA_BINARY names a flo that is there already, so
-that none is built.
+etcd comes from Debian's package etcd-server, Restate from its npm packages, grpcio from pip. Each is fetched
+into the target folder if it is missing there. FLOTILLA_BINARY names an existing flo to use instead of
+building one.
 
 Example:
   cargo xtask bench-compare --only etcd --rounds 5 --json etcd.json
 ";
 
-/// The others that are wanted.
+/// The systems to compare with.
 struct Others {
     etcd: Option<Etcd>,
     restate: Option<Restate>,
@@ -80,7 +80,7 @@ struct Others {
 
 fn run(arguments: &[String]) -> Result<()> {
     let options = Options::read(arguments)?;
-    println!("==> Fetch what is compared, and build flo for release");
+    println!("==> Fetch the other systems, and build flo for release");
     let others = Others::prepare(&options)?;
     requirements::ensure()?;
     let flo = Release::find()?;
@@ -107,7 +107,7 @@ fn run(arguments: &[String]) -> Result<()> {
         let ratios = verdict::ratios(&results);
         if !ratios.is_empty() {
             println!(
-                "\n==> Ratios: how many times theirs our rate is, and ours their latencies are\n"
+                "\n==> Ratios: our rate divided by theirs, and their latencies divided by ours\n"
             );
         }
         for line in ratios {
@@ -149,7 +149,7 @@ impl Others {
         })
     }
 
-    /// What each says of itself, ours first.
+    /// The version of each system, ours first.
     fn versions(&self, flo: &Release) -> Result<Vec<String>> {
         let mut versions = vec![flo.version()?];
         if let Some(etcd) = &self.etcd {
@@ -164,7 +164,7 @@ impl Others {
         Ok(versions)
     }
 
-    /// One round: ours, then the others of the same contest.
+    /// One round: ours, then the other systems of the same contest.
     fn measure(&self, bench: &Bench<'_>, results: &mut Results) -> Result<()> {
         if let Some(etcd) = &self.etcd {
             flotilla::measure_starts(bench, results)?;
@@ -181,7 +181,7 @@ impl Others {
         if let Some(python) = &self.python {
             flotilla::measure_python(bench, python, results)?;
         }
-        // What the Python worker is held against, too.
+        // The Python worker is compared with Restate, too.
         restate.measure(bench, restate::SINGLE, results)?;
         if is_whole && bench.options.with_defaults {
             restate.measure(bench, restate::THREE_DEFAULT, results)?;

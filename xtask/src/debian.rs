@@ -1,4 +1,4 @@
-//! Programs out of Debian's packages, without installing them.
+//! Programs from Debian packages, without installing them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,10 +9,10 @@ use anyhow::{Result, anyhow};
 
 use crate::child;
 
-/// Unpacks the package into the folder; nothing is installed.
+/// Unpacks the package into the folder; installs nothing.
 ///
 /// # Errors
-/// If there is no apt-get or no dpkg, or the package is not to be had.
+/// If apt-get or dpkg is missing, or the package cannot be fetched.
 pub(crate) fn unpack(package: &str, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut download = Command::new("apt-get");
@@ -21,6 +21,7 @@ pub(crate) fn unpack(package: &str, folder: &Path) -> Result<()> {
     let is_package = |path: &PathBuf| path.extension() == Some(OsStr::new("deb"));
     let mut found = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
     let package = found.find(is_package);
-    let package = package.ok_or_else(|| anyhow!("expected a package, but apt-get left none"))?;
+    let package =
+        package.ok_or_else(|| anyhow!("expected a package, but apt-get did not download one"))?;
     child::run(Command::new("dpkg").arg("-x").arg(package).arg(folder))
 }

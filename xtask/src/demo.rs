@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: three nodes, two workflows of the manual, and a leader that is killed.
+//! `cargo xtask demo`: three nodes, two workflows of the manual, and a killed leader.
 
 mod chronicle;
 mod finale;
@@ -31,34 +31,34 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 
 const HELP: &str = "\
 Build flo, start three nodes, run two workflows with real workers and a WASM action, kill the leader
-with SIGKILL while runs are open, and show that none of them is lost. Ends by itself, within a minute
-after the build. Uses ports and folders of its own, so that it disturbs no cluster that is running.
+with SIGKILL while runs are open, and show that no run is lost. Takes less than a minute after the
+build. Uses separate ports and folders, so it does not disturb a running cluster.
 
 Usage: cargo xtask demo [--keep]
 
 Options:
-  --keep  Leave the data folders and the logs, and say where they are
+  --keep  Keep the data folders and the logs, and print where they are
 
 Example:
   cargo xtask demo
 ";
 
 const INTRODUCTION: &str = "\
-Flotilla runs workflows on a cluster of nodes that may die at any moment. Here are three nodes on
-this machine. A shop takes orders, some of which wait for somebody's approval. Then the leader dies.";
+Flotilla runs workflows on a cluster whose nodes may crash at any moment. This demo starts three nodes
+on this machine. A shop takes orders, some of which wait for approval. Then the leader is killed.";
 
 fn run(arguments: &[String]) -> Result<()> {
     let is_kept = read_arguments(arguments)?;
     println!("{INTRODUCTION}");
     let mut stages = Stages::new(8);
-    stages.begin("Build flo (about a quarter of an hour the first time, on two cores)");
+    stages.begin("Build flo (15 to 18 minutes the first time, on two cores)");
     requirements::ensure()?;
     let binary = flo::build()?;
     let sandbox = Sandbox::create("flotilla-demo-")?;
     sandbox.run(is_kept, |sandbox| play(&binary, sandbox, stages))
 }
 
-/// Whether the folder is to be kept.
+/// Whether to keep the folder.
 fn read_arguments(arguments: &[String]) -> Result<bool> {
     match arguments {
         [] => Ok(false),
@@ -77,26 +77,26 @@ fn play(binary: &Path, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
     stages.begin("Start three nodes");
     let mut cluster = start_nodes(binary, sandbox)?;
 
-    stages.begin("Give them work they can do: actions, workers, workflows");
+    stages.begin("Register actions, start workers, create workflows");
     let shop = Shop::open(&cluster, binary, sandbox)?;
 
-    stages.begin("Take orders, through every node");
+    stages.begin("Take orders through every node");
     let mut book = OrderBook::default();
     book.take_early_orders(&cluster, interrupt)?;
 
     stages.begin("Kill the leader while runs are open");
     let crash = crash_leader(&mut cluster, &mut book, sandbox)?;
 
-    stages.begin("Go on without it");
+    stages.begin("Continue without it");
     book.take_late_orders(&cluster, crash.dead)?;
     book.approve(&cluster, crash.dead)?;
     book.wait_for_ends(&cluster, crash.dead, interrupt)?;
 
-    stages.begin("Bring it back");
+    stages.begin("Restart it");
     cluster.restart(crash.dead)?;
     let digest = cluster.wait_for_agreement(interrupt)?;
     say(format!(
-        "node {} has caught up from the others' logs",
+        "node {} has caught up from the logs of the others",
         crash.dead
     ));
     let state = digest.value.get(..16).unwrap_or(&digest.value);
@@ -105,7 +105,10 @@ fn play(binary: &Path, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
         digest.index
     ));
 
-    stages.begin(&format!("What happened, as node {} tells it", crash.dead));
+    stages.begin(&format!(
+        "What happened, as recorded on node {}",
+        crash.dead
+    ));
     let finale = Finale::gather(&book, &cluster.client_of(|node_id| node_id == crash.dead))?;
     finale.show_histories()?;
     finale.show_summary(&crash, &shop.receipts()?)?;
@@ -113,7 +116,7 @@ fn play(binary: &Path, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
     shop.close(interrupt)?;
     cluster.stop(interrupt)?;
     println!(
-        "\nAll processes have ended. That took {}.",
+        "\nAll processes have ended. The demo took {}.",
         show_duration(began.elapsed())
     );
     Ok(())
@@ -133,17 +136,17 @@ fn start_nodes(binary: &Path, sandbox: &Sandbox) -> Result<Cluster> {
     let Leader { node_id, term } = leader;
     let after = show_duration(began.elapsed());
     say(format!(
-        "node {node_id} leads in term {term}, {after} after the start"
+        "node {node_id} is the leader in term {term}, {after} after the start"
     ));
     Ok(cluster)
 }
 
-/// What the death of the leader came to.
+/// The death of the leader and its consequences.
 struct Crash {
     dead: NodeId,
     successor: Leader,
     open_runs_count: usize,
-    /// From the kill until the cluster had acknowledged the next start.
+    /// From the kill until the cluster acknowledged the next start.
     gap: Duration,
 }
 
@@ -158,13 +161,13 @@ fn crash_leader(cluster: &mut Cluster, book: &mut OrderBook, sandbox: &Sandbox) 
     let process_id = cluster.process(dead).id();
     let killed_at = cluster.kill(dead)?;
     say(format!(
-        "node {dead} leads and {open_runs_count} runs are open: kill -9 {process_id}"
+        "node {dead} is the leader and {open_runs_count} runs are open: kill -9 {process_id}"
     ));
 
     let gap = book.take_order_of_gap(cluster, (dead, killed_at))?;
     let successor = cluster.wait_for_leader(Some(dead), interrupt)?;
     let Leader { node_id, term } = successor;
-    say(format!("node {node_id} leads now, in term {term}"));
+    say(format!("node {node_id} is the new leader, in term {term}"));
     Ok(Crash {
         dead,
         successor,

@@ -25,7 +25,7 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 const TRIALS_DEFAULT: u32 = 20;
 
 const HELP: &str = "\
-Measure three nodes on this machine, built as tests and demo are:
+Measure three nodes on this machine, built in the same way as for the tests and the demo:
 
 - the time from the leader's SIGKILL to the next applied step of a run, over 20 trials
 - commands per log entry and entries per second under 64 concurrent clients
@@ -35,7 +35,7 @@ Prints figures and asserts nothing. Takes about three minutes after the build.
 Usage: cargo xtask figures [--trials N]
 
 Options:
-  --trials N  Kill the leader so many times [default: 20]
+  --trials N  Kill the leader N times [default: 20]
 
 Example:
   cargo xtask figures --trials 5
@@ -70,7 +70,7 @@ fn measure(binary: &Path, trials: u32, sandbox: &Sandbox, mut stages: Stages) ->
     let leader = cluster.wait_for_leader(None, interrupt)?;
     say(format!("node {} leads", leader.node_id));
 
-    stages.begin("Starts of runs by 64 clients for 10 s");
+    stages.begin("64 clients start runs for 10 s");
     for line in batching::measure(&cluster.client())? {
         say(line);
     }
@@ -83,7 +83,10 @@ fn measure(binary: &Path, trials: u32, sandbox: &Sandbox, mut stages: Stages) ->
     }
 
     cluster.stop(interrupt)?;
-    println!("\nThat took {}.", show_duration(stages.elapsed()));
+    println!(
+        "\nThe measurement took {}.",
+        show_duration(stages.elapsed())
+    );
     Ok(())
 }
 

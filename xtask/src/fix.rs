@@ -1,4 +1,4 @@
-//! `cargo xtask fix`: what a machine can mend, mended.
+//! `cargo xtask fix`: applies what tools can fix on their own.
 
 use anyhow::Result;
 
@@ -8,13 +8,13 @@ use crate::{cargo, requirements};
 /// The command `fix`.
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "fix",
-    summary: "Format the code and apply what clippy can mend",
+    summary: "Format the code and apply clippy's fixes",
     help: HELP,
     run,
 };
 
 const HELP: &str = "\
-Format the code and apply what clippy can mend. Changes files, also ones that are not committed.
+Format the code and apply clippy's fixes. Changes files, also uncommitted ones.
 
 Usage: cargo xtask fix
 

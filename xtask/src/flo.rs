@@ -1,4 +1,4 @@
-//! The binary `flo`, and others beside it: built, then found.
+//! Builds and finds the binary `flo` and the others.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, child, project, requirements};
 
-/// Names a `flo` that is there already, so that none is built.
+/// Names an existing `flo` to use instead of building one.
 const NAMED: &str = "FLOTILLA_BINARY";
 
-/// `flo` as it is released.
+/// `flo` as released.
 pub(crate) struct Release {
     /// The binary.
     pub(crate) path: PathBuf,
-    /// Whether it was there already; then nobody knows which sources it is of.
+    /// Whether it was named by the caller; then its sources are not known.
     is_named: bool,
 }
 
 impl Release {
-    /// The one that `FLOTILLA_BINARY` names, or else one that is built.
+    /// The binary that `FLOTILLA_BINARY` names, or else a newly built one.
     ///
     /// # Errors
     /// If the build lacks something or fails.
@@ -37,7 +37,7 @@ impl Release {
         })
     }
 
-    /// What it says of itself, and which commit it was built from.
+    /// Its version, and the commit from which it was built.
     ///
     /// # Errors
     /// If it does not run.
@@ -47,10 +47,10 @@ impl Release {
         describe
             .args(["describe", "--always", "--dirty"])
             .current_dir(project::root());
-        // A tree without a history has none to tell.
+        // Without git history there is no commit.
         let commit = child::first_line(&mut describe).unwrap_or_default();
         let version = if self.is_named {
-            format!("{version} (a binary that was named, beside the sources of {commit})")
+            format!("{version} (a given binary, next to the sources of {commit})")
         } else {
             format!("{version} {commit}")
         };
@@ -82,7 +82,7 @@ pub(crate) fn build_beside(binaries: &[&str]) -> Result<PathBuf> {
 
 /// Builds one package as it is released, and returns the path of its binary.
 ///
-/// One package, because that is how `flo` is built for those who run it.
+/// One package, because users build `flo` in the same way.
 ///
 /// # Errors
 /// If the build fails.
@@ -91,8 +91,8 @@ pub(crate) fn build_release(package: &str, binary: &str) -> Result<PathBuf> {
     locate(&project::target_dir()?, "release", binary)
 }
 
-/// A call of `flo` in the root folder that hears nothing of the caller's own cluster: its variables
-/// `FLO_…` are taken away.
+/// A call of `flo` in the root folder without the caller's own cluster: it does not inherit variables
+/// named `FLO_…`.
 pub(crate) fn command(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     command.current_dir(project::root());
@@ -109,7 +109,7 @@ fn locate(target_dir: &Path, profile: &str, binary: &str) -> Result<PathBuf> {
     let path = target_dir.join(profile).join(binary);
     if !path.is_file() {
         bail!(
-            "expected the binary {}, but it is not there",
+            "expected the binary {}, but it does not exist",
             path.display()
         );
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: inputs that nobody thought of, for as long as one likes.
+//! `cargo xtask fuzz`: fuzzes the code that reads untrusted input.
 
 mod coverage;
 mod mutations;
@@ -15,7 +15,7 @@ use crate::subcommand::{Subcommand, UsageError};
 /// The command `fuzz`.
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "fuzz",
-    summary: "Try what reads untrusted input with inputs that nobody thought of",
+    summary: "Fuzz the code that reads untrusted input",
     help: HELP,
     run,
 };
@@ -23,34 +23,33 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 const SECONDS_DEFAULT: u64 = 60;
 
 const HELP: &str = "\
-Try what reads untrusted input with inputs that nobody thought of: the targets of `fuzz`, all of them
-unless some are named, one after another.
+Fuzz the code that reads untrusted input: the given targets of `fuzz`, or all of them, one after another.
 
-With a nightly toolchain and cargo-fuzz it is guided by coverage (libFuzzer); without them it mutates the
-corpora on stable Rust, and says how to get them. What it finds is kept in fuzz/artifacts.
+With a nightly toolchain and cargo-fuzz, coverage guides the search (libFuzzer). Without them, it mutates the
+corpora on stable Rust, and prints how to install them. Failing inputs are kept in fuzz/artifacts.
 
 Usage: cargo xtask fuzz [TARGET...] [--seconds N] [--stable]
        cargo xtask fuzz TARGET --input FILE
 
 Options:
-  --seconds N   How long each target is tried [default: 60]
-  --stable      Mutate the corpora on stable Rust, although the tools for more are there
-  --input FILE  Try this input and no other: repeats what was found
+  --seconds N   How long to fuzz each target [default: 60]
+  --stable      Mutate the corpora on stable Rust, even if cargo-fuzz is installed
+  --input FILE  Run only this input, to reproduce a failure
 
 Example:
   cargo xtask fuzz entry record --seconds 600
 ";
 
-/// What was asked for.
+/// The caller's options.
 #[derive(Debug, PartialEq, Eq)]
 enum Call {
-    /// To try targets, each for so long.
+    /// Fuzz targets, each for this long.
     Explore {
         targets: Vec<String>,
         time: Duration,
         is_stable: bool,
     },
-    /// To try one input.
+    /// Run one input.
     Repeat { target: String, input: PathBuf },
 }
 
@@ -72,7 +71,7 @@ fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Every target has a corpus of its name.
+/// The targets: each has a corpus with its name.
 fn targets() -> Result<Vec<String>> {
     let folder = corpora();
     let entries =
@@ -136,7 +135,7 @@ fn tell_missing(missing: &[coverage::Missing]) {
     if missing.is_empty() {
         return;
     }
-    println!("Without coverage, on stable Rust. To be guided by coverage, run:\n");
+    println!("On stable Rust, without coverage. For coverage-guided fuzzing, run:\n");
     for tool in missing {
         println!("    {}", tool.line);
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench-growth`: how what a cluster costs grows with clients, payloads and state.
+//! `cargo xtask bench-growth`: how the costs of a cluster grow with clients, payloads and state.
 
 mod bench;
 mod clients;
@@ -44,37 +44,37 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Measure with `flo bench` how what three nodes cost grows, on this machine and built for release, and write
+Measure with `flo bench` how the costs of three nodes grow, on this machine and built for release, and write
 tables and figures:
 
 - clients    runs of three steps, and starts of runs, by 1, 8, 64 and 512 clients
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
-- open-runs  both by 64 clients beside more and more runs that wait, each number on a cluster of its own, in turn:
-             memory and disk, how long a node that was killed takes to serve again, how long a snapshot takes and
-             what it does to others
+- open-runs  both by 64 clients while more and more runs wait, each number on a separate cluster, in turn:
+             memory and disk, how long a killed node takes to serve again, how long a snapshot takes and how it
+             affects the load
 - retention  both at half of their peak, while runs expire after seconds and after a day
 - rates      runs of three steps at 25 %, 50 % and 75 % of their peak
-- idle       what nodes use that have nothing to do
+- idle       what idle nodes use
 
-Nothing is encrypted, and what is acknowledged was synced to the disk by a majority. The load shares the machine
-with the nodes. Each measurement has a cluster of its own, but those of open-runs. All of it takes about a quarter
-of an hour after the build.
+Nothing is encrypted, and a write is acknowledged after a majority has synced it to disk. The load shares the
+machine with the nodes. Each measurement has a separate cluster, except those of open-runs. All series take about
+a quarter of an hour after the build.
 
 Usage: cargo xtask bench-growth [OPTIONS]
 
 Options:
-  --only NAMES       Some of clients, payloads, open-runs, retention, rates and idle, with commas between
+  --only NAMES       Some of clients, payloads, open-runs, retention, rates and idle, separated by commas
                      [default: all]
-  --seconds S        For how long each load is measured [default: 10]
-  --warm-up S        For how long each load runs before [default: 5]
+  --seconds S        How long each load is measured [default: 10]
+  --warm-up S        How long each load runs before the measurement [default: 5]
   --open-runs N,...  How many runs wait, in rising order [default: 1000,100000,1000000]
   --out DIR          Where growth.md and its figures go [default: docs/performance]
-  --folder DIR       Where the data lies while it runs [default: the folder for temporary files]
+  --folder DIR       Where the data is kept during the measurement [default: the folder for temporary files]
 
-A series that was measured replaces its section of growth.md, with its figures, as soon as it is done. The others
-stay, each with its own date and version; one that fails or is interrupted leaves everything as it was.
+Each measured series replaces its section of growth.md, with its figures, as soon as it is done. The other
+sections stay, each with its date and version. A series that fails or is interrupted changes nothing.
 
-FLOTILLA_BINARY names a flo that is there already, so that none is built.
+FLOTILLA_BINARY names an existing flo to use instead of building one.
 
 Examples:
   cargo xtask bench-growth
@@ -108,7 +108,7 @@ fn run(arguments: &[String]) -> Result<()> {
             let written = shelf.put(*series, &section, &origin)?;
             say(format!("written: {}", written.display()));
         }
-        println!("\nThat took {}.", show_duration(began.elapsed()));
+        println!("\nThe measurement took {}.", show_duration(began.elapsed()));
         Ok(())
     })
 }

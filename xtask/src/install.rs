@@ -1,4 +1,4 @@
-//! Installing what the build needs, or saying how to.
+//! Installs what the build needs, or prints how to.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::requirements::is_program;
 /// Debian's packages: clang, the linker and the C++ library with g++, make, and libclang together with its headers.
 const DEBIAN_PACKAGES: [&str; 4] = ["clang", "g++", "make", "libclang-dev"];
 
-/// The line to type, by the package manager that a machine has.
+/// The command to run, by the machine's package manager.
 const LINES: [(&str, &str); 6] = [
     (
         "apt-get",
@@ -27,7 +27,7 @@ const LINES: [(&str, &str); 6] = [
     ("xcode-select", "xcode-select --install"),
 ];
 
-/// Whether we may install packages without asking: we are root on Debian or a child of it.
+/// Whether we may install packages without asking: as root on Debian or a derivative.
 pub(crate) fn is_unattended_possible() -> bool {
     Path::new("/etc/debian_version").exists() && is_program("apt-get") && is_root()
 }
@@ -40,12 +40,12 @@ pub(crate) fn run() -> Result<()> {
     if install_packages().is_ok() {
         return Ok(());
     }
-    // A fresh machine has no package lists, or some that name packages long replaced.
+    // A new machine has no package lists, or outdated ones.
     apt_get(&["update"])?;
     install_packages()
 }
 
-/// The line that installs everything on this machine, if we know its package manager.
+/// The command that installs everything on this machine, if its package manager is known.
 pub(crate) fn line() -> Option<&'static str> {
     choose_line(is_program)
 }

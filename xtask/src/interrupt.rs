@@ -1,4 +1,4 @@
-//! Being asked to stop while processes of ours are running.
+//! Handles requests to stop while child processes run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Whether somebody pressed Ctrl-C, closed the terminal or sent SIGTERM.
+/// Whether the user pressed Ctrl-C or closed the terminal, or SIGTERM arrived.
 ///
-/// A flag that the work looks at, and not a handler that ends the process: so there is one way out,
-/// on which every process is ended and every file removed.
+/// The work polls this flag. A handler that ended the process would skip the cleanup: with the flag there is one way
+/// out, which ends every process and removes every file.
 pub(crate) struct Interrupt {
     is_raised: Arc<AtomicBool>,
 }
 
-/// The work was given up because somebody asked for it.
+/// The work was interrupted by a signal.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -28,7 +28,7 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Interrupt {
-    /// From now on the signals raise the flag instead of ending the process.
+    /// From now on the signals set the flag instead of ending the process.
     ///
     /// # Errors
     /// If the system refuses it.
@@ -41,7 +41,7 @@ impl Interrupt {
         Ok(Self { is_raised })
     }
 
-    /// One that nobody raises: the signals keep their meaning.
+    /// A flag that no signal sets: the signals keep their default effect.
     pub(crate) fn never() -> Self {
         Self {
             is_raised: Arc::default(),
@@ -49,7 +49,7 @@ impl Interrupt {
     }
 
     /// # Errors
-    /// [`Interrupted`] once a signal came.
+    /// [`Interrupted`] after a signal.
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_raised.load(Ordering::Relaxed) {
             return Err(Interrupted.into());

@@ -1,4 +1,4 @@
-//! Finding libclang and the compiler headers that belong to it.
+//! Finds libclang and the compiler headers that belong to it.
 //!
 //! The search mirrors the one of the bindings generator: `LIBCLANG_PATH`, then what `llvm-config`
 //! says, then the usual library folders. Both parts are needed: some distributions package the
@@ -71,7 +71,7 @@ fn llvm_config_directory() -> Option<PathBuf> {
     output.status.success().then(|| directory.trim().into())
 }
 
-/// The root itself, its folders, and the `lib…` folders in those (`/usr/lib/llvm-14/lib`).
+/// The root itself, its folders, and the `lib…` folders in them (`/usr/lib/llvm-14/lib`).
 fn library_directories(root: &Path) -> Vec<PathBuf> {
     let mut directories = vec![root.to_owned()];
     for folder in entries(root).into_iter().filter(|path| path.is_dir()) {
@@ -85,7 +85,7 @@ fn library_directories(root: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// What a folder holds; nothing if it cannot be read, since it is only one place to look.
+/// The entries of a folder; empty if it cannot be read, since it is only one place to look.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A load that is run to its end, and the report that it prints.
+//! Runs a load to its end and reads its report.
 
 use std::fs;
 use std::process::Command;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::process::Process;
 use crate::sandbox::Sandbox;
 
-/// How long a load may take beyond its time, to connect and to wait for its last answers.
+/// How much longer than its duration a load may take, to connect and to wait for its last responses.
 const SLACK: Duration = Duration::from_secs(90);
 
-/// Runs a load that is to last so long, and reads the last report that it printed.
+/// Runs a load of this duration, and reads the last report that it printed.
 ///
 /// # Errors
-/// If it fails, takes far too long or reports nothing; if the work is interrupted.
+/// If it fails, takes too long or prints no report; if the work is interrupted.
 pub(crate) fn measure(
     sandbox: &Sandbox,
     name: &str,
@@ -26,10 +26,10 @@ pub(crate) fn measure(
     measure_beside(sandbox, (name, command), length, || Ok(()))
 }
 
-/// The same, while something else is done again and again.
+/// The same, while a function is called repeatedly.
 ///
 /// # Errors
-/// As [`measure`], or what the other returns.
+/// As [`measure`], or what the function returns.
 pub(crate) fn measure_beside(
     sandbox: &Sandbox,
     (name, command): (&str, &mut Command),
@@ -37,19 +37,19 @@ pub(crate) fn measure_beside(
     beside: impl FnMut() -> Result<()>,
 ) -> Result<Value> {
     let log = sandbox.log(name);
-    // What an earlier one said is not to be taken for this one's.
+    // Output of an earlier load must not count for this one.
     let _ = fs::remove_file(&log);
     let mut process = Process::start(name, command, &log)?;
     process.wait_for_end_beside(length + SLACK, &sandbox.interrupt, beside)?;
-    // A Ctrl-C at the terminal ends a load early, but well.
+    // A Ctrl-C at the terminal ends a load early, but successfully.
     sandbox.interrupt.check()?;
     last_report(&fs::read_to_string(&log)?).with_context(|| format!("the load {name}"))
 }
 
-/// Runs a program of ours, which is to last so long, to its end.
+/// Runs one of our programs of this duration to its end.
 ///
 /// # Errors
-/// If it fails, or takes far too long.
+/// If it fails, or takes too long.
 pub(crate) fn run(
     sandbox: &Sandbox,
     name: &str,
@@ -63,7 +63,7 @@ pub(crate) fn run(
 /// The last report in the output of `flo bench` or `flotilla-peers`.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no report.
 fn last_report(output: &str) -> Result<Value> {
     let objects = output
         .lines()
@@ -72,7 +72,7 @@ fn last_report(output: &str) -> Result<Value> {
     let mut reports = objects.filter(|object| object["runs_per_s"].is_number());
     reports
         .next()
-        .context("expected a report, but there is none in the output")
+        .context("expected a report, but the output contains no report")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `cargo xtask local`: the three nodes of `deploy/local`, until somebody stops them.
+//! `cargo xtask local`: the three nodes of `deploy/local`, until Ctrl-C.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::cluster::{Cluster, Listening, NodeId, PORT_CONFIGURED, PORT_MAX};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::patience::pause;
 use crate::sandbox::tails;
 use crate::stages::say;
 use crate::subcommand::{Subcommand, UsageError};
+use crate::wait::pause;
 use crate::{flo, project, requirements};
 
 /// The command `local`.
@@ -22,28 +22,27 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Build flo and start the three nodes of deploy/local, as by hand: with those files, on their ports, and
-with their data and logs in .flo. They and their clients speak TLS, with certificates made by
-`flo cert dev`. Says when they serve, and what a client needs. Ctrl-C stops them; the next start goes on
-with what they hold.
+Build flo and start the three nodes of deploy/local with their configuration files and ports, and with data
+and logs in .flo. Nodes and clients use TLS with certificates from `flo cert dev`. Prints when the nodes
+serve and what a client needs. Ctrl-C stops them; the next start resumes with their data.
 
 Usage: cargo xtask local [--folder DIR] [--port P]
 
 Options:
   --folder DIR  Where .flo is [default: the root of the repository]
-  --port P      Ports P, P+1 and P+2 for node 1, and 10 more for each next one; a cluster keeps the ports of
-                its first start [default: 9000, as the files say]
+  --port P      Ports P, P+1 and P+2 for node 1, and 10 more for each further node; a cluster keeps the ports
+                of its first start [default: 9000, as in the files]
 
-FLOTILLA_BINARY names a flo that is there already, so that none is built.
+FLOTILLA_BINARY names an existing flo to use instead of building one.
 
 Example:
   cargo xtask local
 ";
 
-/// Names the binary, so that none is built.
+/// Names an existing binary to use instead of building one.
 const BINARY: &str = "FLOTILLA_BINARY";
 
-/// What the caller wants.
+/// The caller's options.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     folder: PathBuf,
@@ -62,7 +61,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let folder = std::path::absolute(folder).context("expected a current folder")?;
     let interrupt = Interrupt::catch()?;
     let result = serve(&binary, &folder, port, &interrupt);
-    // Asked to end while the nodes started.
+    // Interrupted while the nodes started.
     if result
         .as_ref()
         .is_err_and(|error| error.is::<Interrupted>())
@@ -70,7 +69,7 @@ fn run(arguments: &[String]) -> Result<()> {
         return Ok(());
     }
     if result.is_err() {
-        // The failure is told even where the logs cannot be.
+        // The failure is printed even if the logs cannot be read.
         eprint!("{}", tails(&folder.join(".flo")).unwrap_or_default());
     }
     result
@@ -108,7 +107,7 @@ fn read_port(word: Option<&String>) -> Result<u16> {
     })
 }
 
-/// Starts the nodes, says where they are, and stops them when it is asked to.
+/// Starts the nodes, prints where they are, and stops them on request.
 fn serve(binary: &Path, folder: &Path, port: u16, interrupt: &Interrupt) -> Result<()> {
     let mut cluster = Cluster::start(binary, folder, Listening::From(port))?;
     cluster.wait_until_all_serve(interrupt)?;

@@ -1,11 +1,11 @@
-//! What the figures were measured on.
+//! The machine on which the figures were measured.
 
 use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
 
-/// The machine, and what was measured on it.
+/// The machine, and the measured binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cores: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine; what it does not tell is left out.
+    /// Reads the properties of this machine; unknown ones are left out.
     pub(crate) fn look(versions: Vec<String>) -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// For people.
+    /// As text.
     pub(crate) fn lines(&self) -> Vec<String> {
         let Self {
             cores,
@@ -42,7 +42,7 @@ impl Machine {
         std::iter::once(machine).chain(versions).collect()
     }
 
-    /// For programs.
+    /// As JSON.
     pub(crate) fn json(&self) -> Value {
         json!({
             "cores": self.cores,

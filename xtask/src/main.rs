@@ -1,6 +1,6 @@
 //! The project's own commands, run as `cargo xtask NAME`.
 //!
-//! Everything here builds in seconds, without RocksDB, so that it can first see to what the real
+//! Everything here builds in seconds, without RocksDB, so that it can first check what the real
 //! build needs. A new command is a module with a [`Subcommand`] and a line in [`SUBCOMMANDS`].
 
 mod arguments;
@@ -24,7 +24,6 @@ mod load;
 mod local;
 mod machine;
 mod observe;
-mod patience;
 mod process;
 mod project;
 mod release_data;
@@ -35,6 +34,7 @@ mod stages;
 mod subcommand;
 mod table;
 mod verify;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     sim::SUBCOMMAND,
 ];
 
-/// The exit code of a wrong call, as in the command line of `flo`.
+/// The exit code of a usage error, as in the command line of `flo`.
 const EXIT_CODE_USAGE: u8 = 2;
 
 /// The exit code after Ctrl-C, as shells count it: 128 and the number of SIGINT.
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A failed child's own code, so that CI and scripts see what really went wrong.
+/// A failed child's own code, so that CI and scripts see the actual failure.
 fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(failure) = error.downcast_ref::<ChildFailed>() {
         return failure.code;

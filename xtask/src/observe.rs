@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::cluster::{Cluster, Listening};
-use crate::patience::wait_for;
 use crate::sandbox::Sandbox;
 use crate::stages::{Stages, say, show_duration};
 use crate::subcommand::{Subcommand, UsageError};
+use crate::wait::wait_for;
 use crate::{flo, requirements};
 use prometheus::{Prometheus, Tools};
 
@@ -24,25 +24,25 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Build flo, start the three nodes of deploy/local over TLS and a Prometheus with the files of
-deploy/prometheus, and see that the rules are sound, that each node is scraped, that work shows, and that
-the alert for a killed node comes and goes. Ends by itself, within a minute after the build. Uses ports and
-folders of its own.
+Build flo, and start the three nodes of deploy/local over TLS and a Prometheus with the files of
+deploy/prometheus. Check that the rules are valid, that each node is scraped, that work appears in the
+metrics, and that a killed node's alert fires and resolves. Takes less than a minute after the build.
+Uses separate ports and folders.
 
 Usage: cargo xtask observe
 
-Needs prometheus and promtool, from the PATH; on Debian they are fetched and unpacked into the target
-folder where they are missing, and nothing is installed.
+Needs prometheus and promtool in the PATH; on Debian, missing ones are fetched and unpacked into the
+target folder, and nothing is installed.
 
 Example:
   cargo xtask observe
 ";
 
-/// How long Prometheus may take to see something: it scrapes every five seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Runs that are started to be seen.
+/// How long Prometheus may take to see a change: it scrapes every five seconds.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The number of runs to start.
 const RUNS_COUNT: u32 = 20;
-/// A workflow whose runs end by themselves at once.
+/// A workflow whose runs end immediately.
 const WORKFLOW: &str = "\
 kind: Workflow
 name: observed
@@ -61,7 +61,7 @@ fn run(arguments: &[String]) -> Result<()> {
         return Err(UsageError(format!("expected no argument, but got `{first}`")).into());
     }
     let mut stages = Stages::new(6);
-    stages.begin("Build flo, and look for Prometheus");
+    stages.begin("Build flo, and find Prometheus");
     requirements::ensure()?;
     let binary = flo::build()?;
     let tools = Tools::find()?;
@@ -79,9 +79,9 @@ fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) ->
     let mut prometheus = Prometheus::start(tools, &cluster, sandbox)?;
     say(prometheus.check_files()?);
 
-    stages.begin("Each node is scraped, is ready and has certificates that last");
+    stages.begin("Check that each node is scraped, is ready and has valid certificates");
     let mut await_count = |what: &str, expression: &str, count: usize| -> Result<()> {
-        wait_for(what, PATIENCE, interrupt, || {
+        wait_for(what, TIMEOUT, interrupt, || {
             prometheus.expect_running()?;
             Ok((prometheus.count(expression)? == count).then_some(()))
         })?;
@@ -89,17 +89,17 @@ fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) ->
         Ok(())
     };
     await_count("three nodes", "up{job=\"flotilla\"} == 1", 3)?;
-    await_count("three that are ready", "flotilla_ready == 1", 3)?;
+    await_count("three ready nodes", "flotilla_ready == 1", 3)?;
     await_count("one leader", "flotilla_raft_is_leader == 1", 1)?;
-    let lasting = "flotilla_tls_certificate_expiry_seconds > 0";
+    let lasting = "flotilla_tls_certificate_expiry_timestamp_seconds > 0";
     await_count("certificates", lasting, 3)?;
 
-    stages.begin("Work shows");
+    stages.begin("Check that work appears in the metrics");
     start_runs(&cluster, sandbox)?;
-    let started = format!("flotilla_commands_total{{kind=\"start_run\"}} >= {RUNS_COUNT}");
+    let started = format!("flotilla_commands_applied_total{{kind=\"start_run\"}} >= {RUNS_COUNT}");
     await_count("the runs, on each node", &started, 3)?;
 
-    stages.begin("Kill a node: its alert comes");
+    stages.begin("Kill a node: its alert fires");
     let killed = cluster.wait_for_leader(None, interrupt)?.node_id;
     let process_id = cluster.process(killed).id();
     cluster.kill(killed)?;
@@ -107,7 +107,7 @@ fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) ->
     let alert = "ALERTS{alertname=\"FlotillaNodeDown\"}";
     await_count("the alert", alert, 1)?;
 
-    stages.begin("Bring it back: no alert is left");
+    stages.begin("Restart it: no alert is left");
     cluster.restart(killed)?;
     await_count("three nodes", "up{job=\"flotilla\"} == 1", 3)?;
     await_count("no alert", "ALERTS", 0)?;
@@ -126,7 +126,7 @@ fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) ->
     Ok(())
 }
 
-/// Has runs started that end by themselves.
+/// Starts runs that end immediately.
 fn start_runs(cluster: &Cluster, sandbox: &Sandbox) -> Result<()> {
     let file = sandbox.folder().join("observed.yaml");
     std::fs::write(&file, WORKFLOW)?;

@@ -1,4 +1,4 @@
-//! A process of ours that runs beside us: it never outlives its value.
+//! A child process that never outlives its value.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,19 +10,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::interrupt::Interrupt;
-use crate::patience::{pause, wait_for};
+use crate::wait::{pause, wait_for};
 
 /// How long a process may take to end by itself.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long one that is dropped may take, counted from when it was first asked.
+/// How long a dropped process may take, counted from the first request to stop.
 const DROP_LIMIT: Duration = Duration::from_secs(4);
 
-/// A running process. Dropping it ends it.
+/// A running process. Dropping it stops it.
 pub(crate) struct Process {
     name: String,
     child: Child,
-    /// When it was first asked to end.
+    /// When it was first asked to stop.
     asked_at: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Process {
     }
 
     /// # Errors
-    /// If it has ended, for it should not have.
+    /// If it has ended.
     pub(crate) fn expect_running(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -62,7 +62,7 @@ impl Process {
         }
     }
 
-    /// Ends it at once, as a power cut would: SIGKILL.
+    /// Ends it immediately, as a power cut would: SIGKILL.
     ///
     /// # Errors
     /// If the system refuses it.
@@ -72,18 +72,18 @@ impl Process {
         Ok(())
     }
 
-    /// Waits until it has ended by itself, well.
+    /// Waits until it has ended successfully.
     ///
     /// # Errors
-    /// If it ends badly, or not within the limit; if the work is interrupted.
+    /// If it fails, or does not end within the limit; if the work is interrupted.
     pub(crate) fn wait_for_end(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<()> {
         self.wait_for_end_beside(limit, interrupt, || Ok(()))
     }
 
-    /// The same, while something else is done again and again.
+    /// The same, while a function is called repeatedly.
     ///
     /// # Errors
-    /// As [`Self::wait_for_end`], or what the other returns.
+    /// As [`Self::wait_for_end`], or what the function returns.
     pub(crate) fn wait_for_end_beside(
         &mut self,
         limit: Duration,
@@ -106,21 +106,21 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end, and does not wait for it: SIGTERM.
+    /// Asks it to stop with SIGTERM, without waiting.
     pub(crate) fn ask_to_stop(&mut self) {
         if !self.is_running() {
             return;
         }
         self.asked_at.get_or_insert_with(Instant::now);
         let id = i32::try_from(self.child.id()).expect("a process id is a positive i32");
-        // Fails only if it has ended in the meantime, and then there is nothing left to ask for.
+        // Fails only if it has already ended.
         let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Asked first, because a worker that is killed leaves the programs behind that it runs.
+        // SIGTERM first, because a killed worker leaves the programs behind that it runs.
         self.ask_to_stop();
         let has_time = |asked_at: Instant| asked_at.elapsed() < DROP_LIMIT;
         while self.is_running() && self.asked_at.is_some_and(has_time) {
@@ -131,10 +131,10 @@ impl Drop for Process {
     }
 }
 
-/// Asks all of them to end and waits until they have.
+/// Asks all of them to stop and waits until they have.
 ///
 /// # Errors
-/// Names the first that did not end by itself, or did so with another exit code than 0.
+/// Names the first that did not stop, or failed.
 pub(crate) fn stop_all<'a>(
     processes: impl IntoIterator<Item = &'a mut Process>,
     interrupt: &Interrupt,
@@ -183,7 +183,7 @@ mod tests {
         process.expect_running().unwrap();
         let id = Pid::from_raw(i32::try_from(process.id()).unwrap());
         drop(process);
-        assert!(kill(id, None).is_err(), "nobody has the process id");
+        assert!(kill(id, None).is_err(), "the process id is free");
     }
 
     #[test]

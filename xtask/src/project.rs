@@ -1,4 +1,4 @@
-//! Where the project is, and where its build output goes.
+//! The locations of the project and of its build output.
 
 mod root;
 
@@ -14,11 +14,11 @@ pub(crate) use root::root;
 /// all clones share, because a cold build takes about a quarter of an hour (ADR 0004).
 ///
 /// # Errors
-/// If neither a variable nor the user's home folder tells where that is.
+/// If neither a variable nor the user's home folder gives the location.
 pub(crate) fn target_dir() -> Result<PathBuf> {
     let target_dir = choose_target_dir(|name| env::var_os(name), env::home_dir())
         .context("expected CARGO_TARGET_DIR or a home folder, but there is neither")?;
-    // The children run in the root folder, the caller perhaps elsewhere.
+    // The children run in the root folder, the caller possibly elsewhere.
     std::path::absolute(target_dir).context("expected a current folder, but it is gone")
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask record-release-data`: what this release leaves behind, for later ones to be tested with.
+//! `cargo xtask record-release-data`: the data of this release, for tests of later ones.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use crate::{child, flo, project, requirements};
 /// The command `record-release-data`.
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "record-release-data",
-    summary: "Keep the data of this engine version, for later ones to take up",
+    summary: "Record the data of this engine version, to test upgrades from it",
     help: HELP,
     run,
 };
 
 const HELP: &str = "\
-Start three nodes, have them hold something of every kind, stop them, and keep their data in an archive
-engine-N.tar.gz with what was acknowledged beside it, as engine-N.json; N is the engine version. Serves it once more
-to see that it is good. `cargo xtask drill upgrade` has a later build serve it. Do it once for each engine
-version, before the change that begins the next one, and commit both files; what is there already is never replaced.
+Start three nodes, store data of every kind, stop the nodes, and keep their data as engine-N.tar.gz, with the
+acknowledged results beside it as engine-N.json; N is the engine version. Then serve the data once more to check it.
+`cargo xtask drill upgrade` makes a later build serve it. Record once for each engine version, before the change that
+introduces the next one, and commit both files. Existing files are never replaced.
 
 Usage: cargo xtask record-release-data [DIR]
 
-DIR is jepsen/testdata/releases below the root of the repository when absent.
+The default of DIR is jepsen/testdata/releases below the root of the repository.
 
-FLOTILLA_BINARY names the flo whose data it is; without it, flo is built.
+FLOTILLA_BINARY names the flo that writes the data; without it, flo is built.
 
 Example:
   cargo xtask record-release-data
 ";
 
-/// Names the flo whose data is recorded.
+/// Names the `flo` whose data is recorded.
 const BINARY: &str = "FLOTILLA_BINARY";
 
 fn run(arguments: &[String]) -> Result<()> {
@@ -49,12 +49,12 @@ fn run(arguments: &[String]) -> Result<()> {
     child::run(&mut command)
 }
 
-/// The program that records, which is built beside `flo`.
+/// The recording program, which is built beside `flo`.
 fn recorder(built: &Path) -> PathBuf {
     built.with_file_name("flotilla-jepsen")
 }
 
-/// The folder, from the caller's own.
+/// The folder, relative to the caller's.
 fn read_arguments(arguments: &[String]) -> Result<PathBuf> {
     match arguments {
         [] => Ok(project::root().join("jepsen/testdata/releases")),

@@ -7,13 +7,13 @@ use anyhow::{Result, bail};
 
 use crate::{install, libclang};
 
-/// A thing that the build needs and this machine lacks.
+/// Something that the build needs and this machine lacks.
 type Missing = &'static str;
 
-/// Checks for what the build needs; installs it where that is possible without asking.
+/// Checks what the build needs, and installs it if possible without asking.
 ///
 /// # Errors
-/// If something is missing and was not installed: the error names it and the line to run.
+/// If something is missing and was not installed: the error names it and the command that installs it.
 pub(crate) fn ensure() -> Result<()> {
     if missing().is_empty() {
         return Ok(());
@@ -46,15 +46,15 @@ fn missing() -> Vec<Missing> {
     missing
 }
 
-/// Whether the compiler that the build would call exists, `CXX` or else `clang++` as `.cargo/config.toml` says, and `cc`,
+/// Whether the build's compiler exists, `CXX` or else `clang++` as in `.cargo/config.toml`, and `cc`,
 /// which links.
 fn has_compiler() -> bool {
     let call = env::var("CXX").unwrap_or_else(|_| "clang++".to_owned());
-    // It may hold arguments or a wrapper, and the compiler may be given by path.
+    // It may contain arguments or a wrapper, and the compiler may be given by path.
     call.split_whitespace().next().is_some_and(is_program) && is_program("cc")
 }
 
-/// Whether a program of that name or path exists.
+/// Whether a program with that name or path exists.
 pub(crate) fn is_program(name: &str) -> bool {
     let folders = env::var_os("PATH").unwrap_or_default();
     let mut candidates = env::split_paths(&folders).map(|folder: PathBuf| folder.join(name));

@@ -1,4 +1,4 @@
-//! A temporary folder to run a cluster in, and what is told of it when something goes wrong.
+//! A temporary folder for a cluster, and a report of its logs after a failure.
 
 use std::env;
 use std::fs;
@@ -13,23 +13,23 @@ use crate::interrupt::{Interrupt, Interrupted};
 /// How much of each log is shown after a failure.
 const TAIL_LINES: usize = 20;
 
-/// The folder for data and logs, and whether to go on.
+/// The folder for data and logs, and whether to continue.
 pub(crate) struct Sandbox {
     folder: TempDir,
-    /// Raised when somebody wants the work to end.
+    /// Set when the user wants the work to end.
     pub(crate) interrupt: Interrupt,
 }
 
 impl Sandbox {
-    /// Makes the folder. From now on Ctrl-C is a request to clean up.
+    /// Creates the folder. From now on Ctrl-C is a request to clean up.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If it cannot be created.
     pub(crate) fn create(name: &str) -> Result<Self> {
         Self::create_in(&env::temp_dir(), name)
     }
 
-    /// The same in a folder of the caller's choice.
+    /// The same in a folder that the caller chooses.
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -51,7 +51,7 @@ impl Sandbox {
         self.folder().join(format!("{name}.log"))
     }
 
-    /// Where logs are: here, and in what clusters in this folder or in one below it call their own.
+    /// The folders of the logs: this one, and those of clusters in it or in a folder below it.
     fn log_folders(&self) -> Vec<PathBuf> {
         let below = fs::read_dir(self.folder()).into_iter().flatten().flatten();
         let mut below: Vec<PathBuf> = below.map(|entry| entry.path().join(OWN)).collect();
@@ -61,20 +61,20 @@ impl Sandbox {
         here.into_iter().chain(below).collect()
     }
 
-    /// Does the work, then removes the folder unless it `is_kept`. The work's processes are values
-    /// of its own, so none is left when it returns, however it returns. If it fails, the ends of all
+    /// Does the work, then removes the folder unless it `is_kept`. The work owns its processes as values,
+    /// so none is left when it returns, however it returns. If it fails, the ends of all
     /// logs go to stderr.
     ///
     /// # Errors
-    /// What the work returns; else if the folder cannot be removed.
+    /// The error of the work, or else a failure to remove the folder.
     pub(crate) fn run(self, is_kept: bool, work: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
         let result = work(&self);
-        // A Ctrl-C at the terminal ends our children too, which may have been noticed first.
+        // A Ctrl-C at the terminal ends our children too; the work may have noticed that first.
         let result = self.interrupt.check().and(result);
         if let Err(error) = &result
             && !error.is::<Interrupted>()
         {
-            // The failure is told even where the logs cannot be.
+            // The failure is printed even if the logs cannot be read.
             for folder in self.log_folders() {
                 eprint!("{}", tails(&folder).unwrap_or_default());
             }

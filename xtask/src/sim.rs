@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: the cluster simulated in one process, from as many seeds as wanted.
+//! `cargo xtask sim`: simulates the cluster in one process, from one or many seeds.
 
 use std::fs;
 
@@ -10,26 +10,26 @@ use crate::{cargo, child, project, requirements};
 /// The command `sim`.
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
     name: "sim",
-    summary: "Simulate the cluster from seeds, with faults, and check what must hold",
+    summary: "Simulate the cluster from seeds, with faults, and check its invariants",
     help: HELP,
     run,
 };
 
 const HELP: &str = "\
 Simulate the whole cluster in one process, on one thread, from a seed: network, clocks, disks, crashes.
-Faults come for a while, then all is put right and what was begun must end. The same seed gives the same
-commands, faults and entries at the same times. A failure prints what was broken and the words that repeat
-it, and keeps its trace below the target folder. `sim/README.md` tells what is simulated and what is not.
+Faults are injected for a while, then all are healed and all work in progress must end. The same seed gives
+the same commands, faults and entries at the same times. A failure prints the broken invariant and the command
+that repeats it, and keeps its trace below the target folder. `sim/README.md` describes what is simulated.
 
 Usage: cargo xtask sim [OPTIONS]
 
 Options:
-  --seeds N        Simulate so many seeds, each in a process of its own
+  --seeds N        Simulate N seeds, each in a separate process
   --seed S         The first seed, or the only one [default: 1]
-  --seconds N      How long faults come, in simulated seconds [default: 20]
+  --seconds N      How long faults are injected, in simulated seconds [default: 20]
   --scenario NAME  mixed: all faults and commands; snapshots: installs that overlap [default: mixed]
   --bug NAME       Plant a bug: early-acknowledgement, lost-sync or stale-read
-  --trace FILE     Keep the trace, of one seed
+  --trace FILE     Keep the trace of a single seed
 
 Example:
   cargo xtask sim --seeds 2000
@@ -48,7 +48,7 @@ const OPTIONS: [&str; 6] = [
 fn run(arguments: &[String]) -> Result<()> {
     check(arguments)?;
     requirements::ensure()?;
-    // The whole workspace, as everywhere: a build of one package resolves fewer features.
+    // The whole workspace, as for every build: a build of one package resolves fewer features.
     cargo::run(&["build", "--workspace", "--locked"])?;
     let kept = project::target_dir()?.join("sim");
     fs::create_dir_all(&kept)

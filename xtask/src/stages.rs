@@ -1,4 +1,4 @@
-//! Telling somebody at a terminal, or in a log, how a long command gets on.
+//! Reports the progress of a long command on a terminal or in a log.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// A command of so many stages.
+    /// A command with this many stages.
     pub(crate) fn new(count: usize) -> Self {
         Self {
             count,
@@ -31,17 +31,17 @@ impl Stages {
     }
 }
 
-/// Says something about the stage.
+/// Prints a line below the stage.
 pub(crate) fn say(text: impl AsRef<str>) {
     println!("    {}", text.as_ref());
 }
 
-/// A time for people who compare it with another one: `2467 ms`.
+/// A duration to compare with others: `2467 ms`.
 pub(crate) fn show_ms(duration: Duration) -> String {
     format!("{} ms", duration.as_millis())
 }
 
-/// A time for people who have waited: `0.8 s`, `1 min 02 s`.
+/// A duration for people: `0.8 s`, `1 min 02 s`.
 pub(crate) fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if seconds < 60 {

@@ -1,4 +1,4 @@
-//! What a command of xtask is, and how the first argument picks one.
+//! The commands of xtask, and how the first argument selects one.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use anyhow::Result;
 
 /// One command of `cargo xtask`.
 pub(crate) struct Subcommand {
-    /// The word that picks it: `cargo xtask NAME`.
+    /// The argument that selects it: `cargo xtask NAME`.
     pub(crate) name: &'static str,
     /// One line for the list of commands.
     pub(crate) summary: &'static str,
-    /// Its own help: usage, what it does, an example.
+    /// Its help: usage, what it does, an example.
     pub(crate) help: &'static str,
-    /// Does the work; gets the arguments after the name.
+    /// Runs the command with the arguments after the name.
     pub(crate) run: fn(&[String]) -> Result<()>,
 }
 
-/// The caller asked for something that does not exist; nothing was done.
+/// A usage error; nothing was done.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -42,7 +42,7 @@ pub(crate) fn dispatch(subcommands: &[Subcommand], arguments: &[String]) -> Resu
         return Ok(());
     }
     let Some(subcommand) = subcommands.iter().find(|known| known.name == name) else {
-        let message = format!("expected a command, but `{name}` is none");
+        let message = format!("expected a command, but got `{name}`");
         return Err(UsageError(format!("{message}\n\n{}", overview(subcommands))).into());
     };
     if rest.iter().any(|argument| is_help(argument)) {
@@ -79,7 +79,7 @@ fn overview(subcommands: &[Subcommand]) -> String {
     for subcommand in subcommands {
         text.push_str(&format!("  cargo xtask {}\n", subcommand.name));
     }
-    text.push_str("\n`cargo xtask COMMAND --help` tells more.\n");
+    text.push_str("\n`cargo xtask COMMAND --help` describes a command.\n");
     text
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let error = dispatch_words(&["prove"]).unwrap_err();
         assert!(error.is::<UsageError>());
         let text = error.to_string();
-        assert!(text.contains("`prove` is none"), "{text}");
+        assert!(text.contains("got `prove`"), "{text}");
         assert!(text.contains("cargo xtask probe"), "{text}");
     }
 

@@ -1,6 +1,6 @@
 //! Tables for people: columns as wide as their widest cell, two blanks between them.
 
-/// A table in the making.
+/// A table being built.
 #[derive(Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
@@ -113,7 +113,7 @@ impl Columns {
         line
     }
 
-    /// What stands below the headings in Markdown.
+    /// The rule below the headings in Markdown.
     fn rule(&self) -> String {
         let mut line = String::from("|");
         for (width, is_numbers) in self.widths.iter().zip(&self.are_numbers) {
@@ -130,7 +130,7 @@ impl Columns {
     }
 }
 
-/// Whether it fits into a column of numbers: `-` stands for a missing one.
+/// Whether the cell fits into a column of numbers: `-` stands for a missing one.
 fn is_number(cell: &str) -> bool {
     cell.is_empty()
         || cell == "-"

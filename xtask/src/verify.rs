@@ -20,7 +20,7 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Run every check that a change must pass, as CI does. Stops at the first that fails, with its code.
+Run every check that a change must pass, as CI does. Stops at the first failure, with its exit code.
 Writes nothing into the tree: `cargo xtask fix` does.
 
 Usage: cargo xtask verify
@@ -36,7 +36,7 @@ Example:
 /// One check: its name, and what it runs.
 type Step = (&'static str, fn() -> Result<()>);
 
-/// Cheapest first, so that a slip is known soon.
+/// Cheapest first, so that a simple mistake shows soon.
 const STEPS: &[Step] = &[
     ("requirements", requirements::ensure),
     ("format", check_format),
@@ -64,7 +64,7 @@ fn run_steps(steps: &[Step]) -> Result<()> {
 }
 
 fn check_format() -> Result<()> {
-    cargo::run(&["fmt", "--all", "--check"]).context("`cargo xtask fix` mends it")
+    cargo::run(&["fmt", "--all", "--check"]).context("`cargo xtask fix` fixes it")
 }
 
 fn check_lints() -> Result<()> {
@@ -88,8 +88,8 @@ fn build_and_test() -> Result<()> {
     child::run(&mut tests)
 }
 
-/// Tests whose expectations or seeds live in files can write them; when a person asks for
-/// it that is welcome, here it would turn a failure into a changed tree.
+/// Tests whose expectations or seeds are in files can rewrite them on request. Here that would
+/// turn a failure into a changed tree.
 fn forbid_writing(tests: &mut Command) {
     tests
         .env_remove("UPDATE")

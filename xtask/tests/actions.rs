@@ -1,4 +1,4 @@
-//! The scripts of `examples/actions`, run as `flo worker exec` runs them.
+//! Tests the scripts of `examples/actions`, run in the same way as by `flo worker exec`.
 
 #[path = "../src/project/root.rs"]
 mod project;
@@ -11,7 +11,7 @@ use project::root;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What is around one attempt.
+/// The environment of one attempt.
 struct Attempt {
     folder: TempDir,
     number: u32,

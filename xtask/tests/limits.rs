@@ -1,4 +1,4 @@
-//! The manual's page of limits comes from the files that hold them; `UPDATE=1` rewrites it.
+//! The manual's page of limits is generated from the files of the limits; `UPDATE=1` rewrites it.
 
 #[path = "limits/expression.rs"]
 mod expression;
@@ -20,8 +20,8 @@ const PAGE: &str = "docs/manual/reference/limits.md";
 const HEAD: &str = "\
 # Limits
 
-What is over a limit is refused with a clear message, and nothing else happens. What ends in `DEFAULT` holds
-when nothing else is said. This page is made from the files that hold the limits.
+A request over a limit is refused with a clear message and has no other effect. A limit whose name ends in `DEFAULT`
+applies unless another value is given. This page is generated from the source files of the limits.
 ";
 
 /// The files, in an order in which each constant comes before its users.
@@ -51,7 +51,7 @@ fn the_page_of_limits_lists_the_limits() {
     compare(&root().join(PAGE), &page);
 }
 
-/// The values of the files before, which a file may import.
+/// The values of the earlier files, which a file may import.
 fn known_before(file: &str) -> BTreeMap<String, u64> {
     let mut known = BTreeMap::new();
     for (_, earlier) in FILES.iter().take_while(|(_, earlier)| *earlier != file) {

@@ -1,4 +1,4 @@
-//! `cargo xtask local` with the built `flo`: three nodes serve, stop when they are asked to, and go on later.
+//! `cargo xtask local` with the built `flo`: three nodes serve, stop on request, and resume later.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
 
-/// What `cargo xtask verify` names, or what stands beside xtask.
+/// The binary that `cargo xtask verify` names, or the one beside xtask.
 fn flo() -> PathBuf {
     let beside = || Path::new(PROGRAM).with_file_name("flo");
     let path = env::var_os("FLOTILLA_BINARY").map_or_else(beside, PathBuf::from);
@@ -25,17 +25,17 @@ fn flo() -> PathBuf {
     path
 }
 
-/// What a client needs to reach the nodes.
+/// The environment with which a client reaches the nodes.
 type Variables = BTreeMap<String, String>;
 
-/// The command while it runs; dropping it ends it.
+/// The running command; dropping it stops it.
 struct Local {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Local {
-    /// Starts it, and returns once it says that the nodes serve, with the variables of a client.
+    /// Starts it, and returns the environment of a client once the nodes serve.
     fn start(folder: &Path, port: u16) -> (Self, Variables) {
         let mut child = Command::new(PROGRAM)
             .args(["local", "--port", &port.to_string(), "--folder"])
@@ -51,7 +51,7 @@ impl Local {
         (local, variables)
     }
 
-    /// The variables on the lines up to the last.
+    /// The variables on the lines before the last.
     fn variables(&mut self) -> Variables {
         let mut variables = Variables::new();
         for line in self.lines.by_ref() {
@@ -88,14 +88,14 @@ impl Drop for Local {
     }
 }
 
-/// A port from which on nobody listens on those of three nodes.
+/// A first port from which all ports of three nodes are free.
 fn free_port() -> u16 {
     let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     let are_free = |first: u16| {
         let mut nodes = [0, 10, 20].map(|node| first + node).into_iter();
         nodes.all(|node| (node..node + 3).all(is_free))
     };
-    // Below the ports that systems hand out by themselves; other searches go upwards.
+    // Below the ephemeral ports; other searches go upwards.
     let mut candidates = (20_000..31_900).rev().step_by(30);
     candidates
         .find(|first| are_free(*first))

@@ -1,14 +1,18 @@
-//! The rules of the project that neither the compiler nor clippy can check, executed.
+//! The rules of the project that neither the compiler nor clippy can check, as tests.
 //!
 //! Each rule is a pure function from a file's text to findings, one test that runs it over the
-//! whole tree, and one that shows it a violation, so that a rule which has gone blind is noticed.
+//! whole tree, and one that shows it a violation, so that a rule that finds nothing is noticed.
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/citations.rs"]
 mod citations;
 #[path = "tidy/conformance.rs"]
 mod conformance;
 #[path = "tidy/documents.rs"]
 mod documents;
+#[path = "tidy/glossary.rs"]
+mod glossary;
 #[path = "tidy/links.rs"]
 mod links;
 #[path = "tidy/manifests.rs"]
@@ -23,6 +27,8 @@ mod prose;
 mod records;
 #[path = "tidy/rust_code.rs"]
 mod rust_code;
+#[path = "tidy/rust_text.rs"]
+mod rust_text;
 #[path = "tidy/tree.rs"]
 mod tree;
 #[path = "tidy/unused.rs"]

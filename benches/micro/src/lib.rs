@@ -1,8 +1,8 @@
-//! What the micro-benchmarks measure: known work, recorded once as a log, checked, and replayed.
+//! The input of the micro-benchmarks: known work, recorded once as a log, checked, and replayed.
 //!
-//! A [`Workload`] is played through an engine over memory, and the entries that carried it are kept as a
-//! [`Recording`]. A bench replays them over a fresh copy of the rows that they begin with. So each round does the
-//! same, memory stays bounded, and making commands or looking at replies is never part of a figure.
+//! A [`Workload`] runs through an engine in memory, and its entries are kept as a
+//! [`Recording`]. A bench replays them over a new copy of the initial rows. So each round does the
+//! same work, memory stays bounded, and the figures exclude the cost of making commands and reading replies.
 
 mod recorder;
 mod recording;
@@ -18,7 +18,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode};
 use std::time::Duration;
 
-/// Whether figures are wanted: `cargo bench` says so. Otherwise each measurement runs once, to show that it does.
+/// Whether to measure, as under `cargo bench`. Otherwise each benchmark runs once, to show that it works.
 #[must_use]
 pub fn is_measuring() -> bool {
     std::env::args().any(|argument| argument == "--bench")
@@ -26,7 +26,7 @@ pub fn is_measuring() -> bool {
 
 /// A group of measurements that take a tenth of a second or more each.
 ///
-/// A round replays a whole recording, so a sample is a few rounds, and ten of them settle a figure.
+/// A round replays a whole recording, so a sample is a few rounds, and ten samples give a stable figure.
 pub fn group<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
     let mut group = criterion.benchmark_group(name);
     group

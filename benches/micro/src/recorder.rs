@@ -1,4 +1,4 @@
-//! Plays commands through an engine over memory, and keeps the entries.
+//! Runs commands through an engine in memory, and keeps the entries.
 
 use crate::recording::{Recording, StagedEntry};
 use crate::requests;
@@ -10,7 +10,7 @@ use flotilla_engine::{
 };
 use std::ops::ControlFlow;
 
-/// A leader's part: it stamps entries, and every command that it proposes must be accepted.
+/// The leader: it stamps entries, and every command that it proposes must be accepted.
 pub(crate) struct Recorder {
     engine: Engine,
     rows: MemoryStore,
@@ -23,7 +23,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A cluster with a leader, in which `setup` was carried out; nothing of that is recorded.
+    /// A cluster with a leader, after `setup`, which is not recorded.
     pub(crate) fn begin(setup: Vec<Body>) -> Self {
         let rows = MemoryStore::default();
         let mut recorder = Self {
@@ -52,7 +52,7 @@ impl Recorder {
         requests::sent(body, self.sent_count)
     }
 
-    /// Applies an entry, a millisecond after the one before.
+    /// Applies an entry, one millisecond after the previous one.
     pub(crate) fn apply(
         &mut self,
         stage: &'static str,
@@ -80,7 +80,7 @@ impl Recorder {
         applied
     }
 
-    /// Lets time pass, in milliseconds.
+    /// Advances the time, in milliseconds.
     pub(crate) fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
     }
@@ -90,12 +90,12 @@ impl Recorder {
         self.now_ms
     }
 
-    /// The rows as they are now.
+    /// The current rows.
     pub(crate) fn rows(&self) -> &MemoryStore {
         &self.rows
     }
 
-    /// Checks that so many runs are kept, and that all of them are completed.
+    /// Checks that this many runs exist, and that all of them are completed.
     pub(crate) fn expect_completed(&self, runs: usize) {
         let mut completed = 0;
         let all = KeyRange::prefix(&encode_prefix::<Runs>(&()));
@@ -113,7 +113,7 @@ impl Recorder {
         assert_eq!(completed, runs, "expected each run to be there and to end");
     }
 
-    /// What was recorded.
+    /// The recording.
     pub(crate) fn finish(self) -> Recording {
         Recording {
             base: self.base,

@@ -1,31 +1,31 @@
-//! A log of known work, and what it leads to.
+//! A log of known work, and the resulting rows.
 
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use flotilla_engine::{ENGINE_VERSION, Engine, Entry};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// The entries that carried a workload, the rows that they begin with and the rows that they lead to.
+/// The entries of a workload, the initial rows and the resulting rows.
 pub struct Recording {
     pub(crate) base: MemoryStore,
-    /// The place of the last entry before the first one here.
+    /// The position of the entry before the first one of the recording.
     pub(crate) base_index: u64,
     pub(crate) entries: Vec<StagedEntry>,
     pub(crate) rows: MemoryStore,
 }
 
-/// An entry, and what its commands do in the life of a run.
+/// An entry, and the stage of its commands in a run's life.
 pub(crate) struct StagedEntry {
     pub(crate) stage: &'static str,
     pub(crate) entry: Entry,
 }
 
-/// Where a replay keeps its rows.
+/// The store of a replay.
 pub trait Rows {
-    /// The rows as they are now.
+    /// The current rows.
     fn reader(&self) -> &dyn Reader;
 
-    /// Carries out the writes of an entry.
+    /// Performs the writes of an entry.
     fn write(&mut self, writes: &Writes);
 }
 
@@ -39,23 +39,23 @@ impl Rows for MemoryStore {
     }
 }
 
-/// What of a replay counts.
+/// What part of a replay is timed.
 #[derive(Clone, Copy)]
 pub struct Timed {
-    /// The entries of this stage only.
+    /// Only the entries of this stage.
     pub stage: Option<&'static str>,
-    /// Also writing what an entry changed, and giving back its memory; else `Engine::apply` alone.
+    /// Also the writes of an entry and the release of its memory; otherwise `Engine::apply` alone.
     pub is_write_included: bool,
 }
 
 impl Recording {
-    /// The rows that the entries begin with.
+    /// The initial rows.
     #[must_use]
     pub fn base(&self) -> &MemoryStore {
         &self.base
     }
 
-    /// The rows that the entries begin with, as one write.
+    /// The initial rows, as one write.
     #[must_use]
     pub fn base_writes(&self) -> Writes {
         let rows = self.base.rows();
@@ -63,13 +63,13 @@ impl Recording {
             .collect()
     }
 
-    /// The rows that the entries lead to.
+    /// The resulting rows.
     #[must_use]
     pub fn rows(&self) -> &MemoryStore {
         &self.rows
     }
 
-    /// An entry from the middle, where as many commands as may be are in one.
+    /// An entry from the middle, with the maximum number of commands.
     #[must_use]
     pub fn middle_entry(&self) -> &Entry {
         &self.entries[self.entries.len() / 2].entry
@@ -83,7 +83,7 @@ impl Recording {
         counted.map(|entry| entry.entry.commands.len()).sum()
     }
 
-    /// Applies the entries to `rows`, which are those that they begin with. Returns how long what is timed took.
+    /// Applies the entries to `rows`, which must be the initial rows. Returns how long the timed part took.
     ///
     /// # Panics
     /// When the store fails.
@@ -106,7 +106,7 @@ impl Recording {
         time
     }
 
-    /// Replays once and checks that it leads to the recorded rows, all of them and no other.
+    /// Replays once and checks that it gives exactly the recorded rows.
     ///
     /// # Panics
     /// When it does not.
@@ -116,7 +116,7 @@ impl Recording {
             is_write_included: true,
         };
         let time = self.replay(rows, all);
-        assert!(time > Duration::ZERO, "a replay that takes no time is none");
+        assert!(time > Duration::ZERO, "expected a replay to take time");
         let mut expected = self.rows.rows();
         let whole = KeyRange {
             from: Vec::new(),
@@ -126,10 +126,10 @@ impl Recording {
             .reader()
             .scan(&whole, Order::Ascending, &mut |key, value| {
                 let found = Some((key, value));
-                assert_eq!(found, expected.next(), "the replay went another way");
+                assert_eq!(found, expected.next(), "the replay gave another row");
                 ControlFlow::Continue(())
             });
         scanned.expect("a bench ends with its store");
-        assert_eq!(None, expected.next(), "the replay left something out");
+        assert_eq!(None, expected.next(), "the replay lacks a row");
     }
 }

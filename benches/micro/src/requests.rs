@@ -1,9 +1,9 @@
-//! What callers send.
+//! The requests of callers.
 
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{ActionName, Namespace, RunId, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::ActionKind;
+use flotilla_engine::tables::ActionType;
 use flotilla_engine::{
     Body, Command, CreateDefinition, RegisterAction, RequestId, SignalRun, StartRun, VersionChoice,
 };
@@ -15,20 +15,20 @@ const PAYLOAD: &str = concat!(
 );
 const _: () = assert!(PAYLOAD.len() == 100);
 
-/// The input of a run, the output of a task, what a signal carries.
+/// The input of a run, the output of a task, the payload of a signal.
 pub(crate) fn payload() -> Json {
     Json::from_checked(PAYLOAD.to_owned())
 }
 
-/// A command without a request id: a driver's, or one that has a key of its own.
+/// A command without a request id: a driver's, or one that has a key instead.
 pub(crate) fn command(body: Body) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
-/// The first of the ids that requests have: as long as a UUID of version 7.
+/// The start of request ids: as long as a UUID of version 7.
 const REQUEST_ID_FIRST: u128 = 0x019a_a000_0000_7000_8000_0000_0000_0000;
 
-/// A command as the client library sends it, the `count`th. Neighbours in time are neighbours in the store (ADR 0023).
+/// The `count`th command as the client library sends it. Neighbours in time are neighbours in the store (ADR 0023).
 pub(crate) fn sent(body: Body, count: u128) -> Command {
     Command {
         request_id: Some(RequestId(REQUEST_ID_FIRST + count)),
@@ -36,14 +36,14 @@ pub(crate) fn sent(body: Body, count: u128) -> Command {
     }
 }
 
-/// The workflow that a text defines.
+/// The workflow of a definition.
 pub(crate) fn definition(text: &str) -> Definition {
     let parsed = flotilla_dsl::parse(text);
     let definition = parsed.definition;
     definition.unwrap_or_else(|| panic!("expected a definition, but {:?}", parsed.findings))
 }
 
-/// Creates the workflow that a text defines.
+/// Creates the workflow of a definition.
 pub(crate) fn create(text: &str) -> Body {
     Body::CreateDefinition(Box::new(CreateDefinition {
         definition: definition(text),
@@ -56,7 +56,7 @@ pub(crate) fn create(text: &str) -> Body {
 pub(crate) fn register_action(name: &ActionName) -> Body {
     Body::RegisterAction(Box::new(RegisterAction {
         name: name.clone(),
-        kind: ActionKind::User,
+        kind: ActionType::User,
         module: None,
         timeout_ms: 30_000,
         max_retries: 3,
@@ -79,7 +79,7 @@ pub(crate) fn start(workflow: &WorkflowName) -> Body {
     })
 }
 
-/// Sends a run the signal that it waits for.
+/// Sends a run the signal for which it waits.
 pub(crate) fn signal(run_id: RunId, signal_type: &SignalType) -> Body {
     Body::SignalRun(SignalRun {
         run_id,

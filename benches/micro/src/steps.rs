@@ -4,7 +4,7 @@ use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::requests;
 use flotilla_engine::ids::{ActionName, Namespace, OutcomeName, RunId, WorkerId, WorkflowName};
-use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
+use flotilla_engine::tables::{Process, ProcessKind, WorkerType};
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, Effect, Offer, RegisterWorker, Reply, SweepRuns,
     TaskToken, reply, view,
@@ -29,12 +29,12 @@ steps:
 ";
 const RETENTION_MS: u64 = 3_600_000;
 
-/// What a client's commands do, one after the other.
+/// How the commands of clients are ordered.
 const STAGES: [&str; 4] = ["start", "first", "second", "third"];
 const ACTIONS: [&str; 3] = ["first", "second", "third"];
 const WORKERS: [&str; 2] = ["w1", "w2"];
 
-/// As many clients as an entry has commands, a quarter of them at each stage.
+/// As many clients as commands per entry, a quarter of them at each stage.
 pub(crate) fn mixed(runs: usize, entry_commands: usize) -> Recording {
     let mut load = Load::new(runs, entry_commands);
     load.clients = (0..entry_commands)
@@ -48,14 +48,14 @@ pub(crate) fn mixed(runs: usize, entry_commands: usize) -> Recording {
     load.recorder.finish()
 }
 
-/// As many clients as an entry has commands, all at the same stage.
+/// As many clients as commands per entry, all at the same stage.
 pub(crate) fn in_turn(runs: usize, entry_commands: usize) -> Recording {
     let recorder = play_in_turn(runs, entry_commands);
     recorder.expect_completed(runs);
     recorder.finish()
 }
 
-/// The same, and then the time is over for which runs are kept.
+/// The same, and then the retention of all runs ends.
 pub(crate) fn swept(runs: usize, entry_commands: usize) -> Recording {
     let mut recorder = play_in_turn(runs, entry_commands);
     recorder.expect_completed(runs);
@@ -78,7 +78,7 @@ fn play_in_turn(runs: usize, entry_commands: usize) -> Recorder {
     load.recorder
 }
 
-/// Clients that each play one run after the other, and the workers that serve them.
+/// Clients that each execute one run after the other, and the workers that serve them.
 struct Load {
     recorder: Recorder,
     clients: Vec<Client>,
@@ -94,7 +94,7 @@ struct Client {
 }
 
 enum Next {
-    /// Lets so many entries pass first.
+    /// Starts only after this many entries.
     Pause(usize),
     Start,
     Complete(TaskToken),
@@ -102,7 +102,7 @@ enum Next {
 }
 
 impl Load {
-    /// All clients begin at once.
+    /// All clients start at the same time.
     fn new(runs: usize, clients: usize) -> Self {
         let actions: Vec<ActionName> = ACTIONS
             .map(|name| ActionName::new(name).expect("a legal name"))
@@ -135,7 +135,7 @@ impl Load {
         }
     }
 
-    /// Applies an entry with a command of each client; false when none has anything left to do.
+    /// Applies an entry with a command of each client; false if no client has any work left.
     fn step(&mut self, stage: impl FnOnce(usize) -> &'static str) -> bool {
         let mut senders = Vec::new();
         let mut commands = Vec::new();
@@ -173,7 +173,7 @@ impl Load {
         }
     }
 
-    /// A client goes on with the task that was delivered for its run; without one, the run is over.
+    /// A client continues with the task that was delivered for its run; without a task, the run is over.
     fn follow(&mut self, senders: &[usize], applied: &Applied) {
         let mut delivered = delivered(applied);
         for (position, reply) in senders.iter().zip(&applied.replies) {
@@ -197,7 +197,7 @@ fn register_worker(worker_id: &WorkerId) -> Body {
     Body::RegisterWorker(Box::new(RegisterWorker {
         worker_id: worker_id.clone(),
         incarnation: 1,
-        kind: WorkerKind::Action,
+        kind: WorkerType::Action,
         max_concurrency: 1_000,
         processes: ACTIONS.map(process).into(),
         labels: BTreeMap::new(),
@@ -215,7 +215,7 @@ fn complete(token: TaskToken) -> Body {
     })
 }
 
-/// The tasks that an entry gave to workers, by their runs.
+/// The tasks that an entry assigned to workers, by run.
 fn delivered(applied: &Applied) -> BTreeMap<RunId, TaskToken> {
     let mut delivered = BTreeMap::new();
     for effect in &applied.effects {

@@ -1,4 +1,4 @@
-//! Runs without workers: they complete at once, get a signal, or wait in vain.
+//! Runs without workers: they complete immediately, get a signal, or wait until their timers fire.
 
 use crate::recorder::Recorder;
 use crate::recording::Recording;
@@ -69,7 +69,7 @@ pub(crate) fn timers(runs: usize, entry_commands: usize) -> Recording {
     recorder.finish()
 }
 
-/// Starts runs, so many in an entry.
+/// Starts runs, a given number per entry.
 fn start(
     recorder: &mut Recorder,
     (stage, workflow): (&'static str, &str),
@@ -96,7 +96,7 @@ fn run_ids(applied: &Applied) -> impl Iterator<Item = RunId> {
     })
 }
 
-/// The timers of waits that a driver would find.
+/// The due timers of waits, as a driver finds them.
 fn due_waits(recorder: &Recorder) -> Vec<TimerKey> {
     let due = TimerCursor::default().due_timers(recorder.rows(), recorder.now_ms(), usize::MAX);
     let timers = due.expect("memory does not fail").timers;

@@ -3,26 +3,26 @@
 use crate::recording::Recording;
 use crate::{steps, waits};
 
-/// How many commands entries hold: one client alone, a cluster at work, one with a long queue.
+/// How many commands entries hold: one client, a busy cluster, a cluster with a long queue.
 pub const ENTRY_COMMANDS: [usize; 3] = [1, 32, 256];
 
-/// Work that is recorded and replayed.
+/// Work to be recorded and replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Starts of runs that complete at once: their only step names an action that nobody has registered. Stage
+    /// Starts of runs that complete immediately: their only step names an unregistered action. Stage
     /// `start`.
     NoOps,
-    /// Runs of three steps with workers: a start, then three reports, and each entry has the workers' offers, so
-    /// that the turn which readies a task assigns it. An entry holds as many commands of each of the four stages.
+    /// Runs of three steps with workers: a start, then three reports. Each entry has the workers' offers, so
+    /// that the turn that readies a task assigns it. An entry has equally many commands of each of the four stages.
     /// Stage `mixed`.
     Steps,
-    /// The same, but all commands of an entry are of one stage: `start`, `first`, `second` or `third`.
+    /// The same, but all commands of an entry belong to one stage: `start`, `first`, `second` or `third`.
     StepsInTurn,
-    /// As [`Workload::StepsInTurn`], then all runs are forgotten. Stage `sweep`, with many runs a command.
+    /// As [`Workload::StepsInTurn`], then all runs are deleted. Stage `sweep`, with many runs per command.
     Sweeps,
-    /// Runs that wait, and get what they wait for. Stages `park` and `signal`.
+    /// Runs that wait for a signal and get it. Stages `park` and `signal`.
     Signals,
-    /// Runs that wait until they have waited for long enough. Stages `park` and `fire`.
+    /// Runs that wait until their timers fire. Stages `park` and `fire`.
     Timers,
 }
 
@@ -39,7 +39,7 @@ impl Workload {
         }
     }
 
-    /// Runs in a recording: enough for figures, or just enough to show that it works.
+    /// The number of runs in a recording: enough for figures, or just enough to show that it works.
     #[must_use]
     pub fn runs(self, entry_commands: usize) -> usize {
         if crate::is_measuring() {
@@ -49,10 +49,10 @@ impl Workload {
         }
     }
 
-    /// Plays so many runs, and checks that they went as they should.
+    /// Executes this many runs, and checks their results.
     ///
     /// # Panics
-    /// When they did not.
+    /// When a result is wrong.
     #[must_use]
     pub fn record(self, runs: usize, entry_commands: usize) -> Recording {
         match self {

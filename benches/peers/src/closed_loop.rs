@@ -1,4 +1,4 @@
-//! A closed loop: each client calls again as soon as it has its answer.
+//! A closed loop: each client calls again as soon as it has its response.
 
 use crate::fault::Fault;
 use crate::report::Measured;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// How long a client waits after a call that failed, so that a server that is gone is not hammered.
+/// How long a client waits after a failed call, so that it does not hammer a server that is down.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many clients, and for how long.
@@ -17,18 +17,18 @@ pub(crate) struct Pace {
     #[arg(long, value_name = "C", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) clients: u16,
 
-    /// For how long it is measured
+    /// How long it is measured
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) seconds: u16,
 
-    /// For how long before, without being measured
+    /// How long it runs before the measurement
     #[arg(long, value_name = "S", default_value_t = 5)]
     pub(crate) warm_up: u16,
 }
 
 /// One client.
 pub(crate) trait Caller: Send + 'static {
-    /// One call, to its verified answer.
+    /// One call, up to its verified response.
     fn call(&mut self) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
@@ -81,7 +81,7 @@ async fn repeat<C: Caller>(mut caller: C, measured_from: Instant, end: Instant) 
 mod tests {
     use super::*;
 
-    /// Answers after a tenth of a second; the first so many times with a fault.
+    /// Responds after a tenth of a second; the first few times with a fault.
     struct Slow {
         faults: u32,
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// What went wrong, in words for the log of a comparison.
+/// What went wrong, as text for the log of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault(pub(crate) String);
 
@@ -20,7 +20,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Any error, with what caused it.
+/// Any error, with its causes.
 impl<E: Error> From<E> for Fault {
     fn from(error: E) -> Self {
         let mut message = error.to_string();

@@ -20,7 +20,7 @@ pub(crate) struct Floor {
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
 
-    /// For how long
+    /// How long to measure
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     seconds: u16,
 }

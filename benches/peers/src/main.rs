@@ -1,9 +1,9 @@
-//! Load on what Flotilla is compared with, and workers that stand outside of the load.
+//! Load for the systems with which Flotilla is compared, and workers in separate processes.
 //!
 //! `cargo xtask bench-compare` starts the servers and calls this program: for load on etcd and on Restate, for
-//! the floor under all of them, and as the worker of `flo bench steps`. Each load is a closed loop of some
-//! clients on one thread, as cheap as can be, because it shares the machine with what it measures. Each prints
-//! one line of JSON.
+//! the disk as the lower bound of all, and as the worker of `flo bench steps`. Each load is a closed loop of
+//! several clients on one thread, as cheap as possible, because it shares the machine with the measured system. Each
+//! prints one line of JSON.
 
 mod closed_loop;
 mod etcd;
@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 use fault::Fault;
 use std::process::ExitCode;
 
-/// Load on what Flotilla is compared with
+/// Load for the systems with which Flotilla is compared
 #[derive(Debug, Parser)]
 #[command(name = "flotilla-peers", version)]
 struct Arguments {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Fault> {
-    // One thread: a load that is spread over two cores costs more and takes more from the servers.
+    // One thread: a load on two cores costs more and takes more from the servers.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

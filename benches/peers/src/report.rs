@@ -1,16 +1,16 @@
-//! What a load prints: the same names as in the report of `flo bench`.
+//! The output of a load: the same field names as in the report of `flo bench`.
 
 use crate::fault::Fault;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Longer latencies count as this one: an hour.
+/// Longer latencies count as this: an hour.
 const LATENCY_MAX_MICROSECONDS: u64 = 3_600_000_000;
-/// Three digits of a latency are kept.
+/// Latencies keep three significant digits.
 const DIGITS: u8 = 3;
 
-/// What a load did.
+/// The measurements of a load.
 #[derive(Debug)]
 pub(crate) struct Measured {
     /// In microseconds, one for each call that succeeded and began after the warm-up.
@@ -19,9 +19,9 @@ pub(crate) struct Measured {
     pub(crate) succeeded: u64,
     /// How many calls failed, those of the warm-up too.
     pub(crate) errors: u64,
-    /// One of the reasons.
+    /// One of the errors.
     pub(crate) error: Option<Fault>,
-    /// From the end of the warm-up to the last answer.
+    /// From the end of the warm-up to the last response.
     pub(crate) elapsed: Duration,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Report {
     clients: usize,
     seconds: f64,
     completed: u64,
-    /// What was seen to be right: see `verified_by`.
+    /// How many results were verified, see `verified_by`.
     verified: u64,
     verified_by: &'static str,
     errors: u64,
@@ -44,17 +44,17 @@ pub(crate) struct Report {
     max_ms: f64,
 }
 
-/// How many results were seen to be right, and how.
+/// How many results were verified, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verified {
     /// How many, those of the warm-up too.
     pub(crate) count: u64,
-    /// How, in words.
+    /// The method, as text.
     pub(crate) by: &'static str,
 }
 
 impl Measured {
-    /// Nothing yet.
+    /// An empty measurement.
     pub(crate) fn nothing() -> Self {
         Self {
             latencies: Histogram::new_with_max(LATENCY_MAX_MICROSECONDS, DIGITS)
@@ -66,19 +66,19 @@ impl Measured {
         }
     }
 
-    /// Notes the latency of a call.
+    /// Records the latency of a call.
     pub(crate) fn record(&mut self, latency: Duration) {
         let latency = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.latencies.saturating_record(latency);
     }
 
-    /// Notes a call that failed.
+    /// Records a failed call.
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.errors += 1;
         self.error.get_or_insert(fault);
     }
 
-    /// Adds what another client did.
+    /// Adds the measurements of another client.
     pub(crate) fn add(&mut self, other: Self) {
         self.latencies += other.latencies;
         self.succeeded += other.succeeded;
@@ -88,7 +88,7 @@ impl Measured {
 }
 
 impl Report {
-    /// Works the figures out.
+    /// Computes the figures.
     pub(crate) fn new(
         workload: &'static str,
         clients: usize,
@@ -133,7 +133,7 @@ fn milliseconds(microseconds: u64) -> f64 {
     rounded(float(microseconds) / 1_000.0)
 }
 
-/// Three digits after the point.
+/// Three decimal places.
 fn rounded(figure: f64) -> f64 {
     (figure * 1_000.0).round() / 1_000.0
 }

@@ -1,4 +1,4 @@
-//! A worker of `flo bench steps` in a process of its own, over the Rust SDK.
+//! A worker of `flo bench steps` in a separate process, over the Rust SDK.
 
 use crate::fault::Fault;
 use clap::Args;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Serve the steps of `flo bench steps` until SIGTERM
 ///
-/// Prints `ready` once tasks may come.
+/// Prints `ready` when it can get tasks.
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArguments {
     /// The nodes
@@ -49,13 +49,13 @@ impl WorkerArguments {
     }
 }
 
-/// What a step gets and gives.
+/// The input and output of a step.
 #[derive(Debug, Deserialize)]
 struct Counted {
     n: u64,
 }
 
-/// Counts the number up, and says when: the workers of `flo bench steps` do the same.
+/// Increments the number and adds the time, as the workers of `flo bench steps` do.
 async fn step(context: ActionContext) -> Result<ActionResult, HandlerError> {
     let Counted { n } = context.json()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;

@@ -1,7 +1,7 @@
 //! Generated gRPC messages and services of Flotilla.
 //!
-//! Everything here comes from the files in `proto/`, which also say what each message means; this
-//! crate adds nothing to them.
+//! Everything here comes from the files in `proto/`, which also document each message; this crate
+//! adds nothing to them.
 
 /// The package `flotilla.v1`.
 pub mod v1 {

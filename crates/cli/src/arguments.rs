@@ -1,4 +1,4 @@
-//! The command line as a whole: the global flags and the verbs.
+//! The command line as a whole: global flags and subcommands.
 
 use crate::code::Code;
 use crate::commands::Command;
@@ -14,34 +14,34 @@ use std::time::Duration;
 
 const FIRST_STEPS: &str = "\
 First steps:
-  flo dev                                        a cluster of one node, on this machine
+  flo dev                                        run a one-node cluster on this machine
   flo workflow create -f order.yaml              store a workflow
-  flo worker exec charge -- ./charge.sh          any program is an action
-  flo workflow start order '{\"id\":7}' --wait     run it
+  flo worker exec charge -- ./charge.sh          run a program as the action `charge`
+  flo workflow start order '{\"id\":7}' --wait     start a run and print its output
 
 Exit codes: 0 ok, 1 not found, 2 usage or bad input, 3 refused by the server,
-4 try again later, 5 cannot connect, 6 this machine failed.";
+4 try again later, 5 cannot connect, 6 local failure.";
 
-/// Durable workflows on a cluster that survives the loss of its leader.
+/// Durable workflows on a replicated cluster
 ///
-/// One binary is server (`flo server`, `flo dev`), client and worker. Every verb explains itself
-/// with an example under --help.
+/// One binary is the server (`flo server`, `flo dev`), the client and the worker. The --help of
+/// each command has an example.
 #[derive(Debug, Parser)]
 #[command(name = "flo", version, after_help = FIRST_STEPS)]
 pub(crate) struct Arguments {
-    /// What every verb knows.
+    /// The flags that all commands accept.
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The flags that every verb has.
+/// The flags that all commands accept.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
-    /// Nodes to call; any will do, and the others are tried when one fails
+    /// Nodes to call; any node will do, and the others are tried if one fails
     #[arg(
         long,
         global = true,
@@ -53,7 +53,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) endpoint: Vec<String>,
 
-    /// Speak TLS, and trust nodes that an authority in this PEM file has signed
+    /// PEM file with the authorities whose certificates to trust; enables TLS
     #[arg(
         long,
         global = true,
@@ -63,7 +63,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) tls_ca: Option<PathBuf>,
 
-    /// Who you are to nodes with TLS: a certificate, as a PEM file
+    /// PEM file with the certificate that identifies you to nodes with TLS
     #[arg(
         long,
         global = true,
@@ -73,7 +73,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of that certificate, as a PEM file
+    /// PEM file with the key of that certificate
     #[arg(
         long,
         global = true,
@@ -83,7 +83,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// The namespace to act in [default: default, or the one that a definition names]
+    /// Namespace to use [default: default, or the one that a definition names]
     #[arg(
         short,
         long,
@@ -93,7 +93,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) namespace: Option<String>,
 
-    /// The span that the call is part of, as W3C's Trace Context has it: runs that it starts are traced with it
+    /// Trace context (W3C) of the caller; runs that the call starts become part of that trace
     #[arg(
         long,
         global = true,
@@ -103,7 +103,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) traceparent: Option<String>,
 
-    /// How to print
+    /// Output format
     #[arg(
         short = 'o',
         long,
@@ -115,7 +115,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) format: Format,
 
-    /// How long a call may take, retries included: 10s, 500ms, 2m, or a number of seconds
+    /// Maximum duration of a call, including retries: 10s, 500ms, 2m, or a number of seconds
     #[arg(
         long,
         global = true,
@@ -127,8 +127,8 @@ pub(crate) struct Globals {
     )]
     pub(crate) timeout: Duration,
 
-    /// What to log to stderr, as `info` or `flotilla_client=debug`
-    /// [default: info for servers, warn for the rest]
+    /// Log filter for stderr, such as `info` or `flotilla_client=debug` [default: info for servers,
+    /// warn otherwise]
     #[arg(
         long,
         global = true,
@@ -138,7 +138,7 @@ pub(crate) struct Globals {
     )]
     pub(crate) log: Option<String>,
 
-    /// How lines of the log look
+    /// Log format
     #[arg(
         long,
         global = true,
@@ -155,8 +155,8 @@ impl Arguments {
     /// Reads the command line of this process.
     ///
     /// # Errors
-    /// What clap has to say. A usage line then shows the flags that were given, and not those whose
-    /// variables are set: they would look required.
+    /// Clap's error. Its usage line shows only the flags that were given: flags set by environment
+    /// variables would look required.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         Self::try_parse().map_err(|error| {
             let without_variables = Self::command().mut_args(|argument| argument.env(None::<&str>));
@@ -166,7 +166,7 @@ impl Arguments {
     }
 }
 
-/// Prints what clap has to say (help, or what is wrong with the command line), and its exit code.
+/// Prints clap's message (help or a usage error) and returns its exit code.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && wants_json(std::env::args_os()) {
         let text = error.render().to_string();
@@ -175,20 +175,19 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             .with_hint("see --help")
             .report(Format::Json);
     }
-    // Whoever does not listen any more need not be told that it failed.
+    // A closed stderr is ignored: nothing else can be reported.
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// What is wrong, without the usage that stands below: arguments that are missing have lines of their
-/// own.
+/// The error without the usage below it. Missing arguments are listed on separate lines.
 fn sentence(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Whether a command line that could not be parsed asks for JSON.
+/// Whether a command line that cannot be parsed requests JSON output.
 fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
     let arguments: Vec<OsString> = arguments.collect();
     let is_flag = |argument: &OsString| argument == "-o" || argument == "--format";

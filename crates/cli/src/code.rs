@@ -1,19 +1,19 @@
-//! The codes of failures that the command line itself finds; all others come from the client or the
-//! server.
+//! The codes of failures that the command line itself detects; all others come from the client or
+//! the server.
 
 use crate::failure::Exit;
 
-/// Makes [`Code`] from the table: name, code, exit, meaning.
+/// Generates [`Code`] from the table: name, code, exit, meaning.
 macro_rules! codes {
     ($($name:ident $code:literal $exit:ident $meaning:literal;)*) => {
-        /// The code of a failure that the command line itself finds.
+        /// The code of a failure that the command line itself detects.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Code {
             $(#[doc = $meaning] $name,)*
         }
 
         impl Code {
-            /// All of them, in the order of their names.
+            /// All codes, in the order of their names.
             #[cfg(test)]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$name),*];
 
@@ -24,14 +24,14 @@ macro_rules! codes {
                 }
             }
 
-            /// The exit code.
+            /// The exit code of the process.
             pub(crate) fn exit(self) -> Exit {
                 match self {
                     $(Self::$name => Exit::$exit,)*
                 }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, as one sentence.
             #[cfg(test)]
             pub(crate) fn meaning(self) -> &'static str {
                 match self {
@@ -46,87 +46,87 @@ codes! {
     ActionRepeated "action_repeated" Usage
         "`flo worker exec` names an action twice.";
     ActionRunNotCompleted "action_run_not_completed" Refused
-        "`flo action invoke --wait`: the action run ended, and not well.";
+        "`flo action invoke --wait`: the action run did not complete successfully.";
     ActionTypeMismatch "action_type_mismatch" Refused
         "`flo worker exec` names an action of type wasm, which the nodes run themselves.";
     AddressInvalid "address_invalid" Usage
         "An address given to `flo cluster restore` is not HOST:PORT.";
     AuthorityInvalid "authority_invalid" Usage
-        "`flo cert dev` finds an authority in the folder that it cannot use.";
+        "`flo cert dev` found an authority in the directory that it cannot use.";
     BackupInvalid "backup_invalid" Usage
-        "The file is no backup, or is damaged or cut short.";
-    BackupStopped "backup_stopped" Retryable
-        "`flo cluster backup` was stopped before its end.";
-    BenchOutputWrong "bench_output_wrong" Refused
-        "`flo bench`: a run's output is not what its input and its steps make of it.";
-    BenchStopped "bench_stopped" Retryable
+        "The file is not a backup, or is damaged or truncated.";
+    BackupInterrupted "backup_interrupted" Retryable
+        "`flo cluster backup` was stopped before it finished.";
+    BenchOutputMismatch "bench_output_mismatch" Refused
+        "`flo bench`: a run's output does not match its input and steps.";
+    BenchInterrupted "bench_interrupted" Retryable
         "`flo bench` was stopped before there was anything to report.";
-    CertificatesNotMade "certificates_not_made" Machine
-        "`flo cert dev` cannot make its files.";
+    CertificateCreationFailed "certificate_creation_failed" Machine
+        "`flo cert dev` cannot create its files.";
     ClusterNotFormed "cluster_not_formed" Retryable
-        "`flo cluster status`: the first members have not all met yet.";
+        "`flo cluster status`: the first members have not formed the cluster yet.";
     ConfigInvalid "config_invalid" Usage
-        "A configuration file is missing, or something in it is wrong.";
-    DataDir "data_dir" Machine
-        "The folder for the data cannot be made.";
+        "A configuration file is missing or invalid.";
+    DataDirUnwritable "data_dir_unwritable" Machine
+        "The data directory cannot be created.";
     DataDirDiverged "data_dir_diverged" Refused
-        "The state in a data directory is known to differ from that of the other nodes.";
+        "The state in the data directory differs from that of the other nodes.";
     DataDirInUse "data_dir_in_use" Refused
-        "A node runs on the data directory.";
+        "A running node uses the data directory.";
     DataDirInvalid "data_dir_invalid" Usage
-        "The folder is not the data directory of a member.";
+        "The directory is not the data directory of a member.";
     DataDirNotEmpty "data_dir_not_empty" Refused
-        "The folder for a backup's data has something in it.";
+        "The directory to restore a backup into is not empty.";
     DataDirUnreadable "data_dir_unreadable" Machine
-        "The data directory is damaged, or cannot be read.";
-    DefinitionForm "definition_form" Refused
-        "`flo workflow graph` cannot read the definition that the server holds.";
+        "The data directory is damaged or unreadable.";
+    DefinitionUnreadable "definition_unreadable" Refused
+        "`flo workflow graph` cannot read the stored definition.";
     DefinitionInvalid "definition_invalid" Refused
-        "The definition has errors, which are listed before.";
-    DrainCutShort "drain_cut_short" Retryable
-        "`flo worker exec` was stopped a second time, and gave up what it still ran.";
+        "The definition has errors, which are listed above.";
+    DrainInterrupted "drain_interrupted" Retryable
+        "`flo worker exec` received a second stop signal and abandoned its running tasks.";
     DrainTimeout "drain_timeout" Retryable
-        "`flo worker exec` was stopped, and some of its tasks outlasted the drain.";
+        "`flo worker exec` was stopped, and some tasks did not finish before the drain timeout.";
     FileExists "file_exists" Refused
-        "The file to be written exists.";
+        "The file to write already exists.";
     FileUnreadable "file_unreadable" Usage
         "A file that the command names cannot be read.";
     FileUnwritable "file_unwritable" Machine
         "A file that the command names cannot be written.";
     InputUnreadable "input_unreadable" Usage
-        "The input that the command names (a file, or stdin) cannot be read.";
+        "The input (a file or stdin) cannot be read.";
     JsonInvalid "json_invalid" Usage
-        "An argument that is to be JSON is not.";
-    LogInvalid "log_invalid" Usage
-        "The filter of `--log` cannot be read.";
+        "An argument that must be JSON is not valid JSON.";
+    LogFilterInvalid "log_filter_invalid" Usage
+        "The filter of `--log` is invalid.";
     ModuleMalformed "module_malformed" Usage
-        "The file given with `--wasm` is no WebAssembly.";
+        "The file given with `--wasm` is not a WebAssembly module.";
     NoLeader "no_leader" Retryable
         "`flo cluster status`: no node leads.";
     NoWorker "no_worker" Retryable
-        "`flo bench steps --workers 0`: no worker takes the tasks within `--timeout`.";
-    Output "output" Machine
+        "`flo bench steps --workers 0`: no worker took a task within `--timeout`.";
+    OutputUnwritable "output_unwritable" Machine
         "The result cannot be written to stdout.";
     PortInvalid "port_invalid" Usage
-        "`flo dev --port` leaves no room for the other ports above it.";
+        "`flo dev --port` is too high: not all ports above it exist.";
     ProgramMissing "program_missing" Usage
-        "A program given to `flo worker exec` is not there, or cannot be run.";
+        "A program given to `flo worker exec` does not exist or is not executable.";
     RunNotCompleted "run_not_completed" Refused
-        "`flo workflow start --wait`: the run ended, and not well.";
-    Runtime "runtime" Machine
-        "The system gives the process no threads.";
-    ServerEnded "server_ended" Machine
-        "The server cannot go on.";
-    ServerNotConfigured "server_not_started" Usage
+        "`flo workflow start --wait`: the run ended without completing.";
+    RuntimeStartFailed "runtime_start_failed" Machine
+        "The system cannot create threads for the process.";
+    ServerFailed "server_failed" Machine
+        "The server failed while running.";
+    ServerNotConfigured "server_start_failed" Usage
         "The server cannot start with these settings.";
-    ServerNotStarted "server_not_started" Refused
-        "The server cannot start: a port is taken, a folder is another node's, or peers say no.";
-    Signal "signal" Machine
-        "The process cannot catch signals.";
+    ServerStartFailed "server_start_failed" Refused
+        "The server cannot start: a port is in use, the data directory belongs to another node, or peers refuse it.";
+    SignalHandlerFailed "signal_handler_failed" Machine
+        "The process cannot install signal handlers.";
     TriggerNotFound "trigger_not_found" NotFound
         "`flo workflow trigger`: the workflow has no trigger.";
     Usage "usage" Usage
-        "The command line cannot be read.";
+        "The command line is invalid.";
     WaitTimeout "wait_timeout" Retryable
-        "`--wait-timeout` is over; the run goes on.";
+        "`--wait-timeout` expired; the run continues.";
 }

@@ -1,4 +1,4 @@
-//! A workflow's text: from a file, or `-` for stdin.
+//! The text of a definition, from a file or from stdin (`-`).
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -6,12 +6,12 @@ use crate::file;
 use std::fs;
 use std::io::{self, Read};
 
-/// A workflow's text and what to call it.
+/// A definition's text and its source.
 #[derive(Debug)]
 pub(crate) struct DefinitionSource {
-    /// The file's name, as it was given.
+    /// The file name as it was given, or `stdin`.
     pub(crate) file_name: String,
-    /// The text.
+    /// The text of the definition.
     pub(crate) text: String,
 }
 
@@ -19,7 +19,7 @@ impl DefinitionSource {
     /// Reads a file, or stdin for `-`.
     ///
     /// # Errors
-    /// `usage` when it cannot be read, or is not UTF-8.
+    /// `file_unreadable` if it cannot be read or is not UTF-8.
     pub(crate) fn read(path: &str) -> Result<Self, Failure> {
         let is_stdin = path == "-";
         let file_name = if is_stdin { "stdin" } else { path }.to_owned();

@@ -1,4 +1,4 @@
-//! What went wrong: one sentence, a hint, an exit code.
+//! Failures: one sentence, a hint and an exit code.
 
 use crate::code::Code;
 use crate::output::Format;
@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-/// Why a verb did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -22,25 +22,24 @@ pub(crate) struct Failure {
 /// The exit codes, which scripts rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Nobody reads the output any more; that is no failure.
+    /// The reader of the output is gone, which is not a failure.
     Ok,
-    /// What the command names is not there.
+    /// What the command names does not exist.
     NotFound,
     /// A bad command line or input file.
     Usage,
-    /// The server, or validation, said no.
+    /// The server or local validation refused the request.
     Refused,
-    /// Not now, or nobody knows: no leader, overload, a timeout.
+    /// A temporary failure or an unknown outcome: no leader, overload, a timeout.
     Retryable,
     /// No node could be reached.
-    CannotConnect,
-    /// This machine failed: a disk, a stream, its threads. Also the end of a server that could not go
-    /// on.
+    ConnectionFailed,
+    /// This machine failed: a disk, a stream, its threads. Also a server that failed while running.
     Machine,
 }
 
 impl Failure {
-    /// A failure without advice.
+    /// A failure without a hint.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             exit: code.exit(),
@@ -51,33 +50,33 @@ impl Failure {
         }
     }
 
-    /// A server that could not start.
+    /// A server that failed to start.
     pub(crate) fn server_start(error: &ServerError) -> Self {
-        // Certificates that are no good now may be so in an hour, without another setting: a supervisor that
-        // leaves a node with wrong settings ended is to start this one again.
+        // A certificate that is invalid now may be valid later without another configuration, so a
+        // supervisor should restart this node, but not one with wrong settings.
         let code = if matches!(error, ServerError::Config(_)) {
             Code::ServerNotConfigured
         } else {
-            Code::ServerNotStarted
+            Code::ServerStartFailed
         };
         Self::server(code, error)
     }
 
-    /// A server that could not go on.
+    /// A server that failed while running.
     pub(crate) fn server_end(error: &ServerError) -> Self {
-        Self::server(Code::ServerEnded, error)
+        Self::server(Code::ServerFailed, error)
     }
 
-    /// One with this code of the server's.
+    /// A failure with a server's code.
     #[cfg(test)]
     pub(crate) fn said(code: &str) -> Self {
         Self {
             code: code.to_owned(),
-            ..Self::new(Code::Output, "expected something else")
+            ..Self::new(Code::OutputUnwritable, "expected something else")
         }
     }
 
-    /// The same failure with advice.
+    /// The same failure with a hint.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
@@ -90,12 +89,12 @@ impl Failure {
         &self.code
     }
 
-    /// The sentence, for people.
+    /// The message, for people.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Tells the failure on stderr, and gives the exit code.
+    /// Prints the failure to stderr and returns the exit code.
     pub(crate) fn report(&self, format: Format) -> ExitCode {
         if self.exit == Exit::Ok {
             return ExitCode::SUCCESS;
@@ -117,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// What [`Self::report`] tells.
+    /// The text that [`Self::report`] prints.
     pub(crate) fn render(&self, format: Format) -> String {
         let error = ErrorView {
             code: &self.code,
@@ -135,7 +134,8 @@ impl Failure {
 
     fn render_text(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
-        // The message often tells one of them already; another with the same words is elsewhere.
+        // The message often includes one of the violations: skip its first occurrence, but keep
+        // others with the same text.
         let mut faults = self.violations.iter();
         let told = faults.position(|fault| self.message.contains(&fault.description));
         for (position, fault) in self.violations.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Failure {
 }
 
 impl Exit {
-    /// The number.
+    /// The exit code as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -160,7 +160,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Refused => 3,
             Self::Retryable => 4,
-            Self::CannotConnect => 5,
+            Self::ConnectionFailed => 5,
             Self::Machine => 6,
         }
     }
@@ -172,9 +172,10 @@ impl From<ErrorKind> for Exit {
             ErrorKind::NotFound => Self::NotFound,
             ErrorKind::Usage => Self::Usage,
             ErrorKind::Refused => Self::Refused,
-            // An outcome that nobody knows is tried again with the same key, or looked up.
+            // A caller resolves an unknown outcome by a retry with the same key, or by reading the
+            // state.
             ErrorKind::Retryable | ErrorKind::Unknown => Self::Retryable,
-            ErrorKind::CannotConnect => Self::CannotConnect,
+            ErrorKind::ConnectionFailed => Self::ConnectionFailed,
         }
     }
 }
@@ -191,17 +192,17 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// An error of stdout: every other one is turned into a sentence where it happens.
+/// An I/O error of stdout; every other I/O error becomes a message where it occurs.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {
                 exit: Exit::Ok,
-                ..Self::new(Code::Output, "")
+                ..Self::new(Code::OutputUnwritable, "")
             };
         }
         Self::new(
-            Code::Output,
+            Code::OutputUnwritable,
             format!("expected to write to stdout, but {error}"),
         )
     }
@@ -284,7 +285,7 @@ mod tests {
             (ErrorKind::Refused, 3),
             (ErrorKind::Retryable, 4),
             (ErrorKind::Unknown, 4),
-            (ErrorKind::CannotConnect, 5),
+            (ErrorKind::ConnectionFailed, 5),
         ];
         for (kind, code) in codes {
             assert_eq!(Exit::from(kind).code(), code, "{kind}");
@@ -298,7 +299,7 @@ mod tests {
             since: "tomorrow".to_owned(),
         };
         let failure = Failure::server_start(&ServerError::from(early));
-        assert_eq!(failure.code(), "server_not_started");
+        assert_eq!(failure.code(), "server_start_failed");
         assert_eq!(failure.exit.code(), 3);
     }
 

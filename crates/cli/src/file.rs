@@ -1,20 +1,26 @@
-//! Files that a command names, and why one cannot be read or written.
+//! Files named by a command, and the errors of reading and writing them.
 
 use crate::code::Code;
 use crate::failure::Failure;
 use std::io::{self, ErrorKind};
 
-/// The refusal of a file that cannot be read, in words instead of the system's.
+/// The failure for a file that cannot be read, with a plainer text than the system's.
 pub(crate) fn unreadable(code: Code, name: &str, error: &io::Error) -> Failure {
     let (found, hint) = match error.kind() {
-        ErrorKind::NotFound => ("there is none", "a path is looked for from this folder"),
-        ErrorKind::IsADirectory => ("it is a folder", "name a file in it"),
-        ErrorKind::NotADirectory => (
-            "a part of its path is no folder",
-            "a path is looked for from this folder",
+        ErrorKind::NotFound => (
+            "it does not exist",
+            "relative paths start at the current directory",
         ),
-        ErrorKind::PermissionDenied => ("it may not be read by you", "`ls -l` shows who may"),
-        ErrorKind::InvalidData => ("it is not text in UTF-8", "`file NAME` tells what it is"),
+        ErrorKind::IsADirectory => ("it is a directory", "name a file in that directory"),
+        ErrorKind::NotADirectory => (
+            "part of its path is not a directory",
+            "relative paths start at the current directory",
+        ),
+        ErrorKind::PermissionDenied => (
+            "you do not have permission to read it",
+            "`ls -l` shows its permissions",
+        ),
+        ErrorKind::InvalidData => ("it is not UTF-8 text", "`file NAME` shows its type"),
         _ => {
             let message = format!("expected to read {name}, but {}", plain(error));
             return Failure::new(code, message);
@@ -24,14 +30,14 @@ pub(crate) fn unreadable(code: Code, name: &str, error: &io::Error) -> Failure {
     Failure::new(code, message).with_hint(hint)
 }
 
-/// The failure of a file that cannot be written.
+/// The failure for a file that cannot be written.
 pub(crate) fn unwritable(name: &str, error: &io::Error) -> Failure {
     let message = format!("expected to write {name}, but {}", plain(error));
     Failure::new(Code::FileUnwritable, message)
-        .with_hint("its folder must be there, and yours to write in")
+        .with_hint("its directory must exist and be writable")
 }
 
-/// The system's words for an error, without its number.
+/// The system's error text without the error number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
@@ -56,16 +62,16 @@ mod tests {
         check(
             &missing,
             &expect![[r#"
-                error: expected a file order.yaml to read, but there is none
-                hint: a path is looked for from this folder
+                error: expected a file order.yaml to read, but it does not exist
+                hint: relative paths start at the current directory
             "#]],
         );
         let folder = fs::read(".").expect_err("a folder");
         check(
             &folder,
             &expect![[r#"
-                error: expected a file order.yaml to read, but it is a folder
-                hint: name a file in it
+                error: expected a file order.yaml to read, but it is a directory
+                hint: name a file in that directory
             "#]],
         );
         check(

@@ -8,10 +8,12 @@ use serde::de::IgnoredAny;
 use std::fs;
 use std::io::{self, Read};
 
-/// Reads the argument; none is no JSON, and the server puts its default.
+/// Reads an optional argument. If it is absent, the bytes are empty and the server uses its
+/// default.
 ///
 /// # Errors
-/// `usage` for a file that cannot be read, and for what is not JSON, with the place.
+/// `input_unreadable` for a file that cannot be read; `json_invalid` for invalid JSON, with its
+/// position.
 pub(crate) fn read_optional(argument: Option<&str>) -> Result<Bytes, Failure> {
     argument.map_or(Ok(Bytes::new()), read)
 }
@@ -39,10 +41,10 @@ fn check(text: &[u8], name: &str) -> Result<(), Failure> {
     let Err(error) = serde_json::from_slice::<IgnoredAny>(text) else {
         return Ok(());
     };
-    // The error ends with its place, as "at line 1 column 5".
+    // serde_json's error ends with the position, such as "at line 1 column 5".
     let message = format!("expected {name} to be JSON, but: {error}");
     Err(Failure::new(Code::JsonInvalid, message)
-        .with_hint("a text needs its own quotes: '\"text\"'; @FILE reads a file, - reads stdin"))
+        .with_hint("quote a string twice: '\"text\"'; @FILE reads a file, - reads stdin"))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
@@ -71,7 +73,7 @@ mod tests {
                 code: "json_invalid",
                 message: "expected the argument to be JSON, but: expected ident at line 1 column 10",
                 hint: Some(
-                    "a text needs its own quotes: '\"text\"'; @FILE reads a file, - reads stdin",
+                    "quote a string twice: '\"text\"'; @FILE reads a file, - reads stdin",
                 ),
                 violations: [],
             }

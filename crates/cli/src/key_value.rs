@@ -1,9 +1,9 @@
 //! `KEY=VALUE` on the command line.
 
-/// Reads a label: `KEY=VALUE`, of which the key is not empty.
+/// Parses a label `KEY=VALUE` with a non-empty key.
 ///
 /// # Errors
-/// A sentence, when there is no `=` or nothing before it.
+/// A sentence, if `=` is missing or the key is empty.
 pub(crate) fn parse(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

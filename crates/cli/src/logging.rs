@@ -1,4 +1,4 @@
-//! Logs go to stderr, so that stdout stays what the verb prints.
+//! Logging to stderr, which keeps stdout for the command's output.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -6,25 +6,25 @@ use clap::ValueEnum;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
-/// How lines of the log look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
     #[default]
     Text,
-    /// For programs: one object on each line; `spans` says on whose behalf it was written.
+    /// For programs: one object per line; `spans` names the spans in which it was logged.
     Json,
 }
 
-/// Starts to log what `filter` lets through.
+/// Starts logging with a filter.
 ///
 /// # Errors
-/// `usage` for a filter that cannot be read.
+/// `usage` if the filter cannot be parsed.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         let message = format!("expected a log filter, but {error}");
-        Failure::new(Code::LogInvalid, message)
-            .with_hint("a level such as info, or target=level, several divided by commas")
+        Failure::new(Code::LogFilterInvalid, message)
+            .with_hint("a level such as info, or target=level; separate several with commas")
     })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -1,9 +1,9 @@
-//! The binary `flo`: a server, a client and a worker in one.
+//! The `flo` binary: server, client and worker in one.
 //!
-//! [`arguments`] says what there is to say on a command line and [`commands`] does it, one file per
-//! verb. A verb gets a [`session`](session::Session): the cluster to call and the
+//! [`arguments`] defines the command line and [`commands`] implements it, one file per command. A
+//! command gets a [`session`](session::Session): the cluster to call and the
 //! [`output`](output::Output) to print to. Replies become [`views`], whose fields are the published
-//! JSON; [`failure`] turns whatever goes wrong into one sentence and one exit code.
+//! JSON; [`failure`] turns any error into one sentence and one exit code.
 
 mod arguments;
 mod code;
@@ -30,7 +30,7 @@ use crate::failure::Failure;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
 
-/// Many threads allocate small things that others free, for months (ADR 0021).
+/// Many threads allocate small objects that other threads free, for months (ADR 0021).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -50,6 +50,11 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(Code::Runtime, format!("expected threads, but {error}")))?;
+        .map_err(|error| {
+            Failure::new(
+                Code::RuntimeStartFailed,
+                format!("expected threads, but {error}"),
+            )
+        })?;
     runtime.block_on(commands::run(arguments))
 }

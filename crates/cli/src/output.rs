@@ -1,4 +1,4 @@
-//! What goes to stdout, in the format that was asked for.
+//! Output to stdout in the selected format.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use comfy_table::presets::NOTHING;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How to print.
+/// An output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people: sentences and tables.
@@ -26,46 +26,46 @@ pub(crate) struct Output {
     format: Format,
 }
 
-/// One line of a list.
+/// One row of a list.
 pub(crate) trait Row: Serialize {
-    /// The headings of its columns.
+    /// The column headings.
     const HEADINGS: &'static [&'static str];
 
     /// One cell for each heading.
     fn cells(&self) -> Vec<String>;
 }
 
-/// One page of a list: the published form of every list.
+/// One page of a list, in the published form of all lists.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page<R> {
-    /// The rows.
+    /// The rows of this page.
     pub(crate) items: Vec<R>,
-    /// Names the next page; `None` on the last one.
-    pub(crate) next_page: Option<String>,
+    /// The token of the next page; `None` on the last one.
+    pub(crate) next_page_token: Option<String>,
 }
 
 impl<R> Page<R> {
-    /// A page of a reply, in which an empty token means that there is no next one.
-    pub(crate) fn new<M: Into<R>>(messages: Vec<M>, next_page: String) -> Self {
+    /// Builds a page from a response, in which an empty token marks the last page.
+    pub(crate) fn new<M: Into<R>>(messages: Vec<M>, next_page_token: String) -> Self {
         Self {
             items: messages.into_iter().map(Into::into).collect(),
-            next_page: Some(next_page).filter(|token| !token.is_empty()),
+            next_page_token: Some(next_page_token).filter(|token| !token.is_empty()),
         }
     }
 }
 
 impl Output {
-    /// Prints in this format.
+    /// An output in this format.
     pub(crate) fn new(format: Format) -> Self {
         Self { format }
     }
 
-    /// The format.
+    /// The selected format.
     pub(crate) fn format(self) -> Format {
         self.format
     }
 
-    /// Prints a value: as text what `text` makes of it, else its fields.
+    /// Prints a value: in text format with `text`, otherwise as its fields.
     pub(crate) fn value<T: Serialize>(
         self,
         value: &T,
@@ -78,7 +78,7 @@ impl Output {
         }
     }
 
-    /// Prints a value whose text form is its JSON, indented.
+    /// Prints a value whose text format is indented JSON.
     pub(crate) fn document<T: Serialize>(self, value: &T) -> Result<(), Failure> {
         match self.format {
             Format::Text => write(&end_line(serde_json::to_string_pretty(value).map_err(odd)?)),
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// Prints JSON text that a run or an action put out. Apart from YAML it is passed on unchanged.
+    /// Prints the JSON output of a run or an action, unchanged except in YAML format.
     pub(crate) fn json_text(self, text: &[u8]) -> Result<(), Failure> {
         let text = String::from_utf8_lossy(text);
         match self.format {
@@ -98,25 +98,25 @@ impl Output {
         }
     }
 
-    /// Prints a page of a list: as text a table, with the way to the next page on stderr.
+    /// Prints a page of a list: in text format a table, with the next page's token on stderr.
     pub(crate) fn page<R: Row>(self, page: &Page<R>) -> Result<(), Failure> {
         self.value(page, |page| table(&page.items))?;
-        if let Some(token) = &page.next_page {
-            self.note(&format!("there is more: --page {token}"));
+        if let Some(token) = &page.next_page_token {
+            self.note(&format!("more rows: --page-token {token}"));
         }
         Ok(())
     }
 
-    /// Tells a person on stderr what the result does not say. Programs, which ask for the other
-    /// formats, find it in the fields of the result, and only errors on stderr.
+    /// Prints a remark for people on stderr. Programs use the other formats, find the information
+    /// in the fields of the result, and get only errors on stderr.
     pub(crate) fn note(self, text: &str) {
         if self.format == Format::Text {
-            // Whoever closed stderr does not want to know.
+            // A closed stderr is ignored.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
 
-    /// Prints one item of a sequence that may go on for long: JSON on one line, YAML as a document.
+    /// Prints one item of an open-ended sequence: JSON on one line, YAML as a document.
     pub(crate) fn item<T: Serialize>(
         self,
         item: &T,
@@ -129,7 +129,7 @@ impl Output {
     }
 }
 
-/// The rows below their headings, without borders.
+/// A table of rows with headings and without borders.
 pub(crate) fn table<R: Row>(rows: &[R]) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -141,7 +141,7 @@ pub(crate) fn table<R: Row>(rows: &[R]) -> String {
     table.trim_fmt()
 }
 
-/// Puts the text on stdout at once, for whoever waits for it.
+/// Writes text to stdout and flushes it, for a reader that waits for it.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -157,10 +157,10 @@ fn yaml<T: Serialize>(value: &T) -> Result<String, Failure> {
     serde_yaml::to_string(value).map_err(odd)
 }
 
-/// A value that has no form in the format; none of ours is such.
+/// A value that the format cannot represent, which none of ours is.
 fn odd(error: impl std::fmt::Display) -> Failure {
     Failure::new(
-        Code::Output,
+        Code::OutputUnwritable,
         format!("expected a printable value, but {error}"),
     )
 }
@@ -212,11 +212,11 @@ mod tests {
     fn the_last_page_has_a_null_token() {
         let page: Page<Ship> = Page::new(vec![("cog", 1)], String::new());
         expect![[r#"
-            {"items":[{"name":"cog","masts":1}],"next_page":null}
+            {"items":[{"name":"cog","masts":1}],"next_page_token":null}
         "#]]
         .assert_eq(&json_line(&page).expect("printable"));
         let page: Page<Ship> = Page::new(vec![("cog", 1)], "abc".to_owned());
-        assert_eq!(page.next_page.as_deref(), Some("abc"));
+        assert_eq!(page.next_page_token.as_deref(), Some("abc"));
     }
 
     #[test]

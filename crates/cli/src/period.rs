@@ -1,11 +1,11 @@
-//! Lengths of time on the command line.
+//! Durations on the command line.
 
 use std::time::Duration;
 
-/// Reads `500ms`, `10s`, `2m`, `1h`, `7d`, or a bare number of seconds.
+/// Parses `500ms`, `10s`, `2m`, `1h`, `7d`, or a plain number of seconds.
 ///
 /// # Errors
-/// A sentence, when it is none of these, or 0.
+/// A sentence, if the text is 0 or has another form.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ms = match &text[digits.len()..] {
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A length for people, to a tenth of a second from one second on: `500ms`, `1.5s`, `30s`, `60m`.
+/// A duration for people, in tenths of a second from one second up: `500ms`, `1.5s`, `30s`, `60m`.
 pub(crate) fn show(length: Duration) -> String {
     let total_ms = length.as_millis();
     let (seconds, tenths) = (total_ms / 1_000, total_ms % 1_000 / 100);
@@ -35,13 +35,13 @@ pub(crate) fn show(length: Duration) -> String {
     }
 }
 
-/// The same of a number of milliseconds.
+/// A duration for people, from a number of milliseconds.
 pub(crate) fn show_ms(length_ms: u64) -> String {
     show(Duration::from_millis(length_ms))
 }
 
 fn expected(text: &str) -> String {
-    format!("expected a time above 0 as 500ms, 10s, 2m, 1h, 7d or 10, but it is {text:?}")
+    format!("expected a duration above 0 such as 500ms, 10s, 2m, 1h, 7d or 10, but it is {text:?}")
 }
 
 #[cfg(test)]

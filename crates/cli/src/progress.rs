@@ -1,16 +1,16 @@
-//! Showing a person that something is still going on.
+//! Progress on the terminal.
 
 use indicatif::ProgressBar;
 use std::time::Duration;
 
-/// A line on stderr that comes and goes; nothing when stderr is not a terminal.
+/// A transient progress line on stderr; nothing if stderr is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     spinner: ProgressBar,
 }
 
 impl Progress {
-    /// Begins with this text.
+    /// Shows the line with this text.
     pub(crate) fn start(text: String) -> Self {
         let spinner = ProgressBar::new_spinner();
         spinner.set_message(text);

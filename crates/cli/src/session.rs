@@ -1,4 +1,4 @@
-//! What a verb works with: the cluster and the output.
+//! What a command works with: the cluster and the output.
 
 use crate::arguments::Globals;
 use crate::code::Code;
@@ -9,10 +9,10 @@ use flotilla_trace::traceparent;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The global flags, put to use.
+/// The global flags in the form that commands use.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Where to print.
+    /// Where the command prints.
     pub(crate) output: Output,
     endpoints: Vec<String>,
     namespace: String,
@@ -21,7 +21,7 @@ pub(crate) struct Session {
     tls: TlsFlags,
 }
 
-/// The flags for TLS.
+/// The TLS flags.
 #[derive(Debug)]
 struct TlsFlags {
     ca: Option<PathBuf>,
@@ -30,7 +30,7 @@ struct TlsFlags {
 }
 
 impl Session {
-    /// Takes up the flags.
+    /// Creates a session from the global flags.
     pub(crate) fn new(globals: Globals) -> Self {
         Self {
             output: Output::new(globals.format),
@@ -46,17 +46,17 @@ impl Session {
         }
     }
 
-    /// A client of the cluster. Connects when it is first used.
+    /// A client of the cluster, which connects on first use.
     ///
     /// # Errors
-    /// `usage` for an endpoint or a span that is none, or flags for TLS that do not go together.
+    /// `usage` for an invalid endpoint, or TLS flags that are incomplete.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let client = self.untraced_client()?;
         match &self.traceparent {
             Some(traceparent) if traceparent::parse(traceparent).is_none() => {
-                // W3C has it ignored; who gave it should know.
+                // W3C Trace Context says to ignore it; the caller should still be informed.
                 let note = format!(
-                    "--traceparent or TRACEPARENT names no span, and is ignored: {traceparent:?}"
+                    "--traceparent or TRACEPARENT is not a valid trace context and is ignored: {traceparent:?}"
                 );
                 self.output.note(&note);
                 Ok(client)
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// The same for calls that go on for longer than the span in which `flo` was started.
+    /// A client for calls that outlast the span in which `flo` was started.
     ///
     /// # Errors
     /// As [`Self::client`].
@@ -74,7 +74,7 @@ impl Session {
         self.connect(self.endpoints.clone())
     }
 
-    /// A client of this node alone, until it has learnt who leads.
+    /// A client that calls only this node until it learns who leads.
     ///
     /// # Errors
     /// As [`Self::client`].
@@ -94,7 +94,7 @@ impl Session {
 }
 
 impl TlsFlags {
-    /// With what TLS is spoken: only when it is said whom to trust.
+    /// The TLS options; TLS is used only if an authority is given.
     fn options(&self) -> Result<Option<TlsOptions>, Failure> {
         let identity = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => Some(TlsIdentity {
@@ -116,11 +116,11 @@ impl TlsFlags {
     }
 }
 
-/// A flag was given without the other one.
+/// The failure for a flag that was given without the one it requires.
 fn alone(flag: &str, other: &str) -> Failure {
     let message = format!("expected {flag} and {other} together, but {other} is not given");
     Failure::new(Code::Usage, message).with_hint(
-        "they may also come from the environment: FLO_TLS_CA, FLO_TLS_CERT and FLO_TLS_KEY",
+        "you can also set them in the environment: FLO_TLS_CA, FLO_TLS_CERT and FLO_TLS_KEY",
     )
 }
 

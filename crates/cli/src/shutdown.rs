@@ -1,10 +1,11 @@
-//! Being asked to stop.
+//! Stop signals.
 
 use crate::code::Code;
 use crate::failure::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Catches SIGTERM and SIGINT from its creation on, so that none is lost while a server starts.
+/// Catches SIGTERM and SIGINT from its creation on, so that no signal is lost while a server
+/// starts.
 #[derive(Debug)]
 pub(crate) struct Shutdown {
     terminate: Signal,
@@ -12,15 +13,15 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Begins to catch the signals.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// When the system refuses it.
+    /// If the system refuses.
     pub(crate) fn new() -> Result<Self, Failure> {
         let catch = |kind| {
             signal(kind).map_err(|error| {
                 Failure::new(
-                    Code::Signal,
+                    Code::SignalHandlerFailed,
                     format!("expected to catch signals, but {error}"),
                 )
             })
@@ -31,7 +32,7 @@ impl Shutdown {
         })
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     pub(crate) async fn requested(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

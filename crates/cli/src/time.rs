@@ -1,4 +1,4 @@
-//! The time, and times for people.
+//! The current time, and times for people.
 
 use chrono::{DateTime, Datelike, Timelike};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,7 +23,7 @@ pub(crate) fn show(at_ms: u64) -> String {
     )
 }
 
-/// The same, or a dash for none.
+/// The same, or a dash for `None`.
 pub(crate) fn show_optional(at_ms: Option<u64>) -> String {
     at_ms.map_or_else(|| "-".to_owned(), show)
 }

@@ -1,21 +1,21 @@
-//! Delays between attempts: doubling, capped, with jitter.
+//! Delays between attempts: exponential, capped, with jitter.
 
 use std::time::Duration;
 
 const DELAY_MIN: Duration = Duration::from_millis(50);
 const DELAY_MAX: Duration = Duration::from_millis(400);
 
-/// Grows with each delay that is taken from it.
+/// A backoff that grows with each delay taken from it.
 ///
-/// The cap is low because what clients wait for most is an election, which takes about a second.
+/// The cap is low because clients mostly wait for an election, which takes about a second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Backoff {
     taken: u32,
 }
 
 impl Backoff {
-    /// The next delay: at most twice the one before, and from half to the whole of it by chance, so
-    /// that clients which lost the same leader do not return in step.
+    /// The next delay: at most twice the previous one, with jitter down to half of it, so that
+    /// clients of the same failed leader do not return simultaneously.
     pub(crate) fn next_delay(&mut self) -> Duration {
         let whole = DELAY_MIN
             .saturating_mul(1 << self.taken.min(10))
@@ -24,7 +24,7 @@ impl Backoff {
         rand::random_range(whole / 2..=whole)
     }
 
-    /// Starts from the shortest delay again.
+    /// Starts again from the shortest delay.
     pub(crate) fn reset(&mut self) {
         self.taken = 0;
     }

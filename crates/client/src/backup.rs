@@ -1,6 +1,6 @@
-//! Taking a backup: the pieces of a file, in order.
+//! Taking a backup: the parts of a file, in order.
 
-use crate::call::{Opened, REPLY_BYTES_MAX};
+use crate::call::{OpenCall, REPLY_BYTES_MAX};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -11,13 +11,13 @@ use tokio::time::timeout;
 use tonic::Streaming;
 
 impl Client {
-    /// The whole state as the pieces of a file, with everything that was acknowledged before the call. The
-    /// client's timeout is for the beginning, and for each piece. The end of the stream is no proof that the
-    /// file is whole: it is if its last block is there.
+    /// Streams the whole state as the parts of a file, including everything acknowledged before the
+    /// call. The client's timeout applies to the start and to each part. The end of the stream does
+    /// not prove that the file is complete; its final block does.
     ///
     /// # Errors
-    /// [`ClientError`] when no node begins; a stream that breaks ends with one. It cannot go on where it
-    /// stopped.
+    /// [`ClientError`] if no node starts the backup; a stream that breaks ends with one. An
+    /// interrupted backup cannot be resumed.
     pub async fn backup(
         &self,
         request: v1::BackupRequest,
@@ -39,7 +39,7 @@ impl Client {
 
     async fn next_part(
         &self,
-        opened: &mut Opened<Streaming<v1::BackupPart>>,
+        opened: &mut OpenCall<Streaming<v1::BackupPart>>,
     ) -> Result<Option<v1::BackupPart>, ClientError> {
         match timeout(self.timeout(), opened.answer.message()).await {
             Ok(Ok(part)) => Ok(part),
@@ -48,7 +48,7 @@ impl Client {
                 let address = self.nodes().address(opened.position);
                 let waited = self.timeout().as_millis();
                 let message = format!(
-                    "expected the backup from {address} to go on within {waited} ms, but nothing came"
+                    "expected the backup from {address} to continue within {waited} ms, but nothing came"
                 );
                 Err(ClientError::new(ClientCode::StreamLost, message))
             }

@@ -1,28 +1,28 @@
-//! One call: attempts at one node after the other until an answer stands.
+//! One call: attempts at one node after another until a response is final.
 
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::failure::{self, Blame, Failure};
-use crate::nodes::Picked;
+use crate::nodes::PickedNode;
 use crate::retry::{Intent, Retry};
 use tokio::time::{sleep, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-/// Replies are read up to this size: a run's status holds the outputs of all its steps.
+/// The maximum response size: a run's status contains the outputs of all its steps.
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// A reply that goes on: where it comes from matters when it breaks.
+/// An open response stream. If it breaks, the node matters.
 #[derive(Debug)]
-pub(crate) struct Opened<A> {
+pub(crate) struct OpenCall<A> {
     /// The position of the node that answered.
     pub(crate) position: usize,
-    /// Its answer.
+    /// Its response.
     pub(crate) answer: A,
 }
 
 impl Client {
-    /// Sends a request until an answer stands, and tells each server the caller's deadline.
+    /// Sends a request until a response is final, with the caller's deadline for the server.
     pub(crate) async fn call<Q, A, S, F>(
         &self,
         intent: Intent,
@@ -44,13 +44,13 @@ impl Client {
         Ok(self.attempts(retry, attempt).await?.answer)
     }
 
-    /// Opens a stream of replies. The caller's timeout is for the opening alone: the server is told
-    /// no deadline, since the stream lasts.
+    /// Opens a response stream. The caller's timeout applies only to the opening: the server gets
+    /// no deadline, because the stream lasts.
     pub(crate) async fn open<Q, A, S, F>(
         &self,
         request: Q,
         send: S,
-    ) -> Result<Opened<A>, ClientError>
+    ) -> Result<OpenCall<A>, ClientError>
     where
         Q: Clone,
         S: Fn(Channel, Request<Q>) -> F,
@@ -63,13 +63,13 @@ impl Client {
         .await
     }
 
-    async fn attempts<A, S, F>(&self, mut retry: Retry, send: S) -> Result<Opened<A>, ClientError>
+    async fn attempts<A, S, F>(&self, mut retry: Retry, send: S) -> Result<OpenCall<A>, ClientError>
     where
         S: Fn(Channel) -> F,
         F: Future<Output = Result<Response<A>, Status>>,
     {
         loop {
-            let Picked {
+            let PickedNode {
                 position,
                 address,
                 channel,
@@ -84,7 +84,7 @@ impl Client {
                 Ok(Ok(response)) => {
                     self.nodes().mark_served(position);
                     self.nodes().learn_leader(response.metadata());
-                    return Ok(Opened {
+                    return Ok(OpenCall {
                         position,
                         answer: response.into_inner(),
                     });
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// Judges a failed attempt, and remembers what it says about the nodes.
+    /// Judges a failed attempt and records what it reveals about the nodes.
     pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
         let finding = self.nodes().finding(position);
         let failure = match finding.filter(|finding| failure::explains(finding, status)) {
@@ -109,7 +109,7 @@ impl Client {
         failure
     }
 
-    /// Remembers what a failed attempt says about the node.
+    /// Records what a failed attempt reveals about the node.
     pub(crate) fn note_failure(&self, position: usize, failure: &Failure) {
         match failure.blame {
             Blame::Connection => self.nodes().mark_unreachable(position),

@@ -10,13 +10,13 @@ use std::time::Duration;
 use tonic::Request;
 use tonic::metadata::AsciiMetadataValue;
 
-/// The metadata that names the caller's span.
+/// The metadata key of the caller's span.
 const TRACEPARENT: &str = "traceparent";
 
 /// Calls a cluster. Cheap to clone: clones share their connections.
 ///
-/// Every method takes the request as the protocol defines it and sets what is left open in it: the
-/// namespace of the options and a fresh request id.
+/// Each method takes a request of the protocol and fills in what it leaves open: the namespace of
+/// the options and a new request id.
 #[derive(Clone, Debug)]
 pub struct Client {
     nodes: Arc<Nodes>,
@@ -27,13 +27,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the cluster that the endpoints belong to. Connects when it is first used.
+    /// Creates a client of the cluster with these endpoints. It connects on first use.
     ///
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// `Usage` when there is no endpoint, when one is not `host:port`, or when the files for TLS are no
-    /// good.
+    /// `Usage` without an endpoint, for one that is not `host:port`, or for invalid TLS files.
     pub fn connect(options: ClientOptions) -> Result<Self, ClientError> {
         Ok(Self {
             nodes: Arc::new(Nodes::new(&options)?),
@@ -62,17 +61,16 @@ impl Client {
         }
     }
 
-    /// The same client for calls that are parts of a span, as the header `traceparent` of W3C's Trace Context:
-    /// runs that they start are traced with it.
+    /// The same client for calls within a span, given as a W3C Trace Context `traceparent` header:
+    /// runs that they start become part of the trace.
     ///
     /// # Errors
-    /// `Usage` when it is no such text. Whether it names a span is the server's to judge, which traces nothing for
-    /// what it does not understand.
+    /// `Usage` if the text cannot be a header value. The server decides whether it is a valid span,
+    /// and does not trace calls with an invalid one.
     pub fn with_traceparent(&self, traceparent: &str) -> Result<Self, ClientError> {
         let value = traceparent.parse().map_err(|_| {
-            let message = format!(
-                "expected a `traceparent` of W3C's Trace Context, but it is {traceparent:?}"
-            );
+            let message =
+                format!("expected a W3C Trace Context `traceparent`, but it is {traceparent:?}");
             ClientError::new(ClientCode::TraceparentInvalid, message)
         })?;
         Ok(Self {
@@ -81,19 +79,19 @@ impl Client {
         })
     }
 
-    /// The namespace of requests that name none; empty: the server decides.
+    /// The namespace of requests that do not set one; if empty, the server decides.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// How long a call may take, retries included.
+    /// The maximum duration of a call, including retries.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// A request as it is sent: within the span that the client's calls are parts of.
+    /// A request with the span of the client's calls.
     pub(crate) fn request<Q>(&self, message: Q) -> Request<Q> {
         let mut request = Request::new(message);
         if let Some(traceparent) = &self.traceparent {

@@ -1,19 +1,19 @@
-//! The codes of errors that this crate itself finds; all others come from the server.
+//! The codes of errors that this crate detects; all others come from the server.
 
 use crate::error::ErrorKind;
 use std::fmt;
 
-/// Makes [`ClientCode`] from the table: name, code, kind, meaning.
+/// Generates [`ClientCode`] from the table: name, code, kind, meaning.
 macro_rules! codes {
     ($($name:ident $code:literal $kind:ident $meaning:literal;)*) => {
-        /// The code of an error that this crate itself finds.
+        /// The code of an error that this crate detects.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ClientCode {
             $(#[doc = $meaning] $name,)*
         }
 
         impl ClientCode {
-            /// All of them, in the order of their names.
+            /// All codes, in the order of their names.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The published spelling, in snake case.
@@ -32,7 +32,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, as one sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -44,30 +44,30 @@ macro_rules! codes {
 }
 
 codes! {
-    CannotConnect "cannot_connect" CannotConnect
-        "No node could be connected to, so nothing was sent.";
+    ConnectionFailed "connection_failed" ConnectionFailed
+        "Could not connect to any node, so nothing was sent.";
     EndpointInvalid "endpoint_invalid" Usage
-        "An endpoint is not HOST:PORT, or there is none.";
+        "An endpoint is not HOST:PORT, or no endpoint is given.";
     StreamLost "stream_lost" Retryable
-        "A stream of answers ended too early.";
+        "A response stream ended too early.";
     Timeout "timeout" Retryable
-        "No answer came within the caller's time: the request may have been applied, and may still be.";
-    TlsFailed "tls_failed" CannotConnect
-        "A node and the client do not agree on TLS, or one does not trust the other's certificate; nothing was sent.";
+        "No response arrived before the deadline: the request may have been applied, or may still be.";
+    TlsFailed "tls_failed" ConnectionFailed
+        "The TLS handshake failed, or a certificate is not trusted; nothing was sent.";
     TlsInvalid "tls_invalid" Usage
-        "A file for TLS cannot be read, or holds something else.";
+        "A TLS file cannot be read or is invalid.";
     TraceparentInvalid "traceparent_invalid" Usage
-        "What should be a `traceparent` of W3C's Trace Context cannot be sent as one.";
+        "The `traceparent` cannot be sent as a W3C Trace Context header.";
     Unimplemented "unimplemented" Refused
-        "What listens at an endpoint does not serve clients: a node's port for its peers, mostly.";
+        "An endpoint does not serve clients; often it is a node's peer address.";
     WaitTimeout "wait_timeout" Retryable
-        "A wait for a run's end is over; the run goes on.";
+        "The wait for a run's end expired; the run continues.";
     WatchEnded "watch_ended" Refused
         "A node ended a watch without the run's last status: a bug of the server.";
     WorkerInvalid "worker_invalid" Usage
-        "A worker was set up with something out of its range.";
+        "A setting of a worker is out of range.";
     WorkerStopped "worker_stopped" Refused
-        "A lease was to be extended, but the worker has stopped.";
+        "A lease could not be extended because the worker has stopped.";
 }
 
 impl fmt::Display for ClientCode {

@@ -1,4 +1,4 @@
-//! Making a connection to a node, over TLS or without, and noting why it is none.
+//! Connecting to a node, with or without TLS, and recording why a connection failed.
 
 use crate::finding::{Finding, Findings};
 use crate::tls::TlsOptions;
@@ -16,11 +16,11 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tonic::codegen::http::Uri;
 use tonic::codegen::{BoxFuture, Service};
 
-/// The first byte of an alert of TLS, with which it answers those who do not speak it. No frame of HTTP/2
-/// from a server begins with it: it would be longer than a client allows.
+/// The first byte of a TLS alert, with which a TLS server answers a plain-text client. No HTTP/2
+/// frame from a server begins with it, because that frame would exceed the client's limit.
 const ALERT: u8 = 0x15;
 
-/// Makes the connections to one node.
+/// Connects to one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialer {
     pub(crate) tls: Option<Arc<TlsOptions>>,
@@ -52,7 +52,7 @@ impl Dialer {
         stream.set_nodelay(true)?;
         let wire = match &self.tls {
             None => Wire::Plain(stream),
-            Some(tls) => Wire::Tls(Box::new(self.greet(tls, host, stream).await?)),
+            Some(tls) => Wire::Tls(Box::new(self.handshake(tls, host, stream).await?)),
         };
         Ok(Connection {
             wire,
@@ -61,22 +61,22 @@ impl Dialer {
         })
     }
 
-    async fn greet(
+    async fn handshake(
         &self,
         tls: &Arc<TlsOptions>,
         host: &str,
         stream: TcpStream,
     ) -> io::Result<TlsStream<TcpStream>> {
         let tls = tls.clone();
-        // It reads files.
+        // Loading reads files.
         let loaded = spawn_blocking(move || tls.load()).await?;
         let config = loaded.map_err(|error| {
             self.findings.note(Finding::files(&error));
             io::Error::other(error)
         })?;
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let greeted = TlsConnector::from(config).connect(name, stream).await;
-        greeted.inspect_err(|error| {
+        let handshake_result = TlsConnector::from(config).connect(name, stream).await;
+        handshake_result.inspect_err(|error| {
             let finding = Finding::of(error).unwrap_or_else(|| Finding::broken_off(error));
             self.findings.note(finding);
         })
@@ -87,7 +87,7 @@ impl Dialer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Wire,
-    /// Whether the first answer has come: whatever comes later does not mean that nothing was done.
+    /// Whether the first response has arrived. A later error no longer means that nothing was done.
     has_heard: bool,
     findings: Findings,
 }
@@ -99,10 +99,10 @@ enum Wire {
 }
 
 impl Connection {
-    /// Notes that the other side does not want the connection, if that is what it says first.
+    /// Records that the other side refuses the connection, if its first bytes say so.
     fn note_refusal(&self, read: &io::Result<()>, first: &[u8]) {
         let finding = match (&self.wire, read) {
-            (Wire::Tls(_), Err(error)) => Finding::turned_away(error),
+            (Wire::Tls(_), Err(error)) => Finding::refused_after_handshake(error),
             (Wire::Plain(_), Ok(())) if first.first() == Some(&ALERT) => {
                 Some(Finding::tls_wanted())
             }
@@ -115,8 +115,9 @@ impl Connection {
 }
 
 impl Connection {
-    /// What came of writing. When it fails before the first answer, the other side has said why it left, or
-    /// left without a word: that is read first, since nobody reads on after a failed write.
+    /// Handles the result of a write. If a write fails before the first response, the other side
+    /// may have sent a reason: read it first, because the connection is not read after a failed
+    /// write.
     fn after_write<T>(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -127,7 +128,7 @@ impl Connection {
         }
         let mut bytes = [0; 64];
         let mut buffer = ReadBuf::new(&mut bytes);
-        // A connection that cannot be written to has ended, so what it holds comes at once.
+        // The connection has ended, so the data that it holds is available immediately.
         drop(ready!(self.as_mut().poll_read(context, &mut buffer)));
         written
     }
@@ -202,7 +203,7 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::Outcome;
+    use crate::finding::FindingKind;
     use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
     use std::fs;
     use std::future::poll_fn;
@@ -216,12 +217,12 @@ mod tests {
     use tokio_rustls::rustls::{Error, ServerConfig};
     use tokio_rustls::server;
 
-    /// A record of TLS 1.3 that nobody has encrypted.
+    /// An unencrypted TLS 1.3 record.
     const FORGED: &[u8] = b"\x17\x03\x03\x00\x20nobody has encrypted these bytes";
 
     type Server = server::TlsStream<TcpStream>;
 
-    /// Both ends of a connection over TLS.
+    /// Both ends of a TLS connection.
     async fn connected() -> (Connection, Server) {
         let folder = tempfile::tempdir().expect("a folder");
         let config = Arc::new(node(&folder));
@@ -242,7 +243,7 @@ mod tests {
         (connection, taken.expect("it trusts anyone"))
     }
 
-    /// What a node on this machine answers with. Its authority is in the folder.
+    /// The TLS configuration of a local node. The authority is in the folder.
     fn node(folder: &TempDir) -> ServerConfig {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -261,7 +262,7 @@ mod tests {
             .expect("they belong together")
     }
 
-    /// Reads a byte.
+    /// Reads one byte.
     async fn read(connection: &mut Connection) -> io::Result<u8> {
         let mut byte = [0];
         let mut buffer = ReadBuf::new(&mut byte);
@@ -274,14 +275,14 @@ mod tests {
         matches!(tls, Some(&Error::AlertReceived(_)))
     }
 
-    /// Sends what the other side cannot read, so that it ends the connection with an alert.
+    /// Sends invalid data, so that the other side ends the connection with an alert.
     async fn provoke(connection: &mut Connection, mut node: Server) {
         let Wire::Tls(stream) = &mut connection.wire else {
             panic!("it was dialled over TLS");
         };
         let wire = stream.get_mut().0;
         wire.write_all(FORGED).await.expect("the other side reads");
-        assert!(node.read_u8().await.is_err(), "nobody can read it");
+        assert!(node.read_u8().await.is_err(), "it cannot be decoded");
     }
 
     #[tokio::test]
@@ -291,7 +292,7 @@ mod tests {
         let error = read(&mut connection).await.expect_err("an alert came");
         assert!(is_alert(&error), "{error}");
         let finding = connection.findings.last().expect("it is noted");
-        assert_eq!(finding.outcome, Outcome::TurnedAway);
+        assert_eq!(finding.kind, FindingKind::RefusedAfterHandshake);
     }
 
     #[tokio::test]

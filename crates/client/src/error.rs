@@ -1,4 +1,4 @@
-//! Why a call failed, sorted by what the caller can do about it.
+//! Why a call failed, by what the caller can do about it.
 
 use crate::code::ClientCode;
 use flotilla_api::v1;
@@ -7,7 +7,7 @@ use std::fmt;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// The metadata key of an error's advice.
+/// The metadata key of an error's hint.
 const HINT: &str = "hint";
 
 /// Why a call failed.
@@ -24,32 +24,32 @@ pub struct ClientError {
 /// What the caller can do about a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What the request names is not there.
+    /// What the request names does not exist.
     NotFound,
     /// The request is malformed: change it.
     Usage,
     /// The state of the cluster forbids it.
     Refused,
-    /// Not now: try again later. The request was not applied.
+    /// A temporary failure: try again later. The request was not applied.
     Retryable,
-    /// No answer came: the request may have been applied or not, and may still be (design rule 9).
-    /// Try again with the same request id, or look.
+    /// No response arrived: the request may have been applied, or may still be (design rule 9).
+    /// Retry with the same request id, or read the state.
     Unknown,
-    /// No node could be connected to.
-    CannotConnect,
+    /// Could not connect to any node.
+    ConnectionFailed,
 }
 
-/// One fault of a malformed request or of an invalid definition.
+/// One fault of a malformed request or an invalid definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where: the path of a field.
+    /// The path of the field.
     pub field: String,
     /// What is wrong there.
     pub description: String,
 }
 
 impl ClientError {
-    /// An error that this crate itself finds.
+    /// An error that this crate detects.
     #[must_use]
     pub fn new(code: ClientCode, message: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl ClientError {
         self.kind
     }
 
-    /// The rejection's code in snake case, as `run_not_found`; for programs.
+    /// The rejection's code in snake case, such as `run_not_found`; for programs.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.code
@@ -79,22 +79,22 @@ impl ClientError {
         &self.message
     }
 
-    /// What to do about it, where there is advice.
+    /// What to do about it, if known.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// The single faults, where the server lists them.
+    /// The individual faults, if the server lists them.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// Whether trying again later may help, whatever became of this attempt.
+    /// Whether a later retry may help, whatever the result of this attempt.
     pub(crate) fn is_passing(&self) -> bool {
         match self.kind {
-            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::ConnectionFailed => true,
             ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
         }
     }
@@ -151,7 +151,7 @@ impl ClientError {
 }
 
 impl ErrorKind {
-    /// What a status over gRPC leaves the caller to do.
+    /// The kind of a gRPC status.
     #[must_use]
     pub fn of_status(code: Code) -> Self {
         match code {
@@ -180,12 +180,12 @@ impl fmt::Display for ErrorKind {
             Self::Refused => "refused",
             Self::Retryable => "retryable",
             Self::Unknown => "unknown",
-            Self::CannotConnect => "cannot connect",
+            Self::ConnectionFailed => "cannot connect",
         })
     }
 }
 
-/// The gRPC code in snake case: what stands in for a reason that the server did not give.
+/// The gRPC code in snake case, used if the server gave no reason.
 fn code_name(code: Code) -> String {
     let mut name = String::new();
     for character in format!("{code:?}").chars() {
@@ -200,14 +200,14 @@ fn code_name(code: Code) -> String {
 fn sentence(status: &Status) -> String {
     if status.message().is_empty() {
         return format!(
-            "expected an answer, but the server said only: {}",
+            "expected a response, but the server only reported: {}",
             status.code()
         );
     }
     status.message().to_owned()
 }
 
-/// The error's sentence, and those of its causes.
+/// The error's message, followed by those of its causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();

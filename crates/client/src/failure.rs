@@ -1,70 +1,71 @@
-//! What a failed attempt means: whether to try again, and whether it may have been applied.
+//! What a failed attempt means: whether to retry, and whether it may have been applied.
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::finding::{Finding, Outcome};
+use crate::finding::{Finding, FindingKind};
 use std::error::Error;
 use std::time::Duration;
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 use tonic_types::StatusExt;
 
-/// Reasons with which a server says UNAVAILABLE about a request that it has certainly not proposed.
-const NOT_APPLIED: [&str; 4] = ["no_leader", "not_a_member", "not_leader", "overloaded"];
+/// Reasons of UNAVAILABLE that guarantee that the server has not proposed the request.
+const NOT_APPLIED: [&str; 4] = ["no_leader", "node_not_member", "not_leader", "overloaded"];
 
-/// What to do when nothing listens at an endpoint.
-const CHECK_ENDPOINT: &str = "check the endpoint, and that a server listens there";
+/// The hint if nothing listens at an endpoint.
+const CHECK_ENDPOINT: &str = "check the endpoint, and that a server is running there";
 
 /// A failed attempt.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What the caller would be told.
+    /// The error to return if no further attempt is made.
     pub(crate) error: ClientError,
-    /// What to do about it.
+    /// How to proceed.
     pub(crate) verdict: Verdict,
-    /// Whose fault it is.
+    /// The cause of the failure.
     pub(crate) blame: Blame,
 }
 
-/// Whose fault a failed attempt is: what it says about the node.
+/// What a failed attempt reveals about the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
-    /// The way to the node, or the node as a whole.
+    /// The connection, or the node as a whole.
     Connection,
-    /// The node is there, but does not serve at this time.
+    /// The node is reachable but does not serve at this time.
     Node,
-    /// The request, or the cluster as a whole: another node would say the same.
+    /// The request, or the cluster as a whole: another node would respond in the same way.
     Nobody,
 }
 
 /// Whether an attempt can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The answer stands.
+    /// The response is final.
     Final,
-    /// Nothing was sent, and another attempt at this node would end alike; another node may answer.
+    /// Nothing was sent, and another attempt at this node would fail in the same way; another node
+    /// may answer.
     Elsewhere,
     /// Another attempt may succeed.
     Again {
-        /// What the attempt left behind.
+        /// The possible effect of the attempt.
         trace: Trace,
         /// How long the server asked to wait.
         delay: Option<Duration>,
     },
 }
 
-/// What an attempt left behind.
+/// The possible effect of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trace {
-    /// Nothing: no connection was made.
+    /// None: no connection was made.
     Unsent,
-    /// Nothing: the server turned it away.
+    /// None: the server rejected the request.
     NotApplied,
-    /// Nobody knows: it was sent and may have been applied.
+    /// Unknown: the request was sent and may have been applied.
     Unknown,
 }
 
 impl Failure {
-    /// Reads what came of asking the node at `address`.
+    /// Interprets the status of a call to the node at `address`.
     pub(crate) fn from_status(status: &Status, address: &str) -> Self {
         let error = ClientError::from_status(status);
         if !is_ours(status) {
@@ -85,7 +86,7 @@ impl Failure {
             | Verdict::Again {
                 trace: Trace::Unsent,
                 ..
-            } => cannot_connect(status, address),
+            } => connection_failed(status, address),
             Verdict::Again { .. } => {
                 let cause = root_cause(status);
                 error.with_message(format!("expected an answer from {address}, but {cause}"))
@@ -103,16 +104,16 @@ impl Failure {
         }
     }
 
-    /// The connection to the node at `address` could not be made safe.
+    /// The TLS handshake with the node at `address` failed.
     pub(crate) fn unsafe_connection(finding: &Finding, address: &str) -> Self {
         let message = format!("expected to connect to {address}, but {}", finding.what);
-        let verdict = match finding.outcome {
-            // As where nothing listens: a node that restarts breaks off, too.
-            Outcome::Missed => Verdict::Again {
+        let verdict = match finding.kind {
+            // As if nothing listened: a restarting node also breaks handshakes off.
+            FindingKind::Missed => Verdict::Again {
                 trace: Trace::Unsent,
                 delay: None,
             },
-            Outcome::Refused | Outcome::TurnedAway => Verdict::Elsewhere,
+            FindingKind::Refused | FindingKind::RefusedAfterHandshake => Verdict::Elsewhere,
         };
         Self {
             error: ClientError::new(ClientCode::TlsFailed, message).with_hint(finding.hint),
@@ -121,7 +122,7 @@ impl Failure {
         }
     }
 
-    /// A stream that did not begin, or that ended without an error and too early.
+    /// A stream that did not begin, or that ended too early without an error.
     pub(crate) fn stream_lost(message: impl Into<String>) -> Self {
         Self {
             error: ClientError::new(ClientCode::StreamLost, message),
@@ -134,26 +135,26 @@ impl Failure {
     }
 }
 
-/// Whether a status was made on this side, by the transport: such a one has a source.
+/// Whether the transport on this side made the status: such a status has a source.
 fn is_ours(status: &Status) -> bool {
     status.source().is_some()
 }
 
-/// Whether what was found out about the newest connection is why this call failed. One that was under way on
-/// an older connection may have been applied, whatever became of the next.
+/// Whether what is known of the newest connection explains why this call failed. A call in flight
+/// on an older connection may have been applied, whatever happened to the newer one.
 pub(crate) fn explains(finding: &Finding, status: &Status) -> bool {
     let was_made = !has_cause::<ConnectError>(status);
     is_ours(status)
-        && match finding.outcome {
-            Outcome::Missed | Outcome::Refused => !was_made,
-            Outcome::TurnedAway => was_made,
+        && match finding.kind {
+            FindingKind::Missed | FindingKind::Refused => !was_made,
+            FindingKind::RefusedAfterHandshake => was_made,
         }
 }
 
 fn server_blame(verdict: Verdict) -> Blame {
     match verdict {
         Verdict::Again { delay: None, .. } => Blame::Node,
-        // A cluster that asks to wait asks it for all its nodes.
+        // A cluster that asks to wait means all its nodes.
         Verdict::Again { delay: Some(_), .. } | Verdict::Elsewhere | Verdict::Final => {
             Blame::Nobody
         }
@@ -165,7 +166,7 @@ fn transport_verdict(status: &Status) -> Verdict {
         return Verdict::Final;
     }
     if status.code() == Code::OutOfRange {
-        // A message over the size limit: the next attempt would bring the same one.
+        // A message over the size limit: another attempt would fail in the same way.
         return Verdict::Final;
     }
     let is_unsent = has_cause::<ConnectError>(status);
@@ -192,7 +193,7 @@ fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
             trace: Trace::NotApplied,
             delay,
         },
-        // A proxy, or a server that is going down, says these without a reason.
+        // Sent without a reason by a proxy, or by a server that shuts down.
         Code::Unavailable | Code::Unknown | Code::Cancelled => Verdict::Again {
             trace: Trace::Unknown,
             delay,
@@ -201,19 +202,21 @@ fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
     }
 }
 
-/// Something listens there that does not know the call: a node's port for its peers, mostly.
+/// The server there does not know the call: often it is a node's peer address.
 fn no_client_address(address: &str) -> ClientError {
     ClientError::new(
         ClientCode::Unimplemented,
-        format!("expected {address} to serve clients, but what listens there does not know the call"),
+        format!("expected {address} to serve clients, but the server there does not know the call"),
     )
-    .with_hint("give the address that a node has as `listen`, by default port 9000: `peer_listen` is for nodes only")
+    .with_hint(
+        "use the node's `listen` address, by default port 9000: `peer_listen` is for nodes only",
+    )
 }
 
-fn cannot_connect(status: &Status, address: &str) -> ClientError {
+fn connection_failed(status: &Status, address: &str) -> ClientError {
     let cause = root_cause(status);
     ClientError::new(
-        ClientCode::CannotConnect,
+        ClientCode::ConnectionFailed,
         format!("expected to connect to {address}, but {cause}"),
     )
     .with_hint(CHECK_ENDPOINT)
@@ -334,7 +337,7 @@ mod tests {
                 delay: None
             }
         );
-        assert_eq!(failure.error.kind(), ErrorKind::CannotConnect);
+        assert_eq!(failure.error.kind(), ErrorKind::ConnectionFailed);
         let message = failure.error.message();
         assert_eq!(
             message,
@@ -380,8 +383,9 @@ mod tests {
             assert!(explains(&finding, &not_made), "{finding:?}");
             assert!(!explains(&finding, &on_the_way), "{finding:?}");
         }
-        let turned_away = Finding::turned_away(&alert()).expect("it is an alert");
-        for finding in [turned_away, Finding::tls_wanted()] {
+        let refused_after_handshake =
+            Finding::refused_after_handshake(&alert()).expect("it is an alert");
+        for finding in [refused_after_handshake, Finding::tls_wanted()] {
             assert!(explains(&finding, &on_the_way), "{finding:?}");
             assert!(!explains(&finding, &not_made), "{finding:?}");
         }

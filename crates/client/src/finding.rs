@@ -1,4 +1,4 @@
-//! Why a connection could not be made safe, in words: rustls and gRPC tell it as codes, or as a broken
+//! Why a TLS connection failed, for people: rustls and gRPC report only codes, or a broken
 //! connection.
 
 use crate::error::ClientError;
@@ -6,52 +6,52 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
-/// Where to look for what a client has.
-const OWN_CERTIFICATE: &str = "the certificate (`--tls-cert`) must be valid, and signed by an authority in the \
-     node's `tls_ca`; only those of nodes are good for `peer_listen`";
+/// The hint if the client's own certificate is refused.
+const OWN_CERTIFICATE: &str = "the certificate (`--tls-cert`) must be valid and signed by an authority in the \
+                               node's `tls_ca`; `peer_listen` accepts only certificates of nodes";
 const AUTHORITIES: &str =
     "`--tls-ca` must name the file with the authority that signed the node's certificate";
 
-/// Why a connection could not be made safe.
+/// Why a TLS connection failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// What follows upon `expected to connect to …, but`.
+    /// The text after `expected to connect to …, but`.
     pub(crate) what: String,
     /// What to do about it.
     pub(crate) hint: &'static str,
     /// What it means for the call.
-    pub(crate) outcome: Outcome,
+    pub(crate) kind: FindingKind,
 }
 
-/// What has become of a connection that could not be made safe.
+/// How a TLS connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It was not made, and may be the next time.
+pub(crate) enum FindingKind {
+    /// It was not established, but may be on the next attempt.
     Missed,
-    /// One side did not want it while it was made, and would not the next time.
+    /// One side refused it during the handshake, and would refuse it again.
     Refused,
-    /// It was made, and the first thing that came in was that the other side does not want it.
-    TurnedAway,
+    /// It was established, but the first message was a refusal.
+    RefusedAfterHandshake,
 }
 
-/// What was found out about the newest connection to a node. Both of its ends are at work in the same
-/// process: the connection that notes it, and the call that fails and looks here for the reason, which gRPC
-/// does not carry that far.
+/// What is known of the newest connection to a node. The connection that records it and the failing
+/// call that needs the reason are in the same process, but gRPC does not carry the reason from one
+/// to the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings(Arc<Mutex<Option<Finding>>>);
 
 impl Findings {
-    /// A new connection begins.
+    /// Forgets the finding when a new connection begins.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Notes why the connection is none.
+    /// Records why a connection failed.
     pub(crate) fn note(&self, finding: Finding) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(finding);
     }
 
-    /// What was noted since the connection began.
+    /// The finding since the newest connection began.
     pub(crate) fn last(&self) -> Option<Finding> {
         let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         noted.clone()
@@ -59,130 +59,128 @@ impl Findings {
 }
 
 impl Finding {
-    /// What stands on this side cannot be used.
+    /// The local files cannot be used.
     pub(crate) fn files(error: &ClientError) -> Self {
         Self {
-            what: format!("the files for TLS are no good: {error}"),
-            hint: "look at the files of `--tls-ca`, `--tls-cert` and `--tls-key`",
-            // Somebody may be replacing them, one after the other.
-            outcome: Outcome::Missed,
+            what: format!("the TLS files are invalid: {error}"),
+            hint: "check the files of `--tls-ca`, `--tls-cert` and `--tls-key`",
+            // They may be in the middle of a replacement.
+            kind: FindingKind::Missed,
         }
     }
 
-    /// The node speaks TLS, and this side does not.
+    /// The node requires TLS, and this client does not use it.
     pub(crate) fn tls_wanted() -> Self {
         Self {
-            what: "what listens there speaks TLS only".to_owned(),
-            hint: "say whom to trust with `--tls-ca FILE`, and who you are with `--tls-cert FILE` and \
-                   `--tls-key FILE`",
-            outcome: Outcome::TurnedAway,
+            what: "the server requires TLS".to_owned(),
+            hint: "pass `--tls-ca FILE`, and identify yourself with `--tls-cert FILE` and `--tls-key FILE`",
+            kind: FindingKind::RefusedAfterHandshake,
         }
     }
 
-    /// What the error says with which agreeing on TLS ended; `None` for one that has nothing to do with TLS.
+    /// Interprets the error of a TLS handshake; `None` if it has nothing to do with TLS.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         Some(match tls_error(error)? {
             Error::InvalidMessage(_) => Self::no_tls(),
             Error::InvalidCertificate(fault) => Self::of_certificate(fault),
             Error::AlertReceived(alert) => Self::of_alert(*alert),
             other => Self {
-                what: format!("TLS could not be agreed on: {other}"),
+                what: format!("the TLS handshake failed: {other}"),
                 hint: "nodes speak TLS 1.3",
-                outcome: Outcome::Refused,
+                kind: FindingKind::Refused,
             },
         })
     }
 
-    /// What the error says with which the first answer failed: in TLS 1.3 a client learns only from this that
-    /// it is not let in. Only an alert says so. Whatever else is wrong with an answer, the other side may have
-    /// let this one in, and done what it asked.
-    pub(crate) fn turned_away(error: &io::Error) -> Option<Self> {
+    /// Interprets the error of the first response: in TLS 1.3, a client learns only from it that it
+    /// was refused. Only an alert means a refusal; after any other error the other side may have
+    /// accepted the client and executed its request.
+    pub(crate) fn refused_after_handshake(error: &io::Error) -> Option<Self> {
         let Error::AlertReceived(alert) = tls_error(error)? else {
             return None;
         };
         Some(Self {
-            outcome: Outcome::TurnedAway,
+            kind: FindingKind::RefusedAfterHandshake,
             ..Self::of_alert(*alert)
         })
     }
 
-    /// The other side went away instead of greeting back: a node that restarts, or a balancer before it.
+    /// The other side closed the connection during the handshake: a restarting node, or a load
+    /// balancer before it.
     pub(crate) fn broken_off(error: &io::Error) -> Self {
         Self {
-            what: format!("it broke off instead of agreeing on TLS: {error}"),
-            hint: "check that a node listens there, and that it speaks TLS: if not, leave `--tls-ca` away (and \
-                   FLO_TLS_CA unset)",
-            outcome: Outcome::Missed,
+            what: format!("the connection broke off during the TLS handshake: {error}"),
+            hint: "check that a node runs there and uses TLS; if it does not, omit `--tls-ca` and unset FLO_TLS_CA",
+            kind: FindingKind::Missed,
         }
     }
 
     fn no_tls() -> Self {
         Self {
-            what: "what listens there does not speak TLS".to_owned(),
-            hint: "leave `--tls-ca` away (and FLO_TLS_CA unset), or start the node with `tls_cert`, `tls_key` \
-                   and `tls_ca`",
-            outcome: Outcome::Refused,
+            what: "the server does not speak TLS".to_owned(),
+            hint: "omit `--tls-ca` and unset FLO_TLS_CA, or start the node with `tls_cert`, `tls_key` and `tls_ca`",
+            kind: FindingKind::Refused,
         }
     }
 
     fn of_certificate(fault: &CertificateError) -> Self {
         let (what, hint) = match fault {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => (
-                "no authority that is trusted here has signed its certificate".to_owned(),
+                "its certificate is not signed by a trusted authority".to_owned(),
                 AUTHORITIES,
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 (
-                    format!("its certificate is another host's: {fault}"),
-                    "call the node by a name that its certificate has, or give it one with this name",
+                    format!("its certificate is for another host: {fault}"),
+                    "use a host name of the certificate, or add this one to it",
                 )
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
-                format!("its certificate is over: {fault}"),
-                "give the node a new certificate, and check this machine's clock",
+                format!("its certificate has expired: {fault}"),
+                "give the node a new certificate, or check this machine's clock",
             ),
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => (
                 format!("its certificate is not valid yet: {fault}"),
-                "check the clocks of this machine and of the one that made the certificate",
+                "check the clocks of this machine and of the machine that made the certificate",
             ),
-            other => (format!("its certificate is no good: {other}"), AUTHORITIES),
+            other => (format!("its certificate is invalid: {other}"), AUTHORITIES),
         };
         Self {
             what,
             hint,
-            outcome: Outcome::Refused,
+            kind: FindingKind::Refused,
         }
     }
 
     fn of_alert(alert: AlertDescription) -> Self {
         let (what, hint) = match alert {
             AlertDescription::CertificateRequired => (
-                "it lets nobody in without a certificate",
-                "say who you are with `--tls-cert FILE` and `--tls-key FILE`",
+                "it requires a client certificate",
+                "identify yourself with `--tls-cert FILE` and `--tls-key FILE`",
             ),
             AlertDescription::UnknownCA | AlertDescription::DecryptError => (
-                "no authority that it trusts has signed this client's certificate",
+                "this client's certificate is not signed by an authority that it trusts",
                 OWN_CERTIFICATE,
             ),
             AlertDescription::CertificateExpired => {
-                ("this client's certificate is over", OWN_CERTIFICATE)
+                ("this client's certificate has expired", OWN_CERTIFICATE)
             }
             AlertDescription::UnsupportedCertificate => (
-                "this client's certificate is not good for what listens there",
+                "this client's certificate is not valid for this address",
                 OWN_CERTIFICATE,
             ),
             other => {
                 return Self {
-                    what: format!("it does not let this client in: {other:?}"),
+                    what: format!("it refuses this client: {other:?}"),
                     hint: OWN_CERTIFICATE,
-                    outcome: Outcome::Refused,
+                    kind: FindingKind::Refused,
                 };
             }
         };
         Self {
             what: what.to_owned(),
             hint,
-            outcome: Outcome::Refused,
+            kind: FindingKind::Refused,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The Rust client and worker SDK.
 //!
-//! [`Client`] calls a cluster through a list of nodes: it fails over, goes to the leader directly
-//! once it knows it, and repeats what can be repeated safely within the caller's deadline (design
-//! rule 9). [`Worker`] runs handlers for the tasks of actions, [`StreamWorker`] for the records of
+//! [`Client`] calls a cluster through a list of nodes: it fails over, calls the leader directly
+//! once it knows it, and retries what is safe to retry within the caller's deadline (design rule
+//! 9). [`Worker`] runs handlers for the tasks of actions, [`StreamWorker`] for the records of
 //! streams.
 //!
 //! ```no_run

@@ -4,7 +4,7 @@ use flotilla_api::v1;
 
 /// An enum whose values have published names.
 pub trait PublishedName: Sized {
-    /// The name in snake case, as `timed_out`; `None` for the unspecified value.
+    /// The name in snake case, such as `timed_out`; `None` for the unspecified value.
     fn published_name(self) -> Option<String>;
 
     /// The value with this name.

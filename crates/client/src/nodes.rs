@@ -12,40 +12,40 @@ use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 
-/// The metadata in which a reply names the leader's client endpoint.
+/// The metadata key in which a response names the leader's client endpoint.
 pub(crate) const LEADER: &str = "flo-leader";
 
-/// How long a node that could not be reached is left alone while another can be asked.
+/// How long an unreachable node is avoided while another one is available.
 const AVOIDED_FOR: Duration = Duration::from_millis(500);
-/// Leaders are learnt up to this many nodes in all.
+/// Leaders are learned until the list has this many nodes.
 const NODES_MAX: usize = 64;
-/// A connection is checked this often, and given up when no answer comes as long again: so a node
-/// that is stopped but not dead is left within seconds.
+/// The interval of keep-alive probes. A connection is closed if a probe gets no response for as
+/// long again, so that a client leaves a hung node within seconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 
 /// The nodes that a client knows.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    way: Way,
+    connector: Connector,
     // A std mutex and not tokio's because it is never held across an await.
     list: Mutex<List>,
 }
 
-/// How nodes are connected to.
+/// How to connect to nodes.
 #[derive(Clone, Debug)]
-struct Way {
+struct Connector {
     connect_timeout: Duration,
     tls: Option<Arc<TlsOptions>>,
 }
 
 /// The node to call.
 #[derive(Clone, Debug)]
-pub(crate) struct Picked {
+pub(crate) struct PickedNode {
     /// Its position in the list.
     pub(crate) position: usize,
     /// Its address.
     pub(crate) address: Arc<str>,
-    /// Its connection, made when it is first used.
+    /// Its connection, made on first use.
     pub(crate) channel: Channel,
 }
 
@@ -65,34 +65,34 @@ struct Node {
 }
 
 impl Nodes {
-    /// Knows the endpoints of the options; connects to none yet.
+    /// The endpoints of the options, not connected yet.
     ///
     /// # Errors
-    /// `Usage` without endpoints, with one that is not `host:port`, or with files for TLS that are no good.
+    /// `Usage` without endpoints, for one that is not `host:port`, or for invalid TLS files.
     pub(crate) fn new(options: &ClientOptions) -> Result<Self, ClientError> {
         if let Some(tls) = &options.tls {
-            // Whatever is wrong with them is told at once.
+            // Fails early if the files are invalid.
             tls.load()?;
         }
-        let way = Way {
+        let connector = Connector {
             connect_timeout: options.connect_timeout,
             tls: options.tls.clone().map(Arc::new),
         };
         let mut list = List::default();
         for address in &options.endpoints {
-            list.add(address.trim(), &way)?;
+            list.add(address.trim(), &connector)?;
         }
         if list.nodes.is_empty() {
-            let message = "expected at least one endpoint, but there is none";
+            let message = "expected at least one endpoint, but the list is empty";
             return Err(ClientError::new(ClientCode::EndpointInvalid, message));
         }
         Ok(Self {
-            way,
+            connector,
             list: Mutex::new(list),
         })
     }
 
-    /// How many nodes are known.
+    /// The number of known nodes.
     pub(crate) fn count(&self) -> usize {
         self.lock().nodes.len()
     }
@@ -102,13 +102,13 @@ impl Nodes {
         self.lock().nodes[position].address.clone()
     }
 
-    /// Why the newest connection to the node at `position` could not be made safe, if it could not.
+    /// Why the newest TLS connection to the node at `position` failed, if it did.
     pub(crate) fn finding(&self, position: usize) -> Option<Finding> {
         self.lock().nodes[position].findings.last()
     }
 
-    /// The leader if it is known and was not just found unreachable, else the next node in turn.
-    pub(crate) fn pick(&self) -> Picked {
+    /// The leader if it is known and not marked as unreachable, otherwise the next node in turn.
+    pub(crate) fn pick(&self) -> PickedNode {
         let now = Instant::now();
         let list = self.lock();
         let turn = (0..list.nodes.len()).map(|step| (list.next + step) % list.nodes.len());
@@ -121,36 +121,36 @@ impl Nodes {
                     .avoided_until
                     .filter(|until| *until > now)
             })
-            .expect("there is at least one node, and none is ever removed");
+            .expect("there is at least one node, and nodes are never removed");
         let node = &list.nodes[position];
-        Picked {
+        PickedNode {
             position,
             address: node.address.clone(),
             channel: node.channel.clone(),
         }
     }
 
-    /// Remembers that a node could not be reached: it is avoided for a while.
+    /// Records that a node could not be reached: it is avoided for a while.
     pub(crate) fn mark_unreachable(&self, position: usize) {
         let mut list = self.lock();
         list.nodes[position].avoided_until = Some(Instant::now() + AVOIDED_FOR);
         list.pass_over(position);
     }
 
-    /// Remembers that a node is there but did not serve: another one is next. It is not avoided,
-    /// since it may become the leader at any time.
+    /// Records that a node answered but did not serve: another one is next. It is not avoided,
+    /// because it may become the leader at any time.
     pub(crate) fn mark_not_serving(&self, position: usize) {
         self.lock().pass_over(position);
     }
 
-    /// Remembers that a node served a call.
+    /// Records that a node served a call.
     pub(crate) fn mark_served(&self, position: usize) {
         let mut list = self.lock();
         list.nodes[position].avoided_until = None;
         list.next = position;
     }
 
-    /// Remembers the leader that a reply names; an address that is none is ignored.
+    /// Learns the leader that a response names; ignores an invalid address.
     pub(crate) fn learn_leader(&self, metadata: &MetadataMap) {
         let Some(address) = metadata.get(LEADER).and_then(|value| value.to_str().ok()) else {
             return;
@@ -162,24 +162,24 @@ impl Nodes {
         }
         let leader = match known {
             Some(position) => Ok(position),
-            None => list.add(address, &self.way),
+            None => list.add(address, &self.connector),
         };
         match leader {
             Ok(position) => list.leader = Some(position),
-            Err(error) => tracing::debug!(%error, "a reply names a leader that is no endpoint"),
+            Err(error) => tracing::debug!(%error, "a response names an invalid leader endpoint"),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        // Every change is one assignment, so a panic elsewhere leaves nothing half done.
+        // Every change is a single assignment, so a panic elsewhere leaves the list consistent.
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl List {
-    fn add(&mut self, address: &str, way: &Way) -> Result<usize, ClientError> {
+    fn add(&mut self, address: &str, connector: &Connector) -> Result<usize, ClientError> {
         let findings = Findings::default();
-        let channel = way.channel(address, findings.clone())?;
+        let channel = connector.channel(address, findings.clone())?;
         self.nodes.push(Node {
             address: address.into(),
             channel,
@@ -195,7 +195,7 @@ impl List {
     }
 }
 
-impl Way {
+impl Connector {
     fn channel(&self, address: &str, findings: Findings) -> Result<Channel, ClientError> {
         let invalid = || {
             let message = format!("expected an endpoint to be HOST:PORT, but it is {address:?}");

@@ -1,25 +1,25 @@
-//! How a client is set up.
+//! The options of a client.
 
 use crate::tls::TlsOptions;
 use std::time::Duration;
 
-/// What [`Client::connect`](crate::Client::connect) needs to know.
+/// The options of [`Client::connect`](crate::Client::connect).
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Nodes as `host:port`, any and in any order: one that answers is enough, and the leader is
-    /// learnt from its replies. `127.0.0.1:9000` by default.
+    /// Nodes as `host:port`, in any order. One that answers is enough; the leader is learned from
+    /// its responses. Default: `127.0.0.1:9000`.
     pub endpoints: Vec<String>,
-    /// The namespace of requests that name none. Empty, the default, leaves it to the server:
-    /// `default`, or what a definition itself says.
+    /// The namespace of requests that do not set one. If empty, the default, the server decides:
+    /// `default`, or the namespace that a definition names.
     pub namespace: String,
-    /// With what TLS is spoken. None, the default, for nodes that speak none.
+    /// The TLS files; `None`, the default, for nodes without TLS.
     pub tls: Option<TlsOptions>,
-    /// How long a call may take, retries included. 10 s by default.
+    /// The maximum duration of a call, including retries. Default: 10 s.
     pub timeout: Duration,
-    /// How long one attempt to connect may take. 2 s by default.
+    /// The maximum duration of one connection attempt. Default: 2 s.
     pub connect_timeout: Duration,
-    /// How long a call goes on while not a single node can be connected to. 3 s by default; a
-    /// person at a terminal should not wait for the whole timeout to learn that nothing runs there.
+    /// How long a call is retried while no node can be connected to. Default: 3 s; a person at a
+    /// terminal should not wait for the whole timeout to learn that nothing runs there.
     pub unreachable_timeout: Duration,
 }
 

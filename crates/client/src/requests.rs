@@ -4,19 +4,19 @@ use bytes::Bytes;
 use flotilla_api::v1;
 use uuid::Uuid;
 
-/// A fresh request id: the 16 bytes of a UUID of version 7 (design rule 9).
+/// A new request id: the 16 bytes of a UUID of version 7 (design rule 9).
 ///
-/// The client draws one for each request that has none; draw it yourself to repeat a request later. Any 16 bytes
-/// that nobody else draws would do. Those of version 7 begin with the time, so the nodes keep and forget
-/// neighbours together, which costs them less.
+/// The client generates one for each request without an id; generate one yourself to repeat a
+/// request later. Any unique 16 bytes work. Those of version 7 begin with the time, so nodes store
+/// and expire neighbouring ids together, which is cheaper.
 #[must_use]
 pub fn new_request_id() -> Bytes {
     Bytes::copy_from_slice(Uuid::now_v7().as_bytes())
 }
 
-/// A request that the client completes before it sends it.
+/// A request that the client completes before sending it.
 pub(crate) trait Prepare {
-    /// Sets what the caller left open.
+    /// Sets the fields that the caller left open.
     fn prepare(&mut self, namespace: &str);
 }
 
@@ -112,6 +112,7 @@ prepare_namespace_and_id! {
     EnableActionRequest.request_id
     DisableActionRequest.request_id
     InvokeActionRequest.request_id
+    CancelActionRunRequest.request_id
     RequeueDeadLettersRequest.request_id
     PurgeDeadLettersRequest.request_id
     DrainRequest.request_id
@@ -131,10 +132,10 @@ prepare_namespace_and_id! {
 prepare_id! {
     CreateNamespaceRequest
     DeleteNamespaceRequest
-    RetryQuarantinedRequest
+    ReleaseQuarantinedRequest
 }
 
-/// Requests that say everything themselves: those that change members name the member.
+/// Requests without such fields: those that change members name the member.
 macro_rules! prepare_nothing {
     ($($request:ident)*) => {$(
         impl Prepare for v1::$request {

@@ -1,4 +1,4 @@
-//! When a call tries again, and what it says when it gives up (design rule 9).
+//! When a call is retried, and which error it returns when it gives up (design rule 9).
 
 use crate::backoff::Backoff;
 use crate::code::ClientCode;
@@ -9,67 +9,68 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The cluster remembers request ids for 10 minutes; retries stop at half of that.
+/// The cluster remembers request ids for 10 minutes; retries stop after half of that.
 const REPEATED_FOR_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// Whether a call changes state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// It only reads: an answer that is lost is no loss.
+    /// A read: a lost response has no effect.
     Read,
-    /// It changes state: an answer that is lost leaves the outcome unknown.
+    /// A write: after a lost response the outcome is unknown.
     Write,
 }
 
-/// The bounds of one call.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Whether it changes state.
     pub(crate) intent: Intent,
-    /// How long it may take, retries included.
+    /// The maximum duration, including retries.
     pub(crate) timeout: Duration,
-    /// How long it goes on while no node can be connected to.
+    /// How long it is retried while no node can be connected to.
     pub(crate) unreachable_timeout: Duration,
 }
 
-/// One call's attempts.
+/// The attempts of one call.
 #[derive(Debug)]
 pub(crate) struct Retry {
     bounds: Bounds,
     started: Instant,
     attempts: usize,
     backoff: Backoff,
-    /// The addresses of the nodes that were asked.
-    asked: BTreeSet<Arc<str>>,
-    /// The one that was asked last.
+    /// The addresses of the nodes that were called.
+    tried: BTreeSet<Arc<str>>,
+    /// The node that was called last.
     last: Option<Arc<str>>,
-    /// Those that refused the connection when they were asked last, and would again.
+    /// The nodes that refused the last connection and would refuse the next one.
     closed: BTreeSet<Arc<str>>,
-    /// What stood in the way of a safe connection to each: it tells more than that another is not there.
+    /// Why the TLS connection to a node failed, by address: more specific than a node that is
+    /// unreachable.
     barriers: BTreeMap<Arc<str>, Barrier>,
-    /// What a node said last, if one did: it tells more than that another could not be connected to.
+    /// The last error that a node returned, if any: more specific than a failed connection.
     said: Option<ClientError>,
     was_connected: bool,
     may_be_applied: bool,
 }
 
-/// What stood in the way of a safe connection to a node.
+/// Why a TLS connection to a node failed.
 #[derive(Debug)]
 struct Barrier {
     error: ClientError,
-    /// Whether one side did not want the connection: what breaks off only may be a node that restarts.
+    /// Whether one side refused it; a connection that broke off may be that of a restarting node.
     is_refusal: bool,
 }
 
 impl Retry {
-    /// Begins now.
+    /// Starts now.
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
             started: Instant::now(),
             attempts: 0,
             backoff: Backoff::default(),
-            asked: BTreeSet::new(),
+            tried: BTreeSet::new(),
             last: None,
             closed: BTreeSet::new(),
             barriers: BTreeMap::new(),
@@ -84,27 +85,27 @@ impl Retry {
         self.started + self.bounds.timeout
     }
 
-    /// The node at `address` is about to be asked.
+    /// Records that the node at `address` is about to be called.
     pub(crate) fn begin_attempt(&mut self, address: Arc<str>) {
-        self.asked.insert(address.clone());
+        self.tried.insert(address.clone());
         self.last = Some(address);
     }
 
-    /// What the caller is told when an attempt is still under way at the deadline.
+    /// The error if an attempt is still in flight at the deadline.
     pub(crate) fn timed_out(&mut self) -> ClientError {
         self.may_be_applied = true;
         let message = format!(
             "expected an answer from {} within {} ms, but none came",
-            self.asked_in_words(),
+            self.describe_tried(),
             self.bounds.timeout.as_millis()
         );
         self.give_up(ClientError::new(ClientCode::Timeout, message))
     }
 
-    /// The delay before the next attempt, with `nodes` nodes to go through.
+    /// The delay before the next attempt, out of `nodes` nodes.
     ///
     /// # Errors
-    /// What the caller is told when there is no next attempt.
+    /// The error to return if there is no next attempt.
     pub(crate) fn after(
         &mut self,
         failure: Failure,
@@ -124,8 +125,8 @@ impl Retry {
         self.was_connected |= trace != Trace::Unsent;
         self.may_be_applied |= trace == Trace::Unknown;
         let delay = match delay {
-            Some(asked) => asked.max(self.backoff.next_delay()),
-            // Another node may serve at once.
+            Some(requested) => requested.max(self.backoff.next_delay()),
+            // Another node may serve immediately.
             None if self.attempts < nodes => Duration::ZERO,
             None => self.backoff.next_delay(),
         };
@@ -138,7 +139,7 @@ impl Retry {
         Ok(delay)
     }
 
-    /// Remembers what stood in the way of a safe connection to the node that was asked last.
+    /// Records why the TLS connection to the last node failed.
     fn note_barrier(&mut self, failure: &Failure) {
         let Some(last) = &self.last else { return };
         let known = self.barriers.get(last);
@@ -146,7 +147,7 @@ impl Retry {
         let is_refusal = failure.verdict == Verdict::Elsewhere;
         let is_barrier = failure.error.code() == ClientCode::TlsFailed.as_str();
         if failure.blame != Blame::Connection {
-            // It let this client in.
+            // The node accepted this client.
             self.barriers.remove(last);
         } else if is_barrier && (is_refusal || !was_refused) {
             let error = failure.error.clone();
@@ -157,12 +158,12 @@ impl Retry {
         }
     }
 
-    /// Gives up with the failure, or with what tells more about why there is no connection.
+    /// Gives up with the failure, or with a more specific one about the connections.
     fn fail(&mut self, failure: Failure) -> ClientError {
         let barrier = match (failure.blame, failure.verdict) {
             (Blame::Node | Blame::Nobody, _) | (_, Verdict::Final) => None,
-            // Nobody was reached: a refusal counts first, and of several the one by the first address, so that
-            // the same nodes bring the same words.
+            // No node was reached: a refusal takes precedence, and of several the one with the
+            // first address, so that the same nodes always give the same message.
             (
                 Blame::Connection,
                 Verdict::Elsewhere
@@ -174,7 +175,7 @@ impl Retry {
                 .barriers
                 .values()
                 .min_by_key(|barrier| !barrier.is_refusal),
-            // Whoever was let in by another node is told what became of that.
+            // A node that accepted the client has the more specific error.
             (Blame::Connection, Verdict::Again { .. }) => {
                 let last = self.last.as_ref().and_then(|last| self.barriers.get(last));
                 last.filter(|barrier| barrier.is_refusal)
@@ -184,30 +185,30 @@ impl Retry {
         self.give_up(error.unwrap_or(failure.error))
     }
 
-    /// How many nodes need not be asked again, now that the last one need not be.
+    /// How many nodes need not be called again, including the last one.
     fn closed_after_last(&mut self) -> usize {
         self.closed.extend(self.last.clone());
         self.closed.len()
     }
 
-    /// The node that was asked last does not refuse the connection any more, as far as is known.
+    /// The last node no longer refuses the connection, as far as known.
     fn open_last(&mut self) {
         if let Some(last) = &self.last {
             self.closed.remove(last);
         }
     }
 
-    /// No attempt begins from here on.
+    /// The time after which no further attempt begins.
     fn last_start(&self) -> Instant {
-        let patience = if self.was_connected {
+        let limit = if self.was_connected {
             self.bounds.timeout.min(REPEATED_FOR_MAX)
         } else {
             self.bounds.timeout.min(self.bounds.unreachable_timeout)
         };
-        self.started + patience
+        self.started + limit
     }
 
-    /// An answer that stands, or the deadline as the other side saw it.
+    /// Returns a final error, or the deadline as the other side saw it.
     fn conclude(&mut self, error: ClientError) -> ClientError {
         if error.kind() == ErrorKind::Unknown {
             self.timed_out()
@@ -216,20 +217,20 @@ impl Retry {
         }
     }
 
-    fn asked_in_words(&self) -> String {
-        let asked: Vec<&str> = self.asked.iter().map(AsRef::as_ref).collect();
-        asked.join(", ")
+    fn describe_tried(&self) -> String {
+        let tried: Vec<&str> = self.tried.iter().map(AsRef::as_ref).collect();
+        tried.join(", ")
     }
 
     fn give_up(&mut self, error: ClientError) -> ClientError {
         let error = match error.kind() {
-            ErrorKind::CannotConnect => match self.said.take() {
+            ErrorKind::ConnectionFailed => match self.said.take() {
                 Some(said) => said,
-                // What stands in the way of a safe connection has advice of its own.
+                // A failed TLS connection has a more specific hint.
                 None if error.code() == ClientCode::TlsFailed.as_str() => error,
-                None if self.asked.len() > 1 => {
-                    let asked = self.asked_in_words();
-                    error.with_hint(format!("none of these answers, start one: {asked}"))
+                None if self.tried.len() > 1 => {
+                    let tried = self.describe_tried();
+                    error.with_hint(format!("no node answers, start one of {tried}"))
                 }
                 None => error,
             },
@@ -237,15 +238,15 @@ impl Retry {
         };
         if self.may_be_applied && self.bounds.intent == Intent::Write {
             return error.with_kind(ErrorKind::Unknown).with_hint(
-                "the outcome is unknown: look, or try again with the same idempotency key",
+                "the outcome is unknown: check the state, or retry with the same idempotency key",
             );
         }
-        let is_unreachable = error.kind() == ErrorKind::CannotConnect;
+        let is_unreachable = error.kind() == ErrorKind::ConnectionFailed;
         let is_lost_read = is_unreachable && self.bounds.intent == Intent::Read;
         if !is_lost_read && (self.was_connected || self.may_be_applied) {
             return error.with_kind(ErrorKind::Retryable);
         }
-        error.with_kind(ErrorKind::CannotConnect)
+        error.with_kind(ErrorKind::ConnectionFailed)
     }
 }
 
@@ -283,7 +284,7 @@ mod tests {
             retry.after(failure(Trace::NotApplied), 3),
             Ok(Duration::ZERO)
         );
-        assert!(retry.after(failure(Trace::NotApplied), 3).expect("goes on") > Duration::ZERO);
+        assert!(retry.after(failure(Trace::NotApplied), 3).expect("retried") > Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
@@ -322,11 +323,11 @@ mod tests {
         let error = retry
             .after(failure(Trace::Unsent), 1)
             .expect_err("gives up");
-        assert_eq!(error.kind(), ErrorKind::CannotConnect);
+        assert_eq!(error.kind(), ErrorKind::ConnectionFailed);
     }
 
     fn refused() -> Failure {
-        let refused = ClientError::new(ClientCode::CannotConnect, "refused");
+        let refused = ClientError::new(ClientCode::ConnectionFailed, "refused");
         Failure {
             error: refused,
             blame: Blame::Connection,
@@ -354,7 +355,7 @@ mod tests {
         let error = retry.after(refused(), 1).expect_err("gives up");
         assert_eq!(
             (error.code(), error.kind()),
-            ("cannot_connect", ErrorKind::CannotConnect)
+            ("connection_failed", ErrorKind::ConnectionFailed)
         );
     }
 
@@ -372,7 +373,7 @@ mod tests {
         let error = retry.after(closed(), 2).expect_err("no node is left");
         assert_eq!(
             (error.code(), error.kind()),
-            ("tls_failed", ErrorKind::CannotConnect)
+            ("tls_failed", ErrorKind::ConnectionFailed)
         );
         assert_eq!(error.hint(), None);
     }
@@ -403,12 +404,12 @@ mod tests {
         let error = retry.after(broken_off(), 1).expect_err("gives up");
         assert_eq!(
             (error.code(), error.kind()),
-            ("tls_failed", ErrorKind::CannotConnect)
+            ("tls_failed", ErrorKind::ConnectionFailed)
         );
         assert!(error.message().contains("broke off"), "{error}");
     }
 
-    /// The certificate of one side is over.
+    /// The certificate of one side has expired.
     fn expired(address: &str, error: Error) -> Failure {
         let finding = Finding::of(&io::Error::other(error)).expect("it has to do with TLS");
         Failure::unsafe_connection(&finding, address)
@@ -480,7 +481,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_node_that_broke_off_and_is_not_there_any_more_is_told_as_not_there() {
         let missed = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
-        for (away, code) in [("a:1", "tls_failed"), ("b:1", "cannot_connect")] {
+        for (away, code) in [("a:1", "tls_failed"), ("b:1", "connection_failed")] {
             let mut retry = retry(Intent::Write);
             retry.begin_attempt("b:1".into());
             let broken_off = Failure::unsafe_connection(&missed, "b:1");

@@ -1,4 +1,4 @@
-//! The files with which a client speaks TLS.
+//! The TLS files of a client.
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -12,26 +12,26 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore};
 
-/// What gRPC agrees on.
+/// The protocol that gRPC negotiates.
 const HTTP_2: &[u8] = b"h2";
 const CERTIFICATE: &str = "a certificate";
 
-/// The files with which a client speaks TLS, all in PEM. They are read again for each connection, so that
-/// a client that lives long takes up renewed ones.
+/// The TLS files of a client, in PEM. They are read again for each connection, so that a long-lived
+/// client uses renewed ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
     /// The authorities that sign the certificates of nodes.
     pub ca: PathBuf,
-    /// Who the client is. Nodes let nobody in who does not say so.
+    /// The client's certificate and key. Nodes with TLS require them.
     pub identity: Option<TlsIdentity>,
 }
 
-/// Who a client is.
+/// The identity of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsIdentity {
-    /// Its certificate, and those between it and the authority.
+    /// Its certificate, with any intermediate certificates.
     pub cert: PathBuf,
-    /// Its key.
+    /// The key of the certificate.
     pub key: PathBuf,
 }
 
@@ -39,7 +39,7 @@ impl TlsOptions {
     /// Reads the files.
     ///
     /// # Errors
-    /// `Usage` when one of them cannot be read, or holds something else.
+    /// `Usage` if a file is unreadable or invalid.
     pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, ClientError> {
         let mut roots = RootCertStore::empty();
         for authority in certificates(&self.ca)? {
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Vec<u8>, ClientError> {
     fs::read(path).map_err(|error| {
         let message = format!("expected to read {}, but {error}", path.display());
         ClientError::new(ClientCode::TlsInvalid, message)
-            .with_hint("a path is looked for from this folder")
+            .with_hint("relative paths start at the current directory")
     })
 }
 

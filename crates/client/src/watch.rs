@@ -1,7 +1,7 @@
 //! Watching a run through lost connections.
 
 use crate::backoff::Backoff;
-use crate::call::{Opened, REPLY_BYTES_MAX};
+use crate::call::{OpenCall, REPLY_BYTES_MAX};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -15,17 +15,17 @@ use futures::stream::{BoxStream, StreamExt, TryStreamExt, try_unfold};
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Streaming;
 
-/// One thing that was seen of a run.
+/// One update of a watched run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchUpdate {
     /// The next event of its history.
     Event(v1::Event),
-    /// Its status, whenever it differs from the one before.
+    /// Its status, sent when it changes.
     Status(v1::RunStatusChange),
 }
 
 impl WatchUpdate {
-    /// Whether it is the last one: the run has ended.
+    /// Whether it is the last update: the run has ended.
     #[must_use]
     pub fn is_last(&self) -> bool {
         match self {
@@ -36,11 +36,12 @@ impl WatchUpdate {
 }
 
 impl Client {
-    /// A run's events after `after_seq` and its statuses, as they come, until the run has ended.
+    /// A run's events after `after_seq` and its status changes, as they happen, until the run has
+    /// ended.
     ///
-    /// When the connection is lost it goes on where it stopped, at another node if need be: no event
-    /// is lost or repeated. It ends with an error when the run is not there, or when no node
-    /// serves for as long as the client's timeout; that the run itself takes longer is no error.
+    /// A lost connection is resumed, at another node if necessary: no event is lost or repeated.
+    /// The stream ends with an error if the run does not exist, or if no node serves for the
+    /// client's timeout. The timeout does not limit the run itself.
     #[must_use]
     pub fn watch_run(
         &self,
@@ -61,12 +62,12 @@ impl Client {
         .boxed()
     }
 
-    /// Waits until a run has ended, and says how; at most until the deadline, if there is one.
-    /// `observe` sees what happens meanwhile.
+    /// Waits until a run has ended and returns how it ended, at most until the deadline, if there
+    /// is one. `observe` receives the updates meanwhile.
     ///
     /// # Errors
-    /// Those of [`Self::watch_run`], and `Retryable` with the code `wait_timeout` when the deadline
-    /// passed; the run goes on. A run that failed is no error.
+    /// Those of [`Self::watch_run`], and `Retryable` with the code `wait_timeout` if the deadline
+    /// passes; the run continues. A failed run is not an error.
     pub async fn wait_for_run(
         &self,
         run_id: &str,
@@ -89,11 +90,11 @@ impl Client {
         }
     }
 
-    /// Starts a run, and waits in the same call until it has ended; at most until the deadline, if there is
-    /// one. Where the call ends before the run, it goes on as [`Self::wait_for_run`].
+    /// Starts a run and waits until it has ended, in one call, at most until the deadline, if there
+    /// is one. If the call ends before the run, it continues as [`Self::wait_for_run`].
     ///
     /// # Errors
-    /// Those of [`Self::start_run`] and of [`Self::wait_for_run`]. A run that failed is no error.
+    /// Those of [`Self::start_run`] and of [`Self::wait_for_run`]. A failed run is not an error.
     pub async fn start_and_wait(
         &self,
         mut request: v1::StartRunRequest,
@@ -131,12 +132,12 @@ impl Client {
 
 struct Watch {
     client: Client,
-    /// Invariant: `after_seq` is the last event that was passed on.
+    /// Invariant: `after_seq` is the last event that was returned.
     request: v1::WatchRunRequest,
-    stream: Option<Opened<Streaming<v1::WatchRunResponse>>>,
-    /// The last status that was passed on.
+    stream: Option<OpenCall<Streaming<v1::WatchRunResponse>>>,
+    /// The last status that was returned.
     status: Option<v1::RunStatusChange>,
-    /// When the last message came.
+    /// When the last message arrived.
     progressed: Instant,
     backoff: Backoff,
 }
@@ -147,7 +148,7 @@ impl Watch {
             return Ok(None);
         }
         loop {
-            let Opened { position, answer } = self.stream().await?;
+            let OpenCall { position, answer } = self.stream().await?;
             let position = *position;
             let failure = match answer.message().await {
                 Ok(Some(response)) => {
@@ -170,7 +171,7 @@ impl Watch {
         }
     }
 
-    /// Passes on what was not passed on before.
+    /// Filters out updates that were returned before.
     fn admit(&mut self, update: Update) -> Option<WatchUpdate> {
         match update {
             Update::Event(event) if event.seq <= self.request.after_seq => None,
@@ -186,7 +187,7 @@ impl Watch {
         }
     }
 
-    /// Whether the status was passed on, or an older one that a node which lags still has.
+    /// Whether the status was returned before, or is older and comes from a node that lags.
     fn has_passed_on(&self, status: &v1::RunStatusChange) -> bool {
         self.status
             .as_ref()
@@ -195,7 +196,7 @@ impl Watch {
 
     async fn stream(
         &mut self,
-    ) -> Result<&mut Opened<Streaming<v1::WatchRunResponse>>, ClientError> {
+    ) -> Result<&mut OpenCall<Streaming<v1::WatchRunResponse>>, ClientError> {
         let stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
@@ -213,7 +214,7 @@ impl Watch {
         Ok(self.stream.insert(stream))
     }
 
-    /// Waits before the stream is opened again, unless that would be pointless.
+    /// Waits before the stream is opened again, unless a retry is pointless.
     async fn lose(&mut self, failure: Failure) -> Result<(), ClientError> {
         self.stream = None;
         let is_late = self.progressed.elapsed() >= self.client.timeout();
@@ -228,11 +229,11 @@ impl Watch {
 fn unfinished(run_id: &str, status: Option<v1::RunStatus>) -> ClientError {
     let found = match status.and_then(PublishedName::published_name) {
         Some(status) => format!("it is still {status}"),
-        None => "no node said how it is".to_owned(),
+        None => "no node reported its status".to_owned(),
     };
     let message = format!("expected run {run_id} to end before the deadline, but {found}");
     ClientError::new(ClientCode::WaitTimeout, message)
-        .with_hint("the run goes on: look at its status, or wait again")
+        .with_hint("the run continues: check its status or wait again")
 }
 
 fn is_end(status: &v1::RunStatusChange) -> bool {

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Whether a finding refuses the definition.
+/// Whether a finding rejects the definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The definition is refused.
+    /// The definition is rejected.
     Error,
-    /// The definition is accepted; something in it is probably not meant so.
+    /// The definition is accepted; something in it is probably a mistake.
     Warning,
 }
 
@@ -22,17 +22,17 @@ impl Severity {
     }
 }
 
-/// Makes [`Code`] from the table: code, severity, what it says.
+/// Makes [`Code`] from the table: code, severity, meaning.
 macro_rules! codes {
     ($($code:ident $severity:ident $what:literal;)*) => {
-        /// What a finding is about (W6).
+        /// The code of a finding (W6).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code {
             $(#[doc = $what] $code,)*
         }
 
         impl Code {
-            /// All of them, in the table's order.
+            /// All codes, in the table's order.
             pub const ALL: &'static [Self] = &[$(Self::$code),*];
 
             /// The published spelling, such as `E201`.
@@ -43,7 +43,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it is about, in one sentence.
+            /// Its meaning, in one sentence.
             #[must_use]
             pub fn what(self) -> &'static str {
                 match self {
@@ -51,7 +51,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Whether findings of this code refuse the definition.
+            /// Whether findings of this code reject the definition.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self {
@@ -72,25 +72,27 @@ codes! {
     E106 Error "A duplicate executor in a plan.";
     E107 Error "A terminal that is duplicate, built in, `flo.`-prefixed or named like a step.";
     E108 Error "The kind is missing, empty or not `Workflow`.";
-    E201 Error "A transition or `onTimeout` that leads nowhere.";
+    E201 Error "A transition or `onTimeout` whose target does not exist.";
     E202 Error "A malformed target, or an executor that is not an action.";
-    E203 Error "A plan that is not defined here.";
-    E301 Warning "A step that is not reachable from the start.";
-    E302 Warning "A custom terminal that nothing reaches.";
+    E203 Error "A plan that this definition does not contain.";
+    E301 Warning "A step that cannot be reached from the start.";
+    E302 Warning "A custom terminal that no transition reaches.";
     E303 Warning "A step with no path to any terminal.";
-    E401 Error "A retry or poll policy out of its bounds.";
-    E402 Error "A breaker out of its bounds.";
+    E401 Error "A retry or poll policy with a value out of range.";
+    E402 Error "A breaker with a value out of range.";
     E403 Warning "A rate limit that limits nothing.";
     E404 Error "A cache without a time to live or a key.";
-    E405 Error "Health settings out of their bounds, or missing where they are needed.";
+    E405 Error "Health settings out of range, or missing where they are required.";
     E501 Error "A custom terminal without a known status.";
-    E502 Warning "An outcome that has nowhere to go, or a transition that is never taken.";
+    E502 Warning "An outcome without a transition, or a transition that is never taken.";
     E503 Warning "A wait without a timeout.";
     E504 Error "A schedule with neither or both of cron and interval, or an interval not above 0.";
-    E506 Error "A bad cron expression, which is five fields of numbers without names or macros, or time zone.";
-    E507 Warning "An action, child workflow or trigger's stream that is not there yet.";
-    E508 Error "A bad path.";
-    E509 Warning "A fallback that will follow `success`, since the step has no `exhausted` transition.";
+    E506 Error "An invalid cron expression (five numeric fields, without names or macros) or time \
+                zone.";
+    E507 Warning "An action, child workflow or trigger's stream that does not exist yet.";
+    E508 Error "An invalid path.";
+    E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
+    E510 Warning "A setting that has no effect beside the others.";
 }
 
 impl fmt::Display for Code {

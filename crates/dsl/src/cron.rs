@@ -1,11 +1,11 @@
-//! Cron expressions and when they fire next (W40).
+//! Cron expressions and their next firings (W40).
 //!
-//! The engine never evaluates an expression: the server asks here before it proposes a firing, so
-//! that a new version of the time zone database cannot make replicas differ (design rule 1).
+//! The engine never evaluates an expression: the server does so here before it proposes a firing,
+//! so that a new version of the time zone database cannot make replicas differ (design rule 1).
 //!
 //! The wall clock decides. The expression is matched against local times as if days had no gaps;
-//! only then is the local time turned into an instant. So a firing in a gap moves to the first
-//! minute after it, and one in an overlap happens in the first pass alone, whatever its fields are.
+//! only then is the local time converted to an instant. So a firing in a gap moves to the first
+//! minute after it, and one in an overlap happens only in the first pass, whatever its fields are.
 
 use chrono::{DateTime, LocalResult, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -18,7 +18,7 @@ pub struct Cron {
     timezone: Tz,
 }
 
-/// Why there is no such cron expression.
+/// Why a cron expression is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CronInvalid {
     /// The number of fields.
@@ -30,35 +30,35 @@ pub enum CronInvalid {
     /// A number out of its field's range.
     #[error("expected the {part} to be from {min} to {max}, but it is {found}")]
     Number {
-        /// Which field, in words.
+        /// The field's name in messages.
         part: &'static str,
         /// The least number allowed.
         min: u32,
         /// The greatest number allowed.
         max: u32,
-        /// The number.
+        /// The number that was found.
         found: u32,
     },
-    /// A range that runs backwards, or what else the evaluating library refuses.
+    /// A range that runs backwards, or anything else that the library refuses.
     #[error("{0}")]
     Other(String),
     /// No date ever matches, such as 30 February.
-    #[error("expected a date that some year has, but there is none: it would never fire")]
+    #[error("expected a date that exists in some year, but none matches: it would never fire")]
     Never,
     /// The IANA time zone database has no such zone.
     #[error("there is no time zone {0:?}")]
     Timezone(String),
 }
 
-/// Gaps and overlaps of local time are at most this long: a day that a zone skipped or repeated
-/// when it crossed the date line.
+/// The longest gap or overlap of local time: a day that a zone skipped or repeated when it crossed
+/// the date line.
 const SHIFT_MINUTES_MAX: usize = 25 * 60;
 
 impl Cron {
-    /// Checks a 5-field expression and the name of an IANA zone.
+    /// Validates a 5-field expression and the name of an IANA zone.
     ///
     /// # Errors
-    /// [`CronInvalid`] says which rule of W40 is broken.
+    /// [`CronInvalid`] names the violated rule of W40.
     pub fn new(expression: &str, timezone: &str) -> Result<Self, CronInvalid> {
         let fields: Vec<&str> = expression.split_whitespace().collect();
         if fields.len() != PARTS.len() {
@@ -93,8 +93,8 @@ impl Cron {
     pub fn next_firing(&self, after_ms: u64) -> Option<u64> {
         let after = DateTime::<Utc>::from_timestamp_millis(i64::try_from(after_ms).ok()?)?;
         let mut local = after.with_timezone(&self.timezone).naive_local();
-        // In the second pass of an overlap the local times of the first come round again, already
-        // fired: there is at most one for every minute of it.
+        // In the second pass of an overlap, the local times of the first pass recur, which have
+        // already fired: there is at most one for each minute.
         for _ in 0..=SHIFT_MINUTES_MAX {
             local = self.pattern.find_next_occurrence(&local, false).ok()?;
             let firing = self.instant(local)?;
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(refusal(""), "expected 5 fields, but found 0");
         assert_eq!(
             refusal("0 0 30 2 *"),
-            "expected a date that some year has, but there is none: it would never fire"
+            "expected a date that exists in some year, but none matches: it would never fire"
         );
         assert_eq!(refusal("0 0 29 2 *"), "accepted");
         for expression in [

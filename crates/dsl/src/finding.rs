@@ -1,4 +1,4 @@
-//! What validation found (W6).
+//! Findings of validation (W6).
 
 use crate::{Code, Severity, Span};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -8,13 +8,13 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 /// Its machine form has the fields `code`, `severity`, `message`, `line`, `column` and `hint`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about; decides the severity.
+    /// The code, which decides the severity.
     pub code: Code,
     /// What is wrong, in one line.
     pub message: String,
-    /// Where.
+    /// The place in the text.
     pub span: Span,
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     pub hint: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Finding {
         }
     }
 
-    /// Adds `did you mean "…"?` if there is something to suggest.
+    /// Adds `did you mean "…"?` if there is a suggestion.
     pub(crate) fn suggest(self, suggestion: Option<&str>) -> Self {
         match suggestion {
             Some(suggestion) => self.hint(format!("did you mean {suggestion:?}?")),
@@ -43,7 +43,7 @@ impl Finding {
         }
     }
 
-    /// Whether it refuses the definition.
+    /// Whether it rejects the definition.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()

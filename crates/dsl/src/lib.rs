@@ -1,16 +1,16 @@
-//! The workflow language: text to intermediate form, with diagnostics.
+//! The workflow language: parses text to the engine's intermediate form, with diagnostics.
 //!
-//! [`parse`] turns the YAML or JSON text of a workflow into the engine's
-//! [`Definition`] and says everything that is wrong with it (rules W0–W6), with line and column.
-//! It works in two stages, and neither stops at the first finding:
+//! [`parse`] turns the YAML or JSON text of a workflow into the engine's [`Definition`] and reports
+//! everything that is wrong with it (rules W0–W6), with line and column. It works in two stages,
+//! and neither stops at the first finding:
 //!
-//! 1. `tree`: text to a tree of nodes that know their place. Everything that untrusted text can
-//!    do to a reader is bounded here: size, nesting, anchors, duplicate keys.
+//! 1. `tree`: text to a tree of nodes with their positions. This stage bounds everything that
+//!    untrusted text can do to a reader: size, nesting, anchors, duplicate keys.
 //! 2. `read`: the tree to the definition, one module per block of the grammar.
 //!
-//! Beside it stand the answers that the engine must not compute itself, since a library's
-//! version may change them (design rule 1): [`schema`], [`cron`] and, by it, [`schedule`].
-//! And [`query`]: the conditions on runs that callers write, to the engine's form.
+//! Other modules compute what the engine must not compute itself, since a library's version may
+//! change the result (design rule 1): [`schema`], [`cron`] and, based on it, [`schedule`].
+//! [`query`] parses the conditions on runs that callers write, to the engine's form.
 
 pub mod cron;
 pub mod query;
@@ -35,23 +35,23 @@ pub use span::Span;
 
 use flotilla_engine::definition::Definition;
 
-/// Findings that one text can have; what comes after is left out, warnings first.
+/// The maximum of findings for one text; the rest is omitted, warnings first.
 pub const FINDINGS_MAX: usize = 500;
 
-/// What a text came to.
+/// The result of parsing a text.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The definition; `Some` if and only if no finding is an error.
     pub definition: Option<Definition>,
     /// Errors first, then warnings, each in document order; at most [`FINDINGS_MAX`].
     pub findings: Vec<Finding>,
-    /// The actions and child workflows that the text names, in document order, for a server to
-    /// look up (E507).
+    /// The actions, child workflows and streams that the text names, in document order, for a
+    /// server to look up (E507).
     pub references: Vec<Reference>,
 }
 
 impl Parsed {
-    /// Whether the definition is refused.
+    /// Whether the definition is rejected.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.definition.is_none()
@@ -62,27 +62,27 @@ impl Parsed {
 #[must_use]
 pub fn parse(text: &str) -> Parsed {
     let tree = tree::build(text);
-    let mut outcome = read::Outcome::default();
+    let mut result = read::ReadResult::default();
     if let Some(root) = &tree.root {
-        outcome = read::document(root);
+        result = read::document(root);
     }
     let mut findings = tree.findings;
-    findings.append(&mut outcome.findings);
+    findings.append(&mut result.findings);
     findings.sort_by_key(|finding| (finding.severity(), finding.span, finding.code));
     findings.truncate(FINDINGS_MAX);
 
     let is_refused = findings
         .first()
         .is_some_and(|first| first.severity() == Severity::Error);
-    let definition = outcome.definition.filter(|_| !is_refused);
+    let definition = result.definition.filter(|_| !is_refused);
     debug_assert_eq!(
         definition.is_none(),
         is_refused,
-        "a definition is refused for a reason only"
+        "a definition is rejected only with an error"
     );
     Parsed {
         definition,
         findings,
-        references: outcome.references,
+        references: result.references,
     }
 }

@@ -1,19 +1,19 @@
-//! Showing pieces of a user's text in messages.
+//! Quotes a user's text in messages.
 
-/// What a message shows of a text at most, in characters.
+/// The most that a message shows of a text, in characters.
 const SHOWN_CHARACTERS_MAX: usize = 64;
 
-/// The text in quotes, escaped, cut to a length that a message can bear.
+/// The text in quotes, escaped and shortened.
 pub(crate) fn quote(text: &str) -> String {
     format!("{:?}", shorten(text))
 }
 
-/// The text cut to a length that a message can bear, without what a terminal would obey.
+/// The text shortened, with control characters escaped.
 pub(crate) fn cut(text: &str) -> String {
     harmless(&shorten(text))
 }
 
-/// The text with its control characters escaped: a terminal would obey them.
+/// The text with control characters escaped: a terminal would interpret them.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -26,7 +26,7 @@ pub(crate) fn harmless(text: &str) -> String {
     shown
 }
 
-/// The text as it is, cut to a length that a message can bear.
+/// The text shortened, otherwise unchanged.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! What a definition refers to outside itself (E507).
+//! References from a definition to targets outside it (E507).
 
 use crate::{Code, Finding, Span};
 use flotilla_engine::ids::{ActionName, Namespace, StreamName, WorkflowName, WorkflowVersion};
@@ -6,9 +6,9 @@ use flotilla_engine::ids::{ActionName, Namespace, StreamName, WorkflowName, Work
 /// A target outside the definition, which only a server can look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What is referred to.
+    /// The target.
     pub target: ReferenceTarget,
-    /// Where the definition names it.
+    /// The place where the definition names it.
     pub span: Span,
 }
 
@@ -17,18 +17,18 @@ pub struct Reference {
 pub enum ReferenceTarget {
     /// `@actions/NAME`, of a step or an executor.
     Action(ActionName),
-    /// `@workflow/NAME[:VERSION]`
+    /// `@workflow/NAME[:VERSION]`, of a step.
     Workflow {
         /// The child's workflow.
         name: WorkflowName,
-        /// The version wanted; `None` is the latest (W5).
+        /// The version; `None` is the latest (W5).
         version: Option<WorkflowVersion>,
     },
     /// The stream of a trigger (W41).
     Stream {
         /// Its namespace; `None` is the workflow's.
         namespace: Option<Namespace>,
-        /// Its name.
+        /// The stream's name.
         name: StreamName,
     },
 }
@@ -48,7 +48,7 @@ pub fn unregistered(reference: &Reference) -> Finding {
             name,
             version: Some(version),
         } => {
-            format!("workflow \"{name}\" is not created yet in version \"{version}\"")
+            format!("workflow \"{name}\" has no version \"{version}\" yet")
         }
         ReferenceTarget::Stream {
             namespace: None,
@@ -65,9 +65,9 @@ pub fn unregistered(reference: &Reference) -> Finding {
     };
     let hint = match &reference.target {
         ReferenceTarget::Action(_) | ReferenceTarget::Workflow { .. } => {
-            "until it is, the step's outcome is `target_not_found`"
+            "until it exists, the step's outcome is `target_not_found`"
         }
-        ReferenceTarget::Stream { .. } => "the trigger begins with its first record",
+        ReferenceTarget::Stream { .. } => "the trigger starts with the stream's first record",
     };
     Finding::new(Code::E507, reference.span, message).hint(hint)
 }

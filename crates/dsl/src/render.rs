@@ -1,14 +1,14 @@
-//! Findings as text for people: message, place, source line, caret, hint (W6).
+//! Renders findings as text: message, place, source line, caret, hint (W6).
 
 use crate::{Finding, Span};
 use std::fmt::Write;
 
-/// What is shown of a source line at most, in characters: a definition may be one line of 1 MiB.
+/// The most that is shown of a source line, in characters: a definition may be one line of 1 MiB.
 const LINE_CHARACTERS_MAX: usize = 120;
-/// What stays visible before the caret when a long line is cut, in characters.
+/// What stays visible before the caret when a long line is shortened, in characters.
 const LEAD_CHARACTERS: usize = 60;
 
-/// All findings as text, each with its source line, in the order given.
+/// All findings as text, each with its source line, in the given order.
 ///
 /// `source` is the text that was parsed and `file` the name to show for it.
 #[must_use]
@@ -59,7 +59,7 @@ fn write_finding(text: &mut String, finding: &Finding, line: &str, file: &str) -
     Ok(())
 }
 
-/// A source line, cut if it is long, and the carets below it.
+/// A source line, shortened if it is long, and the carets below it.
 pub(crate) struct Excerpt {
     pub(crate) line: String,
     pub(crate) marks: String,
@@ -96,7 +96,7 @@ impl Excerpt {
         if rest.next().is_some() {
             excerpt.line.push('…');
         }
-        // Tabs stay tabs, so that the caret stands below its character at any tab width.
+        // Tabs stay tabs, so that the caret is below its character at any tab width.
         let blank = |position| {
             if shown.get(position) == Some(&'\t') {
                 '\t'
@@ -112,7 +112,7 @@ impl Excerpt {
     }
 }
 
-/// The character itself, unless a terminal would obey it.
+/// The character itself, unless a terminal would interpret it.
 fn printable(character: char) -> char {
     let is_obeyed = character.is_control() && character != '\t';
     if is_obeyed {

@@ -1,18 +1,18 @@
-//! When schedules fire (W40): what the leader's driver asks before it proposes a firing, so that the
-//! log carries the answer and never the question (design rule 1).
+//! Computes the firings of schedules (W40), which the leader's driver needs before it proposes one,
+//! so that the log carries the result and not the computation (design rule 1).
 //!
 //! A firing that is late was missed, and is not made up unless the schedule has a
 //! `catchup_window_ms`. But the last one before now still fires within [`FIRING_LATENESS_MS_MAX`]:
-//! a change of leader takes seconds, and must not cost a daily schedule its day.
+//! a change of leaders takes seconds, and must not cost a daily schedule its day.
 
 use crate::cron::{Cron, CronInvalid};
 use flotilla_engine::definition::{Schedule, Timing};
 use flotilla_engine::limits::{CATCHUP_FIRINGS_MAX, FIRING_LATENESS_MS_MAX};
 use flotilla_engine::tables::NextFiring;
 use flotilla_engine::view::DueSchedule;
-use flotilla_engine::{Body, FireSchedule, PlanSchedule};
+use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 
-/// The firings of a schedule: its cron expression, or its grid.
+/// The firings of a schedule: of its cron expression, or of its interval.
 #[derive(Clone, Debug)]
 pub struct Firings {
     rule: Rule,
@@ -25,12 +25,12 @@ enum Rule {
 }
 
 impl Firings {
-    /// The firings of `schedule`, whose definition was created at `created_at_ms`: an interval's grid
-    /// begins there, and its first firing is one interval later.
+    /// The firings of `schedule`, whose definition was created at `created_at_ms`: an interval
+    /// starts there, and its first firing is one interval later.
     ///
     /// # Errors
-    /// [`CronInvalid`] when the expression or its zone is unknown, as it may be to a time zone
-    /// database that is older than the one which accepted it.
+    /// [`CronInvalid`] if the expression or its zone is unknown, which can happen if this node's
+    /// time zone database is older than that of the node that accepted it.
     pub fn new(schedule: &Schedule, created_at_ms: u64) -> Result<Self, CronInvalid> {
         let rule = match &schedule.timing {
             Timing::Cron {
@@ -85,8 +85,8 @@ impl Firings {
         last
     }
 
-    /// A time from which on at most [`CATCHUP_FIRINGS_MAX`] firings lie before `now_ms`, and not
-    /// much fewer; `from_ms` itself where there are no more.
+    /// A time such that at most [`CATCHUP_FIRINGS_MAX`] firings lie between it and `now_ms`, and
+    /// not many fewer; `from_ms` itself if there are no more.
     fn within_bound(&self, mut from_ms: u64, now_ms: u64) -> u64 {
         loop {
             let mut next = self.from(from_ms);
@@ -106,7 +106,7 @@ impl Firings {
     }
 }
 
-/// The command that a due schedule waits for at `now_ms`: its firing, or the plan of its next one.
+/// The command for a due schedule at `now_ms`: its firing, or the planning of its next one.
 ///
 /// # Errors
 /// [`CronInvalid`] as for [`Firings::new`].
@@ -126,7 +126,7 @@ pub fn command(due: &DueSchedule, now_ms: u64) -> Result<Option<Body>, CronInval
             next_ms: firings.after(expected_ms),
         })
     } else {
-        Body::PlanSchedule(PlanSchedule {
+        Body::SetNextFiring(SetNextFiring {
             workflow,
             definition,
             expected_ms,

@@ -1,4 +1,4 @@
-//! Where something stands in a definition's text.
+//! Positions in a definition's text.
 
 /// A place in the text: a position and how far to underline from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub struct Span {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// How many characters of the line belong to it; 1 for blocks and texts of several lines.
+    /// How many characters of the line belong to it; 1 for blocks and multi-line texts.
     pub length: u32,
 }
 

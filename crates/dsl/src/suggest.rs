@@ -1,8 +1,8 @@
-//! The nearest known word to a misspelt one.
+//! Suggests the nearest known word for a misspelt one.
 
 /// Longer words are not compared: the distance costs the product of the lengths.
 const WORD_CHARACTERS_MAX: usize = 40;
-/// More candidates than these are not looked at.
+/// The maximum of candidates to compare.
 const CANDIDATES_MAX: usize = 1_000;
 
 /// The candidate that `word` was probably meant to be.
@@ -21,7 +21,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The characters to compare, so that case and the kind of dash count for nothing.
+/// The characters to compare, folded so that case and the kind of dash do not matter.
 fn fold(word: &str) -> Option<Vec<char>> {
     let characters: Vec<char> = word
         .chars()
@@ -37,8 +37,8 @@ fn fold(word: &str) -> Option<Vec<char>> {
     (characters.len() <= WORD_CHARACTERS_MAX).then_some(characters)
 }
 
-/// How many characters must be inserted, dropped, replaced or swapped with their neighbour, if that
-/// is at most `max`.
+/// The edit distance (insertions, deletions, replacements, swaps of neighbours), if it is at most
+/// `max`.
 fn distance(from: &[char], to: &[char], max: usize) -> Option<usize> {
     if from.len().abs_diff(to.len()) > max {
         return None;

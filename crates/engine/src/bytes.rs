@@ -1,12 +1,12 @@
-//! Bytes of callers that the engine keeps and never looks into.
+//! Opaque caller bytes, which the engine stores and never interprets.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A caller's bytes: the value of a key (A40), the payload of a record (A30). Cheap to clone, and
-/// encoded as one block, where a vector would be encoded byte by byte.
+/// Caller-supplied bytes: the value of a key (A40) or the payload of a stream record (A30). Cheap to clone. Encoded as
+/// one block; a `Vec<u8>` would be encoded byte by byte.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Bytes(Arc<[u8]>);
 
@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Takes a block of bytes from a decoder.
+/// Reads a block of bytes from a deserializer.
 struct Block;
 
 impl de::Visitor<'_> for Block {

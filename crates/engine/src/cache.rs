@@ -1,4 +1,4 @@
-//! Hot records, decoded (design rule 4).
+//! An LRU cache of decoded hot records (design rule 4).
 
 use crate::limits::{CACHE_BYTES_MAX, CACHE_RECORDS_MAX};
 use crate::overlay::{AnyRecord, Cell, downcast};
@@ -7,19 +7,19 @@ use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// The hot records that were used last. Changes only with what is in the store or about to be, so it
-/// never changes an answer. Bounded in count and in bytes.
+/// The most recently used hot records. The cache changes only with what is stored or about to be stored, so it never
+/// changes a result. Bounded in count and in bytes.
 pub(crate) struct Cache {
     records: LruCache<KeyBytes, Kept>,
-    /// The encoded records' bytes in all.
+    /// The total size of the encoded records.
     bytes: usize,
     bytes_max: usize,
 }
 
 struct Kept {
-    /// `None` where the store has nothing: asking it again would cost as much as reading a record.
+    /// `None` if the store has no record at the key: looking it up again would cost as much as reading a record.
     record: Option<AnyRecord>,
-    /// Encoded, keys included; decoded it is a few times as much.
+    /// The encoded size, keys included; the decoded record takes a few times as much.
     bytes: usize,
 }
 
@@ -36,7 +36,7 @@ impl Cache {
         }
     }
 
-    /// What is at `key`, if that is kept: a record, or `None` where there is none.
+    /// The cached entry for `key`: a record, or `None` if the store has no record there.
     pub(crate) fn get<T: Table>(&mut self, key: &[u8]) -> Option<Option<Arc<T::Record>>> {
         if !T::IS_HOT {
             return None;
@@ -45,7 +45,7 @@ impl Cache {
         Some(kept.record.clone().map(downcast::<T>))
     }
 
-    /// Keeps what was read: a record, `bytes` long in the store, or `None` where there is none.
+    /// Caches the result of a read: a record with its encoded size `bytes`, or `None` if the store has no record.
     pub(crate) fn keep<T: Table>(
         &mut self,
         key: &[u8],
@@ -58,7 +58,7 @@ impl Cache {
         }
     }
 
-    /// Follows a write, `bytes` long in the store.
+    /// Updates the cache after a write of `bytes` encoded bytes.
     pub(crate) fn follow(&mut self, key: KeyBytes, cell: &Cell, bytes: usize) {
         if !cell.is_hot() {
             return;
@@ -70,7 +70,7 @@ impl Cache {
         }
     }
 
-    /// Follows a deletion.
+    /// Updates the cache after a deletion.
     pub(crate) fn forget(&mut self, key: &[u8]) {
         let gone = self.records.pop(key);
         self.bytes -= gone.map_or(0, |kept| kept.bytes);
@@ -104,6 +104,8 @@ mod tests {
         Arc::new(crate::tables::WorkflowRecord {
             is_enabled: true,
             latest: crate::tables::DefinitionNumber(1),
+            revisions_count: 1,
+            revisions_bytes: 1,
         })
     }
 
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!(kept(&mut cache), [true, true, false]);
         cache.keep::<Workflows>(&key("c"), Some(&record()), 100);
         assert_eq!(kept(&mut cache), [false, true, true]);
-        // What was replaced or deleted counts no more.
+        // Replaced and deleted records no longer count.
         cache.keep::<Workflows>(&key("c"), Some(&record()), 50);
         cache.forget(&key("b"));
         assert_eq!(cache.bytes, 50 + of_key);
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(cache.get::<Workflows>(&key("a")), None);
     }
 
-    /// Of which only what is still open is worked on.
+    /// A hot table of which only open records are cached.
     struct Probes;
 
     impl Table for Probes {

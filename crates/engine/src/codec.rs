@@ -1,7 +1,7 @@
-//! The persisted encoding: a format tag, then bincode (design rule 12).
+//! The storage encoding: a format tag, followed by bincode (design rule 12).
 //!
-//! What is encoded are enums of versions (`V1(…)`), so a released variant is never edited; the tag
-//! leaves room to change the encoding itself.
+//! The encoded values are enums of versions (`V1(…)`), so a released variant is never edited. The tag allows the
+//! encoding itself to change.
 
 use crate::limits::ENTRY_BYTES_MAX;
 use bincode::enc::write::Writer;
@@ -11,40 +11,40 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The tag of the only format so far: bincode 2, its `standard` configuration.
 const FORMAT_BINCODE: u8 = 1;
 
-/// Most records take no more: room for so much spares growing step by step. In bytes.
+/// The initial buffer capacity. Most records fit, so the buffer rarely grows. In bytes.
 const BYTES_COMMON: usize = 256;
 
-/// What decoding may account for: without a bound, room is made for whatever length a damaged record
-/// says. A number counts with its full size, which is up to 16 times what it takes as a record.
+/// The decoder's allocation limit. Without it, a damaged length would make the decoder allocate that much. A number
+/// counts with its in-memory size, which is up to 16 times its encoded size.
 const ACCOUNTED_BYTES_MAX: usize = 256 << 20;
 const _: () = assert!(ACCOUNTED_BYTES_MAX >= 2 * 16 * ENTRY_BYTES_MAX);
 
-/// Bytes that cannot be decoded.
+/// Why bytes could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// No bytes at all.
+    /// The input is empty.
     #[error("expected a format tag, but the record is empty")]
     Empty,
-    /// A tag that this version does not know.
+    /// The format tag is unknown to this version.
     #[error("expected format {FORMAT_BINCODE}, but found {0}: written by a newer version?")]
     FormatUnknown(u8),
-    /// The rest does not fit the type.
+    /// The bytes after the tag do not match the type.
     #[error("expected a record of this version, but {0}")]
     Malformed(#[from] bincode::error::DecodeError),
-    /// Bytes are left over.
+    /// The input continues after the end of the value.
     #[error("expected the record to end after {expected} bytes, but it has {found}")]
     TooLong {
-        /// Where decoding ended.
+        /// The length of the decoded value.
         expected: usize,
-        /// The length of the record.
+        /// The length of the input.
         found: usize,
     },
 }
 
-/// Encodes a value behind the format tag.
+/// Encodes a value, preceded by the format tag.
 ///
 /// # Panics
-/// Never for our own types: they hold nothing that serde's bincode form refuses.
+/// Never for the engine's own types: they contain nothing that serde's bincode format cannot encode.
 #[must_use]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BYTES_COMMON);
@@ -52,17 +52,17 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Appends what [`encode`] makes.
+/// Appends the output of [`encode`].
 ///
 /// # Panics
-/// As [`encode`].
+/// Like [`encode`].
 pub(crate) fn encode_into<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
     bytes.push(FORMAT_BINCODE);
     bincode::serde::encode_into_writer(value, Appending(bytes), bincode::config::standard())
         .expect("our types hold only what bincode encodes, and a Vec takes every byte");
 }
 
-/// Takes what is encoded. Most of it comes byte by byte, which is worth a way of its own.
+/// A bincode writer that appends to a vector. Most output comes byte by byte, so single bytes have a fast path.
 struct Appending<'a>(&'a mut Vec<u8>);
 
 impl Writer for Appending<'_> {
@@ -76,10 +76,10 @@ impl Writer for Appending<'_> {
     }
 }
 
-/// Decodes what [`encode`] wrote.
+/// Decodes the output of [`encode`].
 ///
 /// # Errors
-/// [`DecodeError`] for bytes of another format or shape.
+/// [`DecodeError`] if the bytes have another format or do not match the type.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let (tag, body) = bytes.split_first().ok_or(DecodeError::Empty)?;
     if *tag != FORMAT_BINCODE {
@@ -96,9 +96,9 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// A 64-bit fingerprint of bytes (FNV-1a): tells a repeated request from one that reuses its id.
+/// A 64-bit fingerprint (FNV-1a) that distinguishes a repeated request from a different one that reuses its id.
 ///
-/// Not for adversaries; it only has to be the same in every build.
+/// Not collision-resistant against adversaries; it only has to be the same in every build.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

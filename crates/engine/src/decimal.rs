@@ -1,24 +1,24 @@
-//! JSON numbers, compared exactly: without floats, whose rounding would call different numbers equal
-//! (design rule 1).
+//! Exact comparison of JSON numbers. Floats are not used: their rounding would make different numbers equal (design
+//! rule 1).
 
 use std::cmp::Ordering;
 
-/// A JSON number's value: `±0.d₁d₂d₃… × 10^exponent`.
+/// The value of a JSON number: `±0.d₁d₂d₃… × 10^exponent`.
 ///
-/// Invariant: digits have neither leading nor trailing zeros; zero has none, exponent 0 and no sign.
+/// Invariant: the digits have no leading or trailing zeros; zero has no digits, exponent 0 and no sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     is_negative: bool,
     exponent: i64,
-    /// ASCII.
+    /// ASCII digits.
     digits: Vec<u8>,
 }
 
-/// Exponents are cut here: a longer one could not even be told apart by its digits.
+/// Exponents are clamped to this magnitude, which exceeds the number of digits that any JSON text can have.
 const EXPONENT_MAX: i64 = 1 << 48;
 
 impl Decimal {
-    /// The value of a JSON number; `None` for any other text.
+    /// Parses a JSON number; `None` for any other text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
             Some(unsigned) => (true, unsigned),
@@ -52,8 +52,8 @@ impl Decimal {
         })
     }
 
-    /// Bytes that sort as the values do; of long numbers only the first digits, so that some equal
-    /// bytes stand for values that differ.
+    /// Bytes that sort like the values. Only the first `digits_max` digits are encoded, so different values may have
+    /// equal bytes.
     pub(crate) fn ordered_bytes(&self, digits_max: usize) -> Vec<u8> {
         if self.digits.is_empty() {
             return vec![ZERO];
@@ -65,7 +65,7 @@ impl Decimal {
             bytes.insert(0, POSITIVE);
             return bytes;
         }
-        // Larger magnitudes come first; the end sorts behind every digit.
+        // For negative numbers, larger magnitudes sort first, and the terminator sorts after every digit.
         bytes.iter_mut().for_each(|byte| *byte = !*byte);
         bytes.insert(0, NEGATIVE);
         bytes.push(u8::MAX);
@@ -98,7 +98,7 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// The number behind an `e`, cut to what can matter.
+/// The number after an `e`, clamped to `EXPONENT_MAX`.
 fn exponent(text: &str) -> Option<i64> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -119,7 +119,7 @@ mod tests {
         Decimal::parse(text).expect("a number")
     }
 
-    /// Ascending; texts of one line are equal.
+    /// Ascending; the texts of one row are equal.
     const ASCENDING: [&[&str]; 12] = [
         &["-1e400"],
         &["-51"],

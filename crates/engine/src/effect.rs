@@ -1,4 +1,4 @@
-//! Work for the outside: hints that may be lost (design rule 6).
+//! Effects: hints to the outside world, which may be lost (design rule 6).
 
 use crate::ids::{
     ActionName, ActionRunNumber, GroupName, Namespace, RunId, RunNumber, StepName, StreamName,
@@ -9,29 +9,29 @@ use crate::task::TaskToken;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A hint of what the outside should do now. Drivers carry them out at the leader only; watchers of
-/// runs listen on every node. Whatever is lost is found again in the tables.
+/// A hint about work for the outside world. The leader's drivers act on it; run watchers listen on every node. If an
+/// effect is lost, the tables still show the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// A task is ready and the entry had no offer for it.
+    /// A task is ready, and the entry had no matching offer.
     WakeWorkers {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
-        /// For which action.
+        /// The task's action.
         action: ActionName,
     },
-    /// A task was given to an offer: deliver it.
+    /// A task was assigned to an offer: deliver it.
     DeliverTask {
         /// The worker.
         worker: WorkerId,
         /// The offer's poll.
         poll: u64,
-        /// What to do.
+        /// The task with its input.
         assignment: Box<Assignment>,
     },
-    /// A task that a worker holds was taken back: tell it.
+    /// A worker lost a task that it held: notify the worker.
     RevokeTask {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The worker.
         worker: WorkerId,
@@ -40,105 +40,105 @@ pub enum Effect {
     },
     /// A worker should stop taking tasks (A21).
     DrainWorker {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The worker.
         worker: WorkerId,
     },
-    /// A timer was set: look again at this time.
+    /// A timer was set: look for due timers at this time.
     ArmTimer {
-        /// In milliseconds.
+        /// When the timer is due, in milliseconds.
         due_ms: u64,
     },
-    /// A schedule waits for this time: look again then (W40).
+    /// A schedule fires at this time (W40).
     ArmSchedule {
-        /// In milliseconds.
+        /// When the schedule is due, in milliseconds.
         due_ms: u64,
     },
-    /// A trigger has records to fire from this time on: look then (W41).
+    /// A trigger has records to fire from this time on (W41).
     ArmTrigger {
-        /// In milliseconds.
+        /// When the trigger is due, in milliseconds.
         due_ms: u64,
     },
-    /// Something that has ended is kept until this time: forget it then (W4).
+    /// The retention of a run or an action run ends at this time (W4).
     ArmRetention {
-        /// In milliseconds.
+        /// When the retention ends, in milliseconds.
         due_ms: u64,
     },
-    /// A child's input waits for a verdict (W4).
+    /// A child's input must be validated against its schema (W4).
     CheckChildInput {
-        /// The parent.
+        /// The parent run.
         parent: RunNumber,
-        /// Its activation.
+        /// The parent's activation.
         activation: u32,
     },
-    /// A run's history grew or its status changed: tell its watchers.
+    /// A run's history grew or its status changed: wake its watchers.
     RunChanged {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The run.
         run_id: RunId,
-        /// Whether it is still open.
+        /// Whether the run is still open.
         is_open: bool,
     },
-    /// A WASM action was registered, changed or deleted: embedded workers look again.
+    /// A WASM action was registered, changed or deleted: embedded workers reload the list.
     ModulesChanged,
-    /// A stand-alone action run ended: tell who waits.
+    /// A stand-alone action run ended: wake the callers that wait for it.
     ActionRunEnded {
         /// The action run.
         action_run: ActionRunNumber,
     },
-    /// A stream was created, grew or was deleted: tell those who wait there.
+    /// A stream was created, appended to or deleted: wake its readers.
     StreamChanged {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The stream.
         stream: StreamName,
     },
-    /// Records may go out to a group's consumers that could not before: tell those who wait for them.
+    /// Records have become deliverable to a group's consumers: wake those that wait.
     RecordsReady {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The stream.
         stream: StreamName,
         /// The group.
         group: GroupName,
     },
-    /// A stream's hard limit removed records that a trigger still wanted (A32).
+    /// A stream's hard limit removed records that a trigger had not consumed (A32).
     RecordsLost {
-        /// Where.
+        /// The namespace.
         namespace: Namespace,
         /// The stream.
         stream: StreamName,
-        /// How many.
+        /// The number of lost records.
         count: u64,
     },
 }
 
-/// A task as a worker gets it (the manual's `TaskAssignment`).
+/// A task with its input, as sent to a worker (the manual's `TaskAssignment`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Proves the right to report (A4).
+    /// Proves the worker's right to report on the task (A4).
     pub token: TaskToken,
-    /// Where.
+    /// The task's namespace.
     pub namespace: Namespace,
     /// The action.
     pub action: ActionName,
-    /// The input: read it where the effect is carried out.
+    /// A reference to the input, which is read when the effect is carried out.
     pub input: PayloadRef,
-    /// When the lease ends unless touched, in milliseconds.
+    /// When the lease ends unless it is extended, in milliseconds.
     pub lease_expires_at_ms: u64,
     /// The lease's length, in milliseconds.
     pub timeout_ms: u64,
     /// When the action run was created, in milliseconds.
     pub created_at_ms: u64,
-    /// The workflow run, for a step's task.
+    /// The workflow run, if the task belongs to a step.
     pub run_id: Option<RunId>,
-    /// The step, for a step's task.
+    /// The step, if the task belongs to one.
     pub step: Option<StepName>,
     /// The action run's labels (A3).
     pub labels: BTreeMap<String, String>,
-    /// How long after its acceptance the outcome may come by a report, in milliseconds; `None` when
-    /// the task cannot be accepted (W38).
+    /// How long after its acceptance a task may be reported on, in milliseconds; `None` if the task cannot be accepted
+    /// (W38).
     pub report_timeout_ms: Option<u64>,
 }

@@ -1,49 +1,49 @@
-//! Applying entries: the one way in (design rules 1, 2, 10).
+//! Applies entries of the log: the only way into the engine (design rules 1, 2, 10).
 
 use crate::cache::Cache;
-use crate::command::Command;
+use crate::command::{Body, Command};
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
-use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
-use crate::turn::{EntryState, Halt, Outcome, Source, Spent, Turn};
+use crate::tables::{Quarantine, QuarantinedItem, encode_prefix, visit};
+use crate::turn::{Abort, EntryState, Source, Spent, Turn, TurnResult};
 use crate::{namespace, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The engine of one replica: caches only, since all state is in the store.
+/// The engine of one replica. It holds only caches; all state is in the store.
 pub struct Engine {
     cache: Cache,
     heads: QueueHeads,
-    quarantined: BTreeSet<Quarantined>,
+    quarantined: BTreeSet<QuarantinedItem>,
     version: u32,
 }
 
-/// What applying an entry gave.
+/// The result of applying an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// What the store must now write, in one batch.
+    /// The writes that the store must make, in one batch.
     pub writes: Writes,
-    /// One for each command, in order.
+    /// The result of each command, in order.
     pub replies: Vec<Result<Reply, Rejection>>,
-    /// Hints for the outside, in order.
+    /// The effects, in order.
     pub effects: Vec<Effect>,
-    /// The time after the entry, in milliseconds.
+    /// The cluster's time after the entry, in milliseconds.
     pub now_ms: u64,
-    /// What applying it took.
+    /// The budget that applying the entry used.
     pub spent: Spent,
 }
 
 impl Engine {
-    /// The engine over what `store` holds; also after a snapshot was installed. It decides as the engine version on
-    /// which the cluster has agreed, up to [`ENGINE_VERSION`](crate::ENGINE_VERSION).
+    /// Opens the engine over the contents of `store`, at startup or after a snapshot was installed. It behaves as the
+    /// engine version on which the cluster has agreed, up to [`ENGINE_VERSION`](crate::ENGINE_VERSION).
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub fn open(store: &dyn Reader, version: u32) -> Result<Self, StoreError> {
         let mut quarantined = BTreeSet::new();
         let all = KeyRange::prefix(&encode_prefix::<Quarantine>(&()));
@@ -59,17 +59,17 @@ impl Engine {
         })
     }
 
-    /// The cluster has agreed on another engine version: from the next entry on it decides as that one.
+    /// Switches to another agreed engine version, which applies from the next entry on.
     pub fn set_version(&mut self, version: u32) {
         self.version = version;
     }
 
-    /// Applies the entry at `raft_index` to what `store` holds.
+    /// Applies the entry at `raft_index` to the contents of `store`.
     ///
-    /// The caller must write [`Applied::writes`] before the next call, or end the process.
+    /// The caller must write [`Applied::writes`] before the next call, or exit.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails: the process must end (design rule 10).
+    /// [`StoreError`] if the store fails: the process must exit (design rule 10).
     pub fn apply(
         &mut self,
         store: &dyn Reader,
@@ -95,8 +95,8 @@ impl Engine {
                     effects.extend(new_effects);
                     Ok(reply)
                 }
-                Ok(Err(Halt::Rejected(rejection))) => Err(rejection),
-                Ok(Err(Halt::Store(error))) => return Err(error),
+                Ok(Err(Abort::Rejected(rejection))) => Err(rejection),
+                Ok(Err(Abort::Store(error))) => return Err(error),
                 Err(panic) => {
                     let contained = quarantine::contain(&mut state, command, panic.as_ref())?;
                     effects.extend(contained.effects);
@@ -115,8 +115,8 @@ impl Engine {
     }
 }
 
-/// Carries a command out in its turn; the overlay is kept only if it is accepted.
-fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<Effect>)> {
+/// Applies a command in its turn. The turn's writes are kept only if the command is accepted.
+fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Vec<Effect>)> {
     if let Some(reply) = request::remembered(&mut turn, command)? {
         return Ok((reply, Vec::new()));
     }
@@ -125,7 +125,9 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
     }
     request::admit(&mut turn, command)?;
     let reply = command.body.apply(&mut turn, &command.namespace)?;
-    namespace::follow(&mut turn, command)?;
+    if !matches!(command.body, Body::DeleteNamespace(_)) {
+        namespace::follow(&mut turn, &command.namespace)?;
+    }
     request::remember(&mut turn, command, &reply)?;
     run::write_all(&mut turn)?;
     Ok((reply, turn.commit()))

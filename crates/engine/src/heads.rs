@@ -1,32 +1,31 @@
-//! Where each queue of ready tasks begins (design rule 4).
+//! Queue heads: where each queue of ready tasks begins (design rule 4).
 //!
-//! Taken rows leave tombstones at a queue's front, and a seek from the front would walk them all. The
-//! head is a key that no stored row of the queue lies before; it is derived from the store, so losing
-//! it costs one scan.
+//! Taken rows leave tombstones at the front of a queue, and a seek from the front would walk them all. A head is a key
+//! before which the queue has no stored row. It is derived from the store, so losing it costs one scan.
 
 use crate::limits::QUEUE_HEADS_MAX;
 use crate::store::KeyRange;
 use crate::tables::{Ready, Table};
 use std::collections::BTreeMap;
 
-/// The part of a ready row's key behind its queue: the priority and the action run's number.
+/// The length of a ready row's key after its queue: the priority and the action run's number.
 const SUFFIX_BYTES: usize = size_of::<u8>() + size_of::<u64>();
 
-/// The heads of the queues that were looked at, by the prefix of their keys.
+/// The known queue heads, by key prefix.
 #[derive(Default)]
 pub(crate) struct QueueHeads {
     heads: BTreeMap<Vec<u8>, Head>,
 }
 
 enum Head {
-    /// No row is stored.
+    /// The queue has no stored row.
     Empty,
-    /// No row is stored before this key.
+    /// The queue has no stored row before this key.
     From(Vec<u8>),
 }
 
 impl QueueHeads {
-    /// Where the stored rows of the queue `whole` can lie; `None` when there are none.
+    /// The part of the queue's range `whole` that may hold stored rows; `None` if there are none.
     pub(crate) fn stored_range(&self, whole: &KeyRange) -> Option<KeyRange> {
         match self.heads.get(&whole.from) {
             None => Some(whole.clone()),
@@ -38,7 +37,7 @@ impl QueueHeads {
         }
     }
 
-    /// Notes the first stored key that a scan of the queue found.
+    /// Records the first stored key that a scan of the queue found.
     pub(crate) fn found(&mut self, prefix: Vec<u8>, first: Option<Vec<u8>>) {
         if self.heads.len() >= QUEUE_HEADS_MAX {
             self.heads.clear();
@@ -47,7 +46,7 @@ impl QueueHeads {
             .insert(prefix, first.map_or(Head::Empty, Head::From));
     }
 
-    /// A row is about to be stored.
+    /// Updates the heads for a row that is about to be stored.
     pub(crate) fn follow(&mut self, key: &[u8]) {
         if key.first() != Some(&Ready::NUMBER) {
             return;

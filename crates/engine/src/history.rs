@@ -1,15 +1,17 @@
-//! Writing a turn's events: one record per run and turn, the middle trimmed past the bound (W23,
-//! design rules 4 and 13).
+//! Writes a turn's history events, one record per run and turn. Beyond the limit, the middle of a history is trimmed,
+//! and with it the rows that only trimmed events name (W23, design rules 4 and 13).
+
+mod sweep;
 
 use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
-use crate::run::LoadedRun;
 use crate::store::StoreError;
 use crate::tables::{Event, History, HistoryCursor, HistoryRecord};
-use crate::turn::Turn;
+use crate::turn::{LoadedRun, Turn};
+use std::ops::ControlFlow;
 
-/// Writes the events that the turn collected about a run, and tells those who watch it.
+/// Writes the events that the turn collected for a run, and wakes the run's watchers.
 pub(crate) fn write(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -18,9 +20,11 @@ pub(crate) fn write(
     if events.is_empty() {
         return Ok(());
     }
+    append(turn, run, events)?;
     let mut cursor = run.record.history;
-    append(turn, run.number, &mut cursor, events)?;
+    trim(turn, run.number, &mut cursor)?;
     run.record.history = cursor;
+    sweep::sweep(turn, run)?;
     turn.effect(Effect::RunChanged {
         namespace: run.record.namespace.clone(),
         run_id: run.record.id.clone(),
@@ -31,38 +35,39 @@ pub(crate) fn write(
 
 fn append(
     turn: &mut Turn<'_, '_>,
-    run: RunNumber,
-    cursor: &mut HistoryCursor,
+    run: &mut LoadedRun,
     events: Vec<Event>,
 ) -> Result<(), StoreError> {
-    let first = cursor.events_count + 1;
-    cursor.events_count += events.len() as u64;
+    let first = run.record.history.events_count + 1;
+    run.record.history.events_count += events.len() as u64;
     let record = HistoryRecord {
         at_ms: turn.now_ms(),
         raft_index: turn.raft_index(),
         node: turn.node(),
         term: turn.cluster()?.term,
+        payloads_count: run.record.payloads_count,
         events,
     };
-    turn.put::<History>(&(run, first), record);
-    trim(turn, run, cursor)
+    turn.put::<History>(&(run.number, first), record);
+    Ok(())
 }
 
-/// Drops the oldest records behind the head until the history fits its bound.
+/// Drops the oldest records after the head until the history is within its limit.
 fn trim(
     turn: &mut Turn<'_, '_>,
     run: RunNumber,
     cursor: &mut HistoryCursor,
 ) -> Result<(), StoreError> {
     while kept(cursor) > HISTORY_EVENTS_MAX {
-        let first = oldest_behind_head(turn, run, cursor)?;
+        if cursor.trimmed_until == 0 && !end_head(turn, run, cursor)? {
+            return Ok(());
+        }
+        let first = cursor.trimmed_until.max(cursor.trimmed_after) + 1;
         let Some(record) = turn.get::<History>(&(run, first))? else {
             return Ok(());
         };
-        if cursor.trimmed_until == 0 {
-            cursor.trimmed_after = first - 1;
-        }
         cursor.trimmed_until = first + record.events.len() as u64 - 1;
+        cursor.trimmed_payloads_count = record.payloads_count;
         turn.delete::<History>(&(run, first));
     }
     Ok(())
@@ -72,24 +77,29 @@ fn kept(cursor: &HistoryCursor) -> u64 {
     cursor.events_count - (cursor.trimmed_until - cursor.trimmed_after)
 }
 
-/// The sequence number at which the next record to drop begins.
-fn oldest_behind_head(
+/// Finds the end of the head; false if nothing follows it. Only the first trim looks for it, because records hold
+/// different numbers of events.
+fn end_head(
     turn: &Turn<'_, '_>,
     run: RunNumber,
-    cursor: &HistoryCursor,
-) -> Result<u64, StoreError> {
-    if cursor.trimmed_until > 0 {
-        return Ok(cursor.trimmed_until + 1);
-    }
-    // Only the first trim looks for the head's end: records hold different numbers of events.
-    let mut found = HISTORY_HEAD_EVENTS + 1;
-    turn.visit::<History>(&run, |(_, first), _| {
-        found = first;
+    cursor: &mut HistoryCursor,
+) -> Result<bool, StoreError> {
+    let mut end = None;
+    let mut payloads_count = 0;
+    turn.visit::<History>(&run, |(_, first), record| {
         if first > HISTORY_HEAD_EVENTS {
-            std::ops::ControlFlow::Break(())
-        } else {
-            std::ops::ControlFlow::Continue(())
+            end = Some(first - 1);
+            return ControlFlow::Break(());
         }
+        payloads_count = record.payloads_count;
+        ControlFlow::Continue(())
     })?;
-    Ok(found)
+    let Some(end) = end else {
+        return Ok(false);
+    };
+    cursor.trimmed_after = end;
+    cursor.swept_until = end;
+    cursor.head_payloads_count = payloads_count;
+    cursor.swept_payloads_count = payloads_count;
+    Ok(true)
 }

@@ -1,6 +1,6 @@
-//! Identifiers and names as types of their own.
+//! Newtypes for identifiers and names.
 //!
-//! Names are checked where text enters (the `new` constructors); decoding trusts what was checked.
+//! The `new` constructors validate names where text enters; decoding trusts validated text.
 
 use crate::limits;
 use crate::stream::RecordId;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 use std::fmt;
 
-/// Why a text is no valid name.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {noun} to be {rule}, but it is {found:?}")]
 pub struct NameInvalid {
-    /// What kind of name it was to be.
+    /// The kind of name that was expected.
     pub noun: &'static str,
-    /// The rule that it breaks.
+    /// The rule that the text breaks.
     pub rule: &'static str,
-    /// The text, cut to 64 characters.
+    /// The text, truncated to 64 characters.
     pub found: String,
 }
 
@@ -78,8 +78,8 @@ const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
-/// Makes newtypes over checked texts: `Name = noun, rule in words, rule in code;`. A record is cloned each time that a
-/// turn changes it, so its names are of a kind that costs no allocation then (ADR 0022).
+/// Defines newtypes over validated texts: `Name = noun, rule as text, rule as code;`. A turn that changes a record
+/// clones it, so names are of a type that clones without allocation (ADR 0022).
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident = $noun:literal, $rule:ident, $valid:expr;)*) => {$(
         $(#[$doc])*
@@ -87,10 +87,10 @@ macro_rules! names {
         pub struct $name(SmolStr);
 
         impl $name {
-            /// Checks and wraps the text.
+            /// Validates and wraps the text.
             ///
             /// # Errors
-            /// [`NameInvalid`] when the text breaks the rule of this kind of name.
+            /// [`NameInvalid`] if the text breaks the rule for this kind of name.
             pub fn new(text: impl Into<SmolStr>) -> Result<Self, NameInvalid> {
                 let text = text.into();
                 let is_valid: fn(&str) -> bool = $valid;
@@ -130,7 +130,7 @@ names! {
     TerminalName = "a terminal name", NAME_RULE, |text| is_name(text, false);
     /// A search attribute's name (W0).
     AttributeName = "a search attribute name", NAME_RULE, |text| is_name(text, false);
-    /// An executor's name within its plan.
+    /// An executor's name, unique within its plan.
     ExecutorName = "an executor name", DOTTED_RULE, |text| is_name(text, true);
     /// An outcome (W11).
     OutcomeName = "an outcome", TOKEN_RULE, |text| is_token(text, limits::OUTCOME_BYTES_MAX);
@@ -140,15 +140,15 @@ names! {
     SignalId = "a signal id", TEXT_RULE, is_text;
     /// An error code that a failure carries (W35).
     ErrorCode = "an error code", TEXT_RULE, is_text;
-    /// An event that drops cached plan results (W37).
+    /// The name of an invalidation event, which drops cached plan results (W37).
     EventName = "an event name", TEXT_RULE, is_text;
     /// A stream's name (A30).
     StreamName = "a stream name", DOTTED_RULE, |text| is_name(text, true);
-    /// A consumer group's name (A31); a part of its dead-letter stream's name.
+    /// A consumer group's name (A31); part of the name of its dead-letter stream.
     GroupName = "a consumer group name", DOTTED_RULE, |text| is_name(text, true);
-    /// A consumer's name within its group (A31): by default its worker's id.
+    /// A consumer's name within its group (A31); by default its worker's id.
     ConsumerName = "a consumer name", TEXT_RULE, is_text;
-    /// The key that keeps records of a stream in one partition (A30).
+    /// A record's partition key: records with the same key share a partition (A30).
     PartitionKey = "a partition key", TEXT_RULE, is_text;
     /// A key of the key-value store (A40).
     KvKey = "a key", TEXT_RULE, is_text;
@@ -156,19 +156,19 @@ names! {
     WorkerId = "a worker id", TEXT_RULE, is_text;
     /// A caller's idempotency key (W20).
     IdempotencyKey = "an idempotency key", TEXT_RULE, is_text;
-    /// A workflow run's id: `wfrun-N`, or the caller's own (W20).
+    /// A run id: `wfrun-N`, or one chosen by the caller (W20).
     RunId = "a run id", RUN_ID_RULE, |text| is_token(text, limits::NAME_BYTES_MAX);
 }
 
 impl Namespace {
-    /// The namespace that is used when none is named.
+    /// The namespace that is used if none is given.
     #[must_use]
     pub fn default_namespace() -> Self {
         Self(SmolStr::new_static("default"))
     }
 }
 
-/// Makes a newtype over a number that the engine hands out in order, from 1.
+/// Defines a newtype over a number that the engine assigns sequentially, from 1.
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -178,13 +178,13 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// A workflow run's number: the key of everything that belongs to it.
+    /// A workflow run's number: the key prefix of everything that belongs to the run.
     RunNumber;
     /// An action run's number.
     ActionRunNumber;
     /// A worker's number.
     WorkerNumber;
-    /// The number of a plan that has been executed.
+    /// The number of a plan that has been executed at least once.
     PlanNumber;
     /// A stream's number.
     StreamNumber;
@@ -196,36 +196,36 @@ const RUN_ID_PREFIX: &str = "wfrun-";
 const ACTION_RUN_ID_PREFIX: &str = "arun-";
 
 impl RunId {
-    /// The id that the engine gives to the run `number` (W20).
+    /// The id that the engine generates for the run `number` (W20).
     #[must_use]
     pub fn generated(number: RunNumber) -> Self {
         Self(format_smolstr!("{RUN_ID_PREFIX}{}", number.0))
     }
 
-    /// Whether the id is of the form that only the engine hands out (W20).
+    /// Whether the id has the form that only the engine generates (W20).
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(RUN_ID_PREFIX)
     }
 
-    /// The number in a generated id.
+    /// The run number in a generated id.
     #[must_use]
     pub fn generated_number(&self) -> Option<RunNumber> {
         canonical_number(&self.0, RUN_ID_PREFIX).map(RunNumber)
     }
 }
 
-/// What the keys begin with that the engine shows for starts of its own (W20).
+/// The prefix of the idempotency keys that the engine shows for the runs that it starts (W20).
 const DERIVED_KEY_PREFIX: &str = "flo:";
 
 impl IdempotencyKey {
-    /// The key that is shown for the run of a schedule's firing, in milliseconds (W20).
+    /// The key that is shown for a run started by a schedule's firing, whose time is in milliseconds (W20).
     #[must_use]
     pub fn of_firing(firing_ms: u64) -> Self {
         Self(format_smolstr!("{DERIVED_KEY_PREFIX}schedule:{firing_ms}"))
     }
 
-    /// The key that is shown for the run of a trigger, by the first of its records (W20).
+    /// The key that is shown for a run started by a trigger, made from the first of its records (W20).
     #[must_use]
     pub fn of_record((namespace, stream): (&Namespace, &StreamName), first: RecordId) -> Self {
         Self(format_smolstr!(
@@ -233,7 +233,7 @@ impl IdempotencyKey {
         ))
     }
 
-    /// Whether the key is of a form that callers cannot use (W20).
+    /// Whether the key has a form that callers cannot use (W20).
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(DERIVED_KEY_PREFIX)
@@ -241,7 +241,7 @@ impl IdempotencyKey {
 }
 
 impl ActionRunNumber {
-    /// The number in an action run's published id, `arun-N`.
+    /// Parses the number from an action run's published id, `arun-N`.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
         canonical_number(id, ACTION_RUN_ID_PREFIX).map(Self)
@@ -254,7 +254,7 @@ impl fmt::Display for ActionRunNumber {
     }
 }
 
-/// The number after `prefix`, if it is spelt as the engine spells it: no sign, no leading zero.
+/// The number after `prefix`, if it is in canonical form: no sign, no leading zero.
 fn canonical_number(id: &str, prefix: &str) -> Option<u64> {
     let digits = id.strip_prefix(prefix)?;
     let is_canonical = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -263,6 +263,29 @@ fn canonical_number(id: &str, prefix: &str) -> Option<u64> {
     } else {
         None
     }
+}
+
+/// A member's number in its cluster; never reused.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct NodeId(pub u64);
+
+/// A unique number for one request, preferably a version 7 UUID (ADR 0023). A retry or forward keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RequestId(pub u128);
+
+/// A random number that identifies one take of a consumer. A resent take keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TakeId(pub u64);
+
+/// Names a consumer group of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRef {
+    /// The stream.
+    pub stream: StreamName,
+    /// The group.
+    pub group: GroupName,
 }
 
 #[cfg(test)]

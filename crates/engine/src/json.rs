@@ -1,8 +1,8 @@
 //! JSON as text: finding, quoting and reading values without a JSON library.
 //!
-//! Payloads are checked to be JSON where they enter the cluster. Inside `apply` they stay text: a
-//! path gives a slice of it, and rendering copies slices. So no number is re-formatted and no
-//! library's version can change a byte of state (design rule 1).
+//! Payloads are validated as JSON where they enter the cluster. Inside `apply` they stay text: a path yields a slice,
+//! and rendering copies slices. No number is re-formatted, and no library version can change a byte of state (design
+//! rule 1).
 
 mod paths;
 
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::fmt::Write as _;
 
-/// A JSON text, cheap to clone. Invariant: valid JSON, nested at most as deep as the edge allows; checked there.
+/// A JSON text, cheap to clone. Invariant: valid JSON, nested no deeper than the API allows; validated there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Json(SmolStr);
 
 impl Json {
-    /// Wraps a text that the caller has checked to be valid JSON.
+    /// Wraps a text that the caller has validated as JSON.
     #[must_use]
     pub fn from_checked(text: impl Into<SmolStr>) -> Self {
         Self(text.into())
@@ -30,13 +30,13 @@ impl Json {
         &self.0
     }
 
-    /// `null`
+    /// JSON `null`.
     #[must_use]
     pub fn null() -> Self {
         Self(SmolStr::new_static("null"))
     }
 
-    /// A JSON string of `text`.
+    /// `text` as a JSON string.
     #[must_use]
     pub fn string(text: &str) -> Self {
         let mut quoted = String::with_capacity(text.len() + 2);
@@ -75,7 +75,7 @@ pub fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The value that `segments` lead to, as a slice of `text`; `None` where there is none.
+/// The value that `segments` lead to, as a slice of `text`; `None` if it does not exist.
 #[must_use]
 pub fn find<'a>(text: &'a str, segments: &[Segment]) -> Option<&'a str> {
     let mut value = text.trim_matches(is_space);
@@ -88,7 +88,7 @@ pub fn find<'a>(text: &'a str, segments: &[Segment]) -> Option<&'a str> {
     Some(value)
 }
 
-/// The content of a JSON string; `None` when the value is no string.
+/// The content of a JSON string; `None` if the value is not a string.
 #[must_use]
 pub fn as_string(value: &str) -> Option<String> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
@@ -105,7 +105,7 @@ fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r')
 }
 
-/// The last field called `name` of an object, as every JSON decoder takes it.
+/// The last field of an object with this name, as every JSON decoder takes it.
 fn field<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     let mut rest = object.strip_prefix('{')?.trim_start_matches(is_space);
@@ -151,7 +151,7 @@ fn is_key(quoted: &str, name: &str) -> bool {
     }
 }
 
-/// Splits `text`, which begins with a value, behind that value.
+/// Splits `text` after the value with which it begins.
 fn split_value(text: &str) -> (&str, &str) {
     let end = match text.as_bytes().first() {
         Some(b'"') => string_end(text.as_bytes(), 0),
@@ -163,7 +163,7 @@ fn split_value(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// The position behind the string that begins at `start`.
+/// The position after the string that begins at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut position = start + 1;
     while position < bytes.len() {
@@ -176,7 +176,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The position behind the object or array that begins at 0.
+/// The position after the object or array that begins at 0.
 fn container_end(bytes: &[u8]) -> usize {
     let mut depth = 0_usize;
     let mut position = 0;
@@ -222,7 +222,7 @@ fn unescape(inner: &str) -> String {
     out
 }
 
-/// Reads the rest of `\uXXXX`, and of a surrogate pair; what is no character becomes U+FFFD.
+/// Reads the rest of `\uXXXX`, or of a surrogate pair. An invalid code point becomes U+FFFD.
 fn unicode_escape(characters: &mut std::str::Chars<'_>) -> char {
     let hex = |characters: &mut std::str::Chars<'_>| {
         let digits: String = characters.take(4).collect();

@@ -1,7 +1,7 @@
-//! The pure workflow engine: commands in, writes, history and effects out.
+//! The pure workflow engine: commands in; writes, history and effects out.
 //!
-//! Given the same entries, [`Engine::apply`] makes the same bytes of state on every machine and in
-//! every build (design rule 1): no clock, randomness, I/O, hash-ordered iteration or float.
+//! Given the same entries, [`Engine::apply`] produces the same bytes of state on every machine and in every build
+//! (design rule 1). It uses no clock, randomness, I/O, hash-ordered iteration or floats.
 #![deny(clippy::float_arithmetic)]
 
 pub mod bytes;
@@ -20,16 +20,22 @@ mod cache;
 mod command;
 mod dead_letter;
 mod decimal;
+mod difference;
 mod effect;
 mod engine;
 mod entry;
+mod exercise;
+mod extensions;
 mod group;
 mod heads;
 mod history;
 mod kv;
 mod leadership;
+mod message;
 mod namespace;
+mod offer;
 mod overlay;
+mod persisted;
 mod plan;
 mod quarantine;
 mod rejection;
@@ -38,7 +44,9 @@ mod request;
 mod retention;
 mod run;
 mod schedule;
+mod stamp;
 mod stream;
+mod subject;
 mod task;
 mod timer;
 mod trace;
@@ -48,33 +56,38 @@ mod version;
 mod worker;
 mod workflow;
 
-pub use action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
-pub use command::{Admission, Body, Command, CommandKind, Operation, Subject};
-pub use dead_letter::{LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
+pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
+pub use command::{Admission, Body, Command, CommandKind, Operation};
+pub use dead_letter::{DeadLetterSelector, PurgeDeadLetters, RequeueDeadLetters};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
-pub use entry::{Entry, NodeId, Offer, Stamp};
+pub use entry::Entry;
+pub use exercise::{ENGINE_VERSION_EXERCISE, Mark};
 pub use group::{
-    AckRecords, AckTimeoutInvalid, CreateGroup, DeleteGroup, GroupRef, GroupSettings, JoinGroup,
-    LeaveGroup, NackRecords, NewGroup, TakeId, TakeRecords, TouchRecords,
+    AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, NewGroup,
+    TakeRecords, TouchRecords,
 };
+pub use ids::{GroupRef, NodeId, RequestId, TakeId};
 pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
 pub use namespace::{CreateNamespace, DeleteNamespace};
+pub use offer::Offer;
 pub use plan::{InvalidateCache, ResetPlan};
-pub use quarantine::RetryQuarantined;
+pub use quarantine::ReleaseQuarantined;
 pub use rejection::Rejection;
 pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
-pub use request::{RequestId, SweepRequests};
+pub use request::SweepRequests;
 pub use retention::SweepRuns;
 pub use run::{CancelRun, DecideChildInput, SignalRun, StartRun, VersionChoice};
-pub use schedule::{FireSchedule, PlanSchedule};
+pub use schedule::{FireSchedule, SetNextFiring};
+pub use stamp::Stamp;
 pub use stream::{
     AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
     StreamPosition, TrimStream, TrimTo, partition_of,
 };
-pub use tables::InputVerdict;
+pub use subject::Subject;
+pub use tables::{AckTimeoutInvalid, GroupSettings, InputVerdict};
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
     TaskToken, TokenInvalid, TouchTask,

@@ -1,7 +1,7 @@
-//! Every bound of the engine, in one place (design rule 13).
+//! All limits of the engine, in one place (design rule 13).
 //!
-//! A value over a bound is refused with a clear message before proposal; the engine checks again
-//! those that its own work can exceed.
+//! A value over a limit is rejected with a clear message before proposal; the engine checks again those that its own
+//! work can exceed.
 
 use std::num::NonZeroUsize;
 
@@ -18,6 +18,12 @@ pub const ENTRY_COMMANDS_MAX: usize = 1_024;
 /// Offers in one log entry (design rule 3).
 pub const ENTRY_OFFERS_MAX: usize = 256;
 
+/// Workflows in a namespace (W5).
+pub const WORKFLOWS_MAX: u64 = 10_000;
+/// Revisions of a workflow, all its versions together (W5): none is ever deleted.
+pub const REVISIONS_MAX: u32 = 10_000;
+/// The texts of the revisions of a workflow, together (W5). In bytes.
+pub const REVISIONS_BYTES_MAX: u64 = 256 << 20;
 /// Names of workflows, actions, plans and steps (W0, A1). In bytes.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Outcomes (W11). In bytes.
@@ -29,9 +35,9 @@ pub const ATTRIBUTE_KEY_BYTES_MAX: usize = 64;
 /// A reason, error message or detail that is kept; longer ones are cut. In bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
-/// Steps, those tried again at once and those of its children included, that a run takes between two waits (W16).
+/// Steps that a run takes between two waits, including immediate retries and those of its children (W16).
 pub const RUN_STEPS_MAX: u32 = 256;
-/// Steps that the runs of one turn take in all before it is continued: more than one run takes without a wait.
+/// Steps of all runs in one turn before it is continued: more than one run takes without a wait.
 pub const TURN_STEPS_MAX: usize = 2 * RUN_STEPS_MAX as usize;
 /// Rows that a turn looks up, visits or writes before it is continued.
 pub const TURN_ROWS_MAX: usize = 10_000;
@@ -45,7 +51,7 @@ pub const ENTRY_ROWS_MAX: usize = 50_000;
 pub const ENTRY_READ_BYTES_MAX: usize = 32 << 20;
 /// As [`TURN_WRITTEN_BYTES_MAX`], of all turns of an entry. In bytes.
 pub const ENTRY_WRITTEN_BYTES_MAX: usize = 16 << 20;
-/// Pieces of work that one continuation takes up.
+/// Pieces of work that one continuation resumes.
 pub const CONTINUED_WORKS_MAX: usize = 256;
 /// The payloads that the paths of one mapping, or all search attributes together, lead into. In bytes.
 pub const MAPPING_READ_BYTES_MAX: usize = 16 << 20;
@@ -63,12 +69,21 @@ pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
 pub const STEPS_MAX: usize = 4_096;
-/// Signals that one run may get in all.
-pub const SIGNALS_MAX: u32 = 10_000;
+/// Signals of one run that wait for a step (W19).
+pub const SIGNALS_WAITING_MAX: u32 = 10_000;
+/// The payloads of the signals of one run that wait for a step, together (W19). In bytes.
+pub const SIGNALS_WAITING_BYTES_MAX: u64 = 16 << 20;
+/// Ids of signals that one run remembers: the newest ones (W19).
+pub const SIGNAL_IDS_MAX: u32 = 10_000;
 /// Events in a run's history before its middle is trimmed (design rule 13).
 pub const HISTORY_EVENTS_MAX: u64 = 10_000;
 /// Events at the start of a history that trimming keeps.
 pub const HISTORY_HEAD_EVENTS: u64 = 100;
+/// Trimmed events between two sweeps of what only they refer to. A sweep costs about as much as reading the results of
+/// the run's steps and its waiting signals.
+pub const HISTORY_SWEEP_EVENTS: u64 = 1_000;
+/// Action runs, and also payloads, that one such sweep drops at most; the next turn of the run continues.
+pub const HISTORY_SWEEP_ROWS_MAX: usize = 1_000;
 
 /// Events of a run that are looked at beside those with which steps were left, to find when these were
 /// entered and what happened in between.
@@ -80,10 +95,9 @@ pub const VISIT_EVENTS_MAX: usize = 100;
 pub const EXECUTORS_MAX: usize = 64;
 /// Results that the health of an executor is computed from (W31): the newest ones count.
 pub const HEALTH_SAMPLES_MAX: u32 = 100;
-/// Probes that a half-open breaker lets through at once (W32); a higher setting counts as this.
+/// Probes that a half-open breaker lets through concurrently (W32); a higher setting counts as this.
 pub const PROBES_MAX: u32 = 1_000;
-/// Slices of time in which the calls of a rate window are kept (W33): up to so many calls a window,
-/// each is kept with its own time.
+/// Time slices of a rate window (W33). Up to this many calls per window, each call keeps its own time.
 pub const RATE_SLICES: u32 = 64;
 /// Results that a plan may cache (W37).
 pub const CACHED_RESULTS_MAX: u64 = 10_000;
@@ -91,7 +105,7 @@ pub const CACHED_RESULTS_MAX: u64 = 10_000;
 pub const CACHED_BYTES_MAX: u64 = 64 << 20;
 /// A cache key, its holes filled; results under longer ones are not cached (W37). In bytes.
 pub const CACHE_KEY_BYTES_MAX: usize = 4_096;
-/// Cached results that give way to a new one, at most; if that makes no room, it is not cached.
+/// Cached results that are evicted for a new one, at most. If that is not enough, the new result is not cached.
 pub const CACHE_EVICTIONS_MAX: usize = 16;
 /// The pause between two sweeps of a plan's expired results. In milliseconds.
 pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
@@ -105,10 +119,10 @@ pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
 pub const LEASE_MS_MAX: u64 = 24 * 3_600_000;
 /// Tasks that one command assigns.
 pub const TASKS_ASSIGNED_MAX: usize = ENTRY_COMMANDS_MAX;
-/// Tasks that are read from a queue at once.
-pub const READY_PIECE_TASKS_MAX: usize = 32;
-/// Sets of labels that the open action runs of one action may ask for (A3): each is a queue of its
-/// own, and one look takes in all of them.
+/// Tasks per read of a queue.
+pub const READY_BATCH_TASKS_MAX: usize = 32;
+/// Sets of labels that the open action runs of one action may require (A3). Each set has its own queue, and each
+/// assignment considers all of them.
 pub const LABEL_QUEUES_MAX: usize = 128;
 /// Queues of ready tasks whose beginning is kept in memory (design rule 4).
 pub const QUEUE_HEADS_MAX: usize = 65_536;
@@ -116,51 +130,58 @@ pub const QUEUE_HEADS_MAX: usize = 65_536;
 pub const LABELS_MAX: usize = 64;
 /// Processes (actions) that one worker may list.
 pub const PROCESSES_MAX: usize = 1_024;
-/// Slots that one worker may offer at once.
+/// Slots of one worker.
 pub const SLOTS_MAX: u32 = 10_000;
 /// Workers in one namespace (A20).
 pub const WORKERS_MAX: u64 = 10_000;
-/// Silence after which a worker is unhealthy (A20). In milliseconds.
+/// Time without a heartbeat after which a worker is unhealthy (A20). In milliseconds.
 pub const WORKER_SILENCE_MS_MAX: u64 = 90_000;
 /// Grace that a new leader gives to every lease and worker (A4). In milliseconds.
 pub const LEADER_GRACE_MS: u64 = 10_000;
 /// How late a schedule's last firing may come and still not be missed: a change of leader costs none
 /// (W40). In milliseconds.
 pub const FIRING_LATENESS_MS_MAX: u64 = LEADER_GRACE_MS;
-/// Missed firings of one schedule that are made up at once, at most (W40).
+/// Missed firings of one schedule that are made up in one batch, at most (W40).
 pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
-/// Rows that one page of runs looks at, at most: a rare match then takes more pages, and holds no node
-/// up (W22).
+/// Rows that one page of runs reads, at most. A rare match then takes more pages, and no page blocks a node (W22).
 pub const RUN_QUERY_ROWS_MAX: usize = 10_000;
-/// Delayed tasks that are looked through for one that is taken up after a bug, at most: with more, its delay
-/// may be cut short (design rule 10).
+/// Delayed tasks that are searched for one that is released from quarantine, at most. If there are more, its delay may
+/// be cut short (design rule 10).
 pub const TAKE_UP_TIMERS_LOOKED_AT_MAX: usize = RUN_QUERY_ROWS_MAX;
 /// Dead letters of one action (A6).
 pub const DEAD_LETTERS_MAX: u64 = 10_000;
-/// Dead letters that one command runs again, at most.
-pub const REQUEUE_LETTERS_MAX: usize = 100;
+/// The inputs of the dead letters of one action, together (A6). In bytes.
+pub const DEAD_LETTERS_BYTES_MAX: u64 = 64 << 20;
+/// What a dead letter counts beside its input: about what its rows take. In bytes.
+pub const DEAD_LETTER_BYTES_OVERHEAD: u64 = 1_024;
+/// Dead letters that one command requeues, at most.
+pub const REQUEUED_PER_COMMAND_MAX: usize = 100;
+/// What the dead letters that one command runs again count, unless one alone counts more. In bytes.
+pub const REQUEUE_BYTES_MAX: u64 = 4 << 20;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
+
+/// How long an action run outside any workflow waits for a worker before it ends `timed_out` (A2). In milliseconds.
+pub const ACTION_RUN_WAIT_MS_MAX: u64 = RETENTION_MS_DEFAULT;
 
 /// Hot records that are kept decoded (design rule 4).
 pub const CACHE_RECORDS_MAX: NonZeroUsize = NonZeroUsize::new(32_768).expect("above zero");
 /// Hot records that are kept decoded, by their encoded length with the keys. In bytes.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
-/// Rows that one page of a list looks at, at most, so that a rare match cannot hold a node up.
+/// Rows that one page of a list reads, at most, so that a rare match cannot block a node.
 pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
 
 /// How long an accepted request id is remembered (design rule 9), while there is room for it. In milliseconds.
 pub const REQUEST_WINDOW_MS: u64 = 10 * 60_000;
-/// How long a client may go on retrying: an id that is younger is never forgotten, whatever comes.
-/// In milliseconds.
+/// How long a client may retry: a younger id is never deleted. In milliseconds.
 pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
-/// Request ids that are remembered at once; past it new work is refused.
+/// Request ids that are remembered at the same time; beyond it, new work is rejected.
 pub const REQUESTS_MAX: u64 = 6_000_000;
-/// What the remembered request ids may take in all; past it new work is refused. In bytes.
+/// The total size of remembered request ids; beyond it, new work is rejected. In bytes.
 pub const REQUESTS_BYTES_MAX: u64 = 1 << 30;
-/// Commands that let open work end have a part of the two bounds beyond them: one of so many (design rule 2).
+/// The reserve beyond the two limits for commands that let open work end: one part in this many (design rule 2).
 pub const REQUESTS_RESERVED_PART: u64 = 10;
-/// Starts per second that the engine is made for.
+/// Starts per second for which the engine is designed.
 pub const STARTS_PER_SECOND: u64 = 15_000;
 /// Rows that one sweep deletes at most.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
@@ -174,6 +195,8 @@ pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 pub const KV_PAGE_KEYS_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
 /// Streams in a namespace (A30).
 pub const STREAMS_MAX: usize = 10_000;
+/// Streams for dead letters that a namespace may have besides (A31).
+pub const DEAD_LETTER_STREAMS_MAX: usize = 1_000;
 /// Partitions of a stream (A30).
 pub const PARTITIONS_MAX: u32 = 64;
 /// The hard byte limit of a stream when none is given (A32).
@@ -201,11 +224,11 @@ pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
 pub const GROUPS_MAX: u32 = 256;
 /// Consumers of a group (A31).
 pub const CONSUMERS_MAX: u32 = 256;
-/// Records that a group has in flight or waiting to be delivered again; past it no new one goes out.
+/// Records that a group has in flight or waiting for redelivery; at the limit, no new record is delivered.
 pub const PENDING_MAX: u32 = 10_000;
-/// How long a consumer has a record, when a group is created without saying (A31). In milliseconds.
+/// The default ack timeout of a consumer group (A31). In milliseconds.
 pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
-/// Deliveries of a record, when a group is created without saying (A31).
+/// The default maximum number of deliveries of a record (A31).
 pub const DELIVERIES_DEFAULT: u32 = 10;
 /// Records of one batch of a trigger (W41).
 pub const TRIGGER_BATCH_MAX: u32 = 1_000;
@@ -224,13 +247,19 @@ const _: () = assert!(TRIGGER_BATCH_MAX as usize <= READ_RECORDS_MAX);
 const _: () = assert!(HEADERS_MAX * HEADER_BYTES_MAX + PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
+const _: () = assert!(DEFINITION_BYTES_MAX as u64 <= REVISIONS_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < CACHE_BYTES_MAX);
 const _: () = assert!(HISTORY_HEAD_EVENTS < HISTORY_EVENTS_MAX);
+const _: () = assert!(HISTORY_SWEEP_EVENTS < HISTORY_EVENTS_MAX);
 const _: () = assert!(VISIT_EVENTS_MAX <= VISIT_EVENTS_LOOKED_AT_MAX);
 const _: () = assert!(STEPS_MAX < u16::MAX as usize);
 const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_WAITING_BYTES_MAX);
+const _: () =
+    assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);
 const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);
 const _: () = assert!(REQUESTS_MAX >= STARTS_PER_SECOND * (REQUEST_RETRY_MS / 1_000));
+const _: () = assert!(ACTION_RETRY_DELAY_MS_MAX < ACTION_RUN_WAIT_MS_MAX);
 const _: () = assert!(LEADER_GRACE_MS < WORKER_SILENCE_MS_MAX);

@@ -1,8 +1,7 @@
-//! Writes that are not in the store yet, decoded.
+//! The write overlay of an entry: decoded writes over the store, with per-turn rollback.
 
-use crate::codec;
 use crate::store::KeyRange;
-use crate::tables::{RowKey, Table, VersionedRef};
+use crate::tables::{RowKey, Table};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map;
@@ -11,21 +10,21 @@ use std::sync::Arc;
 /// A decoded record of any table.
 pub(crate) type AnyRecord = Arc<dyn Any + Send + Sync>;
 
-/// A written record: decoded for readers, with the way to encode it once at the entry's end.
+/// A written record. Readers get it decoded; it is encoded once, at the end of the entry.
 #[derive(Clone)]
 pub(crate) struct Cell {
     record: AnyRecord,
     kind: &'static Kind,
 }
 
-/// What a cell needs to know of its table.
+/// The type-erased functions that a cell needs from its table.
 struct Kind {
     encode_into: fn(&(dyn Any + Send + Sync), &mut Vec<u8>),
     is_hot: bool,
     is_worked_on: fn(&(dyn Any + Send + Sync)) -> bool,
 }
 
-/// Gives each table its [`Kind`].
+/// Provides the [`Kind`] of each table.
 struct KindOf<T>(std::marker::PhantomData<T>);
 
 impl<T: Table> KindOf<T> {
@@ -52,7 +51,7 @@ impl Cell {
         self.record.clone()
     }
 
-    /// Whether the cache follows its table.
+    /// Whether the cache keeps records of this table.
     pub(crate) fn is_hot(&self) -> bool {
         self.kind.is_hot
     }
@@ -62,14 +61,14 @@ impl Cell {
         (self.kind.is_worked_on)(self.record.as_ref())
     }
 
-    /// Appends the persisted form of the record.
+    /// Appends the encoded record.
     pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) {
         (self.kind.encode_into)(self.record.as_ref(), bytes);
     }
 }
 
 fn encode_any<T: Table>(record: &(dyn Any + Send + Sync), bytes: &mut Vec<u8>) {
-    codec::encode_into(&VersionedRef::V1(typed::<T>(record)), bytes);
+    T::encode(typed::<T>(record), bytes);
 }
 
 fn typed<T: Table>(record: &(dyn Any + Send + Sync)) -> &T::Record {
@@ -78,24 +77,24 @@ fn typed<T: Table>(record: &(dyn Any + Send + Sync)) -> &T::Record {
         .expect("a cell is made with its table")
 }
 
-/// The record as its table's.
+/// Downcasts the record to its table's type.
 ///
 /// # Panics
-/// When it is of another table.
+/// If it belongs to another table.
 pub(crate) fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
     record
         .downcast()
         .expect("a key's first byte is its table's number, so its record is of that table")
 }
 
-/// The writes of an entry by key; `None` deletes. Those of the turn that is under way can be taken back.
+/// The writes of an entry by key; `None` deletes. The writes of the current turn can be rolled back.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    /// By the number of their table: most are in few of them, and many are asked for in tables that have none.
+    /// By table number. Most writes go to few tables, and many lookups go to tables without writes.
     tables: Vec<Rows>,
-    /// The turn that is under way.
+    /// The current turn.
     turn: u64,
-    /// What the turn wrote over, in the order of its first write of each key.
+    /// The values that the current turn overwrote, in the order of its first write to each key.
     replaced: Vec<Replaced>,
 }
 
@@ -104,13 +103,13 @@ type Rows = BTreeMap<RowKey, Written>;
 
 struct Written {
     cell: Option<Cell>,
-    /// The turn that wrote it.
+    /// The turn that wrote the value.
     turn: u64,
 }
 
 struct Replaced {
     key: RowKey,
-    /// What an earlier turn of the entry had written there.
+    /// The value that an earlier turn of the entry had written.
     before: Option<Written>,
 }
 
@@ -120,7 +119,7 @@ impl Overlay {
         rows.get(key).map(|written| written.cell.as_ref())
     }
 
-    /// The record at `key` to be changed in place, if the turn that is under way has written it and nobody else holds it.
+    /// The record at `key` for in-place change, if the current turn has written it and it is not shared.
     pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<&mut T::Record> {
         let written = self.tables.get_mut(key.table())?.get_mut(key)?;
         if written.turn != self.turn {
@@ -129,7 +128,7 @@ impl Overlay {
         Arc::get_mut(&mut written.cell.as_mut()?.record)?.downcast_mut()
     }
 
-    /// Writes or deletes in the turn that is under way.
+    /// Writes or deletes a record in the current turn.
     pub(crate) fn set(&mut self, key: RowKey, cell: Option<Cell>) {
         let turn = self.turn;
         let written = Written { cell, turn };
@@ -154,18 +153,18 @@ impl Overlay {
         }
     }
 
-    /// Whether the turn that is under way wrote or deleted anything.
+    /// Whether the current turn wrote or deleted anything.
     pub(crate) fn has_writes_of_turn(&self) -> bool {
         !self.replaced.is_empty()
     }
 
-    /// Ends the turn that is under way and keeps what it wrote.
+    /// Ends the current turn and keeps its writes.
     pub(crate) fn keep_turn(&mut self) {
         self.replaced.clear();
         self.turn += 1;
     }
 
-    /// Ends the turn that is under way as though it had written nothing.
+    /// Ends the current turn and rolls back its writes.
     pub(crate) fn drop_turn(&mut self) {
         for Replaced { key, before } in self.replaced.drain(..) {
             let rows = &mut self.tables[key.table()];
@@ -177,7 +176,7 @@ impl Overlay {
         self.turn += 1;
     }
 
-    /// How many keys are written or deleted.
+    /// The number of written or deleted keys.
     pub(crate) fn len(&self) -> usize {
         self.tables.iter().map(Rows::len).sum()
     }

@@ -1,78 +1,86 @@
-//! A bug in one run must not stop the cluster (design rule 10).
+//! Contains panics: a bug in one run must not stop the cluster (design rule 10).
 //!
-//! A panic drops the turn's overlay. What the command names is then set aside in a turn of its own,
-//! the same on every replica: later commands for it are refused, its timers are taken back. `retry` takes
-//! it up again.
+//! A panic rolls back the turn. A separate turn then quarantines the subject, identically on every replica: later
+//! commands for the subject are rejected, and its timers are cleared. `release` returns it to service.
 
-mod retry;
+mod release;
 
-pub use retry::RetryQuarantined;
+pub use release::ReleaseQuarantined;
 
-use crate::command::{Command, Subject};
+use crate::command::Command;
 use crate::effect::Effect;
 use crate::ids::{GroupNumber, RunNumber, StreamNumber};
-use crate::limits::MESSAGE_BYTES_MAX;
+use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{
     ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, EventKind, Quarantine, QuarantineRecord,
-    Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+    QuarantinedItem, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
-use crate::turn::{EntryState, Halt, Turn};
+use crate::turn::{Abort, EntryState, Turn};
 use crate::{group, ids, run, schedule, stream, trigger};
 use std::any::Any;
 
-/// What is left to say after a panic was contained.
-pub(crate) struct Contained {
-    /// The answer to the command. It alone has the panic's words: they may differ between builds, so
-    /// no row may hold them (design rule 1).
+/// The result of containing a panic.
+pub(crate) struct ContainedPanic {
+    /// The result of the command. Only the rejection contains the panic message: the message may differ between builds,
+    /// so no row may store it (design rule 1).
     pub(crate) rejection: Rejection,
-    /// For those who watch the run that was set aside.
+    /// Effects for the watchers of the quarantined run.
     pub(crate) effects: Vec<Effect>,
 }
 
-/// Sets aside whose work `command` was doing, else what it names, and answers `internal`.
+/// Quarantines the attributed subject, or else the command's own, and rejects the command with `internal`.
 pub(crate) fn contain(
     state: &mut EntryState<'_>,
     command: &Command,
     panic: &(dyn Any + Send),
-) -> Result<Contained, StoreError> {
+) -> Result<ContainedPanic, StoreError> {
     let detail = message(panic);
-    let suspect = state.take_suspect();
+    let attributed = state.take_panic_subject();
     let named = command.body.subject();
     let mut turn = Turn::new(state, 0);
     let mut cluster = turn.cluster()?;
     cluster.panics_count += 1;
     turn.put::<Cluster>(&(), cluster);
-    let culprit = locate(&mut turn, command, suspect.unwrap_or_else(|| named.clone()))?;
-    // The run of a firing is gone with the turn, and the firing would be tried for ever.
-    let culprit = match (culprit, &named) {
+    let subject = locate(
+        &mut turn,
+        command,
+        attributed.unwrap_or_else(|| named.clone()),
+    )?;
+    // The firing's run was rolled back with the turn; without quarantine, the firing would be retried forever.
+    let subject = match (subject, &named) {
         (None, Subject::Schedule(definition)) => Some((QuarantinedKind::Schedule, definition.0)),
         (None, Subject::Trigger(definition)) => Some((QuarantinedKind::Trigger, definition.0)),
-        (culprit, _) => culprit,
+        (subject, _) => subject,
     };
-    match culprit {
+    match subject {
         Some((QuarantinedKind::Schedule, number)) => {
-            schedule::set_aside(&mut turn, DefinitionNumber(number))?;
+            schedule::quarantine(&mut turn, DefinitionNumber(number))?;
         }
         Some((QuarantinedKind::Trigger, number)) => {
-            trigger::set_aside(&mut turn, DefinitionNumber(number))?;
+            trigger::quarantine(&mut turn, DefinitionNumber(number))?;
         }
         Some((QuarantinedKind::Stream, number)) => {
-            stream::set_aside(&mut turn, StreamNumber(number))?;
+            stream::quarantine(&mut turn, StreamNumber(number))?;
         }
         Some((QuarantinedKind::Group, number)) => {
-            group::set_aside(&mut turn, GroupNumber(number))?;
+            group::quarantine(&mut turn, GroupNumber(number))?;
         }
         Some(_) | None => {}
     }
     if let Subject::Timer(timer) = named {
-        // Somebody else's bug is no reason to lose the timer: it fires again.
-        if culprit.is_none() || culprit == of_timer(&mut turn, timer)? {
+        // A bug in another subject must not lose the timer: it fires again.
+        if subject.is_none() || subject == of_timer(&mut turn, timer)? {
             turn.clear_timer(timer);
         }
     }
-    if let Some((kind, number)) = culprit {
+    if let Some((kind, number)) = subject {
+        let is_new = turn.get::<Quarantine>(&(kind, number))?.is_none();
+        if kind == QuarantinedKind::Run && is_new {
+            schedule::run_quarantined(&mut turn, RunNumber(number))?;
+        }
         let at_ms = turn.now_ms();
         let raft_index = turn.raft_index();
         let record = QuarantineRecord { at_ms, raft_index };
@@ -82,34 +90,35 @@ pub(crate) fn contain(
         }
     }
     let effects = turn.commit();
-    if let Some(culprit) = culprit {
-        state.quarantine(culprit);
+    if let Some(subject) = subject {
+        state.quarantine(subject);
     }
-    Ok(Contained {
+    Ok(ContainedPanic {
         rejection: Rejection::Internal(detail),
         effects,
     })
 }
 
-/// Says in the run's history that it was set aside.
+/// Records the quarantine in the run's history.
 fn note_quarantine(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<(), StoreError> {
-    let noted =
-        run::note(turn, number, EventKind::RunQuarantined).and_then(|()| run::write_all(turn));
+    let noted = turn
+        .note_run(number, EventKind::RunQuarantined)
+        .and_then(|()| run::write_all(turn));
     match noted {
         Ok(()) => Ok(()),
-        Err(Halt::Store(error)) => Err(error),
-        Err(Halt::Rejected(rejection)) => {
+        Err(Abort::Store(error)) => Err(error),
+        Err(Abort::Rejected(rejection)) => {
             panic!("expected a run's history to take an event, but {rejection}")
         }
     }
 }
 
-/// What is to be set aside, as far as it exists.
+/// The item to quarantine, if it exists.
 fn locate(
     turn: &mut Turn<'_, '_>,
     command: &Command,
     subject: Subject,
-) -> Result<Option<Quarantined>, StoreError> {
+) -> Result<Option<QuarantinedItem>, StoreError> {
     match subject {
         Subject::Run(run_id) => {
             let number = match run_id.generated_number() {
@@ -127,8 +136,8 @@ fn locate(
         Subject::Trigger(definition) => Ok(Some((QuarantinedKind::Trigger, definition.0))),
         Subject::Stream(number) => Ok(Some((QuarantinedKind::Stream, number.0))),
         Subject::Quarantined(subject) => {
-            let is_set_aside = turn.get::<Quarantine>(&subject)?.is_some();
-            Ok(is_set_aside.then_some(subject))
+            let is_quarantined = turn.get::<Quarantine>(&subject)?.is_some();
+            Ok(is_quarantined.then_some(subject))
         }
         Subject::Worker(_) | Subject::Nothing => Ok(None),
     }
@@ -137,7 +146,7 @@ fn locate(
 fn existing_run(
     turn: &mut Turn<'_, '_>,
     number: Option<RunNumber>,
-) -> Result<Option<Quarantined>, StoreError> {
+) -> Result<Option<QuarantinedItem>, StoreError> {
     let Some(number) = number else {
         return Ok(None);
     };
@@ -148,7 +157,7 @@ fn existing_run(
 fn of_action_run(
     turn: &mut Turn<'_, '_>,
     number: ids::ActionRunNumber,
-) -> Result<Option<Quarantined>, StoreError> {
+) -> Result<Option<QuarantinedItem>, StoreError> {
     Ok(turn
         .get::<ActionRuns>(&number)?
         .map(|record| match record.owner {
@@ -157,14 +166,18 @@ fn of_action_run(
         }))
 }
 
-fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantined>, StoreError> {
+fn of_timer(
+    turn: &mut Turn<'_, '_>,
+    timer: TimerKey,
+) -> Result<Option<QuarantinedItem>, StoreError> {
     match timer.kind {
         TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             existing_run(turn, Some(RunNumber(timer.subject)))
         }
-        TimerKind::TaskReady | TimerKind::LeaseExpiry | TimerKind::ReportExpiry => {
-            of_action_run(turn, ids::ActionRunNumber(timer.subject))
-        }
+        TimerKind::TaskReady
+        | TimerKind::LeaseExpiry
+        | TimerKind::ReportExpiry
+        | TimerKind::WaitExpiry => of_action_run(turn, ids::ActionRunNumber(timer.subject)),
         TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
         TimerKind::CacheExpiry => Ok(Some((QuarantinedKind::Plan, timer.subject))),
         TimerKind::StreamSweep => Ok(Some((QuarantinedKind::Stream, timer.subject))),
@@ -179,10 +192,4 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message");
     cut(text)
-}
-
-/// The beginning of `text`, at most `MESSAGE_BYTES_MAX` bytes, cut between characters.
-pub(crate) fn cut(text: &str) -> String {
-    let end = text.floor_char_boundary(MESSAGE_BYTES_MAX);
-    text[..end].to_owned()
 }

@@ -1,39 +1,38 @@
-//! The codes of rejections: the table from which programs' codes, kinds, advice and the manual's page
-//! of errors come.
+//! Rejection codes: the table that defines codes, kinds, hints and the manual's page of errors.
 
 use std::fmt;
 
-/// What kind of refusal it is: interfaces map it to their status codes.
+/// The kind of a rejection, which interfaces map to their status codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionKind {
-    /// What the command names does not exist.
+    /// Something that the command names does not exist.
     NotFound,
-    /// The command itself is wrong.
+    /// The command itself is invalid.
     Invalid,
-    /// The state does not allow it.
+    /// The current state does not allow the command.
     Conflict,
-    /// It may succeed when sent again, after what the hint says.
+    /// The command may succeed if it is sent again after following the hint.
     Stale,
-    /// There is no room.
+    /// A limit is reached.
     Exhausted,
     /// A bug.
     Internal,
 }
 
-/// Makes [`RejectionCode`] from the table: name, code, kind, meaning and, where there is one, advice.
+/// Defines [`RejectionCode`] from the table: name, code, kind, meaning and, optionally, hint.
 macro_rules! codes {
     ($($name:ident $code:literal $kind:ident $meaning:literal $(=> $hint:literal)?;)*) => {
-        /// The code of a [`Rejection`](crate::Rejection): stable, and what programs tell rejections apart by.
+        /// The stable code of a [`Rejection`](crate::Rejection), by which programs distinguish rejections.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum RejectionCode {
             $(#[doc = $meaning] $name,)*
         }
 
         impl RejectionCode {
-            /// All of them, in the table's order.
+            /// All codes, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The published spelling, in snake case.
+            /// The published name, in snake case.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -41,7 +40,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What kind of refusal it is.
+            /// The kind of rejection.
             #[must_use]
             pub fn kind(self) -> RejectionKind {
                 match self {
@@ -49,7 +48,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it means, in a sentence for people.
+            /// The meaning, as a sentence for people.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -57,7 +56,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the caller could do, where there is something.
+            /// What the caller can do, if anything.
             #[must_use]
             pub fn hint(self) -> Option<&'static str> {
                 match self {
@@ -93,13 +92,13 @@ codes! {
     IdempotencyKeyMissing "idempotency_key_missing" Invalid
         "The definition says `idempotency: required`, and the start has no key."
         => "give --idempotency-key: the definition requires it";
-    RunIdTaken "run_id_taken" Conflict
+    RunIdInUse "run_id_in_use" Conflict
         "Another run has the id that the caller gave."
         => "give another id, or none";
     RunIdReserved "run_id_reserved" Invalid
         "The id that the caller gave has the form of the cluster's own run ids, `wfrun-…`."
         => "give another id, or none";
-    InputVerdictStale "input_verdict_stale" Stale
+    InputValidationStale "input_validation_stale" Stale
         "The workflow was changed while the input was checked against its schema."
         => "try again";
     InputInvalid "input_invalid" Invalid
@@ -113,14 +112,14 @@ codes! {
         => "`flo workflow status RUN` tells how it ended";
     RunQuarantined "run_quarantined" Conflict
         "A bug was contained in this run, and the run was set aside."
-        => "its history says when; `flo cluster quarantine retry run RUN` takes it up again";
+        => "its history says when; `flo cluster quarantine release run RUN` takes it up again";
     ActionRunQuarantined "action_run_quarantined" Conflict
         "A bug was contained in this action run, and it was set aside."
-        => "`flo cluster quarantine retry action_run ID` takes it up again";
-    SignalsTooMany "signals_too_many" Exhausted
-        "The run has got as many signals as it may."
-        => "let the run end, and start another one";
-    ActivationGone "activation_gone" Conflict
+        => "`flo cluster quarantine release action_run ID` takes it up again";
+    SignalLimitExceeded "signal_limit_exceeded" Exhausted
+        "As many signals of the run wait for a step as may, or as many bytes."
+        => "send it again once the run has taken some of those that wait";
+    ActivationStale "activation_stale" Conflict
         "The step does not wait any more for what a driver of the cluster brings.";
     ActionNotFound "action_not_found" NotFound
         "No action of this name is registered in the namespace."
@@ -132,18 +131,18 @@ codes! {
         "There is no action run of this id: it never was, or its retention is over."
         => "`flo action runs NAME` lists them";
     ActionRunEnded "action_run_ended" Conflict
-        "The action run is over: the report is late, or was sent before."
+        "The action run is over: the report or cancel is late, or was sent before."
         => "`flo action status ID` tells how it ended";
     LeaseLost "lease_lost" Conflict
         "The lease expired, and the task was given to another worker."
         => "touch the lease in time, or register a longer --timeout-ms";
-    TaskAccepted "task_accepted" Conflict
+    TaskAlreadyAccepted "task_already_accepted" Conflict
         "The task was accepted, so its lease is over and its outcome comes by a report."
         => "report with `flo action report TOKEN --outcome O`";
     TaskNotTracked "task_not_tracked" Conflict
         "The worker accepted a task whose executor has no `tracking: {mode: async}`."
         => "complete or fail the task instead";
-    ReportTokenWrong "report_token_wrong" Conflict
+    ReportTokenMismatch "report_token_mismatch" Conflict
         "The token is not that of the attempt whose report is awaited."
         => "each attempt has a token of its own: use the last";
     PlanNotFound "plan_not_found" NotFound
@@ -161,16 +160,16 @@ codes! {
     WorkerReplaced "worker_replaced" Conflict
         "A newer process has registered under the worker's id."
         => "two processes use one id: give each its own --worker-id";
-    WorkersTooMany "workers_too_many" Exhausted
+    WorkerLimitExceeded "worker_limit_exceeded" Exhausted
         "The namespace has as many workers as it may have."
         => "`flo worker list` shows them";
-    TimerGone "timer_gone" Conflict
+    TimerStale "timer_stale" Conflict
         "The timer that a driver of the cluster fires has fired, or was taken back.";
     TimerNotDue "timer_not_due" Conflict
         "The timer that a driver of the cluster fires is not due yet.";
     EntryFull "entry_full" Stale
         "The log entry holds no more work: the cluster's own drivers try again.";
-    FiringGone "firing_gone" Conflict
+    FiringStale "firing_stale" Conflict
         "The schedule that a driver of the cluster fires has moved on, or stands still.";
     FiringNotDue "firing_not_due" Conflict
         "The firing that a driver of the cluster makes is not due yet.";
@@ -191,7 +190,7 @@ codes! {
     Internal "internal" Internal
         "A bug in the server; nothing was changed."
         => "this is a bug: please report it with the node's log";
-    RequestsTooMany "requests_too_many" Exhausted
+    RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
         "The cluster remembers as many request ids as it may, and needs them all."
         => "nothing was done; try again, with the same request id, in a while";
     KeyExists "key_exists" Conflict
@@ -200,11 +199,11 @@ codes! {
     KeyVersionMismatch "key_version_mismatch" Conflict
         "The key has another version than the one that the caller had read."
         => "read the key again with `flo kv get KEY`";
-    TooMany "too_many" Exhausted
+    LimitExceeded "limit_exceeded" Exhausted
         "There are as many of something as there may be.";
     NamespaceNotEmpty "namespace_not_empty" Conflict
         "The namespace that was to be deleted is not empty; the message says what is left."
-        => "delete its keys, streams and actions, and stop its workers; action runs and dead letters go in time, workflows stay";
+        => "delete its keys, streams and actions, cancel its action runs, purge its dead letters and stop its workers; what has ended goes in time, workflows stay";
     NamespaceIsDefault "namespace_is_default" Conflict
         "The namespace `default` cannot be deleted.";
     StreamNotFound "stream_not_found" NotFound
@@ -227,30 +226,39 @@ codes! {
     ConsumerNotFound "consumer_not_found" NotFound
         "The consumer has not joined the group, or was silent for too long."
         => "join the group again";
-    DeliveryGone "delivery_gone" Conflict
+    DeliveryEnded "delivery_ended" Conflict
         "None of the records is in the consumer's hands any more: their time is over, or they are settled."
         => "touch records in time, or create the group with a longer ack timeout";
-    GroupTaken "group_taken" Conflict
+    GroupInUse "group_in_use" Conflict
         "The trigger names a group that others read with."
         => "name another one with `consumer_group:` in the trigger";
-    GroupOfTrigger "group_of_trigger" Conflict
+    GroupOwnedByTrigger "group_owned_by_trigger" Conflict
         "The group belongs to the trigger of a workflow."
         => "use another group, or remove the workflow's trigger";
-    TriggerMoved "trigger_moved" Conflict
+    TriggerFiringStale "trigger_firing_stale" Conflict
         "The trigger that a driver of the cluster fires has moved on, or stands still.";
     BatchNotDue "batch_not_due" Conflict
         "The batch that a driver of the cluster fires may still grow.";
-    WorkerBack "worker_back" Conflict
+    WorkerHealthy "worker_healthy" Conflict
         "The worker that a driver of the cluster takes for gone was heard again.";
     ConsumerReplaced "consumer_replaced" Conflict
         "A newer process has joined the group under the consumer's name."
         => "two processes use one name: give each consumer its own";
     StreamQuarantined "stream_quarantined" Conflict
         "A bug was contained in this stream's timer, and the stream was set aside: it can be read and deleted."
-        => "take it up again with `flo cluster quarantine retry stream NAME`, or read what it holds and delete it";
+        => "take it up again with `flo cluster quarantine release stream NAME`, or read what it holds and delete it";
     GroupQuarantined "group_quarantined" Conflict
         "A bug was contained in this group's timer, and the group was set aside: it can be looked at and deleted."
-        => "take it up again with `flo cluster quarantine retry group STREAM/GROUP`, or delete it";
+        => "take it up again with `flo cluster quarantine release group STREAM/GROUP`, or delete it";
+    ActionRunOfStep "action_run_of_step" Conflict
+        "The action run that was to be cancelled belongs to a run."
+        => "cancel the run with `flo workflow cancel RUN`";
+    WorkflowsTooMany "workflows_too_many" Exhausted
+        "The namespace has as many workflows as it may have."
+        => "create further workflows in another namespace";
+    RevisionsTooMany "revisions_too_many" Exhausted
+        "The workflow has as many revisions, or as many bytes of them, as it may have."
+        => "create the definition under another name; content that is stored already can still be made the latest";
     QuarantineNotFound "quarantine_not_found" NotFound
         "Nothing of this kind and name is set aside."
         => "`flo cluster quarantine list` shows what is";

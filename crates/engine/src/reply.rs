@@ -1,14 +1,14 @@
-//! What the proposer of an accepted command gets.
+//! Replies: what the proposer of an accepted command gets.
 
 use crate::ids::{ActionRunNumber, RunId, WorkflowName, WorkflowVersion};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
-/// Makes [`Reply`] and the type of each of its variants.
+/// Defines [`Reply`] and a type for each of its variants.
 macro_rules! replies {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
-        /// The answer to an accepted command. Compact, since some are remembered (design rule 9).
+        /// The reply to an accepted command. Compact, because some replies are remembered (design rule 9).
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Reply {
             $($(#[$doc])* $name($name),)*
@@ -41,7 +41,7 @@ macro_rules! replies {
     };
 }
 
-/// A command was answered with the reply of another one: a bug.
+/// A command got the reply of another command: a bug.
 #[derive(Debug, thiserror::Error)]
 #[error("expected the reply to the command, but it is {0:?}")]
 pub struct UnexpectedReply(pub Reply);
@@ -53,15 +53,15 @@ impl From<Infallible> for UnexpectedReply {
 }
 
 replies! {
-    /// The command is carried out; there is nothing else to say.
+    /// The command was applied; the reply has no further content.
     Done {}
     /// Of [`CreateDefinition`](crate::command::Body::CreateDefinition).
     DefinitionCreated {
-        /// The revision that now holds this content (W5).
+        /// The revision that holds this content (W5).
         revision: u32,
-        /// False when the content was already there.
+        /// False if the content already existed.
         is_new: bool,
-        /// Whether it is what starts use.
+        /// Whether this is the latest revision, which new runs use.
         is_latest: bool,
     }
     /// Of [`StartRun`](crate::command::Body::StartRun).
@@ -74,12 +74,12 @@ replies! {
         version: WorkflowVersion,
         /// Its revision.
         revision: u32,
-        /// True when the idempotency key named a run that was there (W20).
+        /// True if the idempotency key named an existing run (W20).
         is_existing: bool,
     }
     /// Of [`SignalRun`](crate::command::Body::SignalRun).
     SignalAccepted {
-        /// True when a signal with this id was there (W19).
+        /// True if a signal with this id already existed (W19).
         is_repeated: bool,
     }
     /// Of [`RegisterAction`](crate::command::Body::RegisterAction).
@@ -93,55 +93,55 @@ replies! {
     ActionInvoked {
         /// The action run.
         action_run: ActionRunNumber,
-        /// True when the idempotency key named one that was there.
+        /// True if the idempotency key named an existing action run.
         is_existing: bool,
     }
     /// Of [`TouchTask`](crate::command::Body::TouchTask).
     LeaseExtended {
-        /// In milliseconds.
+        /// When the lease now ends, in milliseconds.
         expires_at_ms: u64,
     }
     /// Of [`AssignTasks`](crate::command::Body::AssignTasks).
     TasksAssigned {
-        /// How many.
+        /// The number of assigned tasks.
         count: u32,
-        /// Whether something is left that one of these offers could take, had it a free slot; also
-        /// where so many queues wait that not all were looked at. Without it only another offer, or
-        /// another task, is a reason to ask again.
+        /// Whether tasks remain that one of these offers could take if it had a free slot. Also true if more queues
+        /// wait than were read. If false, only another offer or another task is a reason to assign again.
         is_fitting_left: bool,
     }
     /// Of registrations and heartbeats of workers.
-    WorkerHeard {
+    HeartbeatRecorded {
         /// Whether the worker should stop taking tasks (A21).
         is_draining: bool,
     }
     /// Of [`AcceptTask`](crate::command::Body::AcceptTask).
     TaskAccepted {
-        /// Until when a report may come, in milliseconds.
-        deadline_ms: u64,
+        /// The deadline of the report, in milliseconds.
+        deadline_at_ms: u64,
     }
     /// Of [`InvalidateCache`](crate::command::Body::InvalidateCache).
     CacheInvalidated {
-        /// Plans that name the event.
-        plans_count: u32,
+        /// The number of plans that list the event.
+        plan_count: u32,
     }
     /// Of [`FireSchedule`](crate::command::Body::FireSchedule).
     ScheduleFired {
-        /// The run; `None` when `max_concurrent` open ones stood in its way (W40).
+        /// The run; `None` if the firing was skipped because `max_concurrent` runs are open (W40).
         run_id: Option<RunId>,
     }
     /// Of [`RequeueDeadLetters`](crate::command::Body::RequeueDeadLetters).
     DeadLettersRequeued {
-        /// The new action runs, in the order of the letters.
+        /// The new action runs, in the order of the dead letters.
         action_runs: Vec<ActionRunNumber>,
-        /// Whether some of the chosen letters are left: send another command.
+        /// Whether selected dead letters remain: send another command. If `action_runs` is empty, the open action runs
+        /// of the action use all sets of labels that are allowed (A3), and some must end first.
         has_more: bool,
     }
     /// Of [`PurgeDeadLetters`](crate::command::Body::PurgeDeadLetters).
     DeadLettersPurged {
-        /// How many.
+        /// The number of purged dead letters.
         count: u32,
-        /// Whether some of the chosen letters are left: send another command.
+        /// Whether selected dead letters remain: send another command.
         has_more: bool,
     }
     /// Of [`SetKey`](crate::command::Body::SetKey).
@@ -151,56 +151,56 @@ replies! {
     }
     /// Of [`CreateNamespace`](crate::command::Body::CreateNamespace).
     NamespaceCreated {
-        /// False when it was there.
+        /// False if it already existed.
         is_new: bool,
     }
     /// Of [`CreateStream`](crate::command::Body::CreateStream).
     StreamCreated {
-        /// False when it was there.
+        /// False if it already existed.
         is_new: bool,
     }
     /// Of [`AppendRecords`](crate::command::Body::AppendRecords).
     RecordsAppended {
-        /// The id of the first; those of the others follow it by [`RecordId::next`].
+        /// The id of the first record; [`RecordId::next`] gives those of the others.
         first: RecordId,
     }
     /// Of [`CreateGroup`](crate::command::Body::CreateGroup).
     GroupCreated {
-        /// False when it was there.
+        /// False if it already existed.
         is_new: bool,
     }
     /// Of [`JoinGroup`](crate::command::Body::JoinGroup).
     GroupJoined {
-        /// How long the consumer has a record unless it touches it, in milliseconds.
+        /// How long the consumer has to ack a record unless it touches it, in milliseconds.
         ack_timeout_ms: u64,
     }
     /// Of [`TakeRecords`](crate::command::Body::TakeRecords).
     RecordsTaken {
-        /// How many; which ones, [`crate::view::delivery`] says.
+        /// The number of records; [`crate::view::delivery`] reads them.
         count: u32,
     }
-    /// Of acknowledgements and returns of records.
-    RecordsSettled {
-        /// How many; the others were not in flight in the take any more.
+    /// Of acks and nacks.
+    DeliveriesEnded {
+        /// The number of ended deliveries; the other records were no longer in flight in the take.
         count: u32,
     }
-    /// Of deletions of what callers name.
+    /// Of deletions by name.
     Deleted {
-        /// False when it was not there.
+        /// False if it did not exist.
         is_found: bool,
     }
     /// Of [`FireTrigger`](crate::command::Body::FireTrigger).
     TriggerFired {
-        /// Runs that it started.
-        runs_count: u32,
-        /// Records that went to the dead-letter stream.
+        /// The number of runs that were started.
+        run_count: u32,
+        /// The number of records that went to the dead-letter stream.
         refused_count: u32,
     }
     /// Of [`DeleteNamespace`](crate::command::Body::DeleteNamespace).
     NamespaceDeleted {
-        /// False when it was not there.
+        /// False if it did not exist.
         is_found: bool,
-        /// Whether some of what goes with it is left, and so is the namespace: send another command.
+        /// Whether part of the namespace's content, and so the namespace, remains: send another command.
         has_more: bool,
     }
 }

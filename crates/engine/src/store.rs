@@ -1,4 +1,4 @@
-//! What the engine reads: an ordered key-value space (design rule 4).
+//! The store that the engine reads: an ordered key-value space (design rule 4).
 
 mod writes;
 
@@ -7,12 +7,12 @@ pub use writes::{Iter as WritesIter, Write, Writes};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-/// A failure of the store itself. It is never a rejection: the process must end (design rule 10).
+/// A failure of the store itself. It is never a rejection: the process must exit (design rule 10).
 #[derive(Debug, thiserror::Error)]
 #[error("the state store failed: {0}")]
 pub struct StoreError(#[from] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// From the smallest key.
@@ -48,7 +48,7 @@ impl KeyRange {
         }
     }
 
-    /// Whether no key can lie in the range.
+    /// Whether the range is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.from >= self.to
@@ -65,29 +65,29 @@ impl KeyRange {
 /// Called for each key and value of a scan until it breaks.
 pub type Visitor<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// An ordered key-value space at one moment.
+/// A consistent view of an ordered key-value space.
 pub trait Reader {
     /// The value at `key`.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Visits the keys of `range` in `order` until the visitor breaks.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError>;
 }
 
-/// The store of tests and simulation.
+/// An in-memory store for tests and simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStore {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl MemoryStore {
-    /// Carries out the writes of one entry.
+    /// Applies the writes of one entry.
     pub fn write(&mut self, writes: &Writes) {
         for (key, value) in writes {
             match value {

@@ -1,10 +1,10 @@
-//! The trace that a caller's request is part of (W3C Trace Context).
+//! The W3C trace context of a caller's request.
 
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU64, NonZeroU128};
 
-/// Where in which trace a caller was that started a run: what `traceparent` says. An id that is all zero
-/// names nothing there, so none can be held here.
+/// The caller's position in a trace, as `traceparent` carries it. Ids that are all zero are invalid there and cannot be
+/// represented here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceContext {
     trace_id: NonZeroU128,
@@ -13,8 +13,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The trace and the caller's span in it, their bytes in the order in which `traceparent` spells them;
-    /// `None` when one of the ids is all zero.
+    /// Creates a context from the trace id and the caller's span id, in the byte order of `traceparent`; `None` if one
+    /// of them is all zero.
     #[must_use]
     pub fn new(trace_id: [u8; 16], parent_id: [u8; 8], is_sampled: bool) -> Option<Self> {
         Some(Self {
@@ -24,13 +24,13 @@ impl TraceContext {
         })
     }
 
-    /// The trace.
+    /// The trace id.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         self.trace_id.get().to_be_bytes()
     }
 
-    /// The caller's span.
+    /// The id of the caller's span.
     #[must_use]
     pub fn parent_id(&self) -> [u8; 8] {
         self.parent_id.get().to_be_bytes()

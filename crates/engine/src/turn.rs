@@ -1,28 +1,33 @@
-//! One command's overlay: what it reads, and the writes, events and effects that it collects.
+//! A turn: the execution of one command, with its reads and the writes, events and effects that it collects.
 
 mod budget;
 mod chance;
+mod runs;
 mod scan;
 
 pub use budget::Spent;
 
+pub(crate) use runs::{ActivationRef, LoadedRun};
+
+use runs::TurnRuns;
+
 use chance::Chance;
 
 use crate::cache::Cache;
-use crate::command::Subject;
 use crate::effect::Effect;
-use crate::entry::{NodeId, Offer, Stamp};
 use crate::heads::QueueHeads;
-use crate::ids::{ActionRunNumber, GroupNumber, RunNumber, StreamNumber};
+use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RunNumber, StreamNumber};
 use crate::limits::RECORD_BYTES_MAX;
+use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
-use crate::run::TurnRuns;
+use crate::stamp::Stamp;
 use crate::store::{KeyRange, Reader, StoreError, Writes};
+use crate::subject::Subject;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key, Quarantined,
-    QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RowKey, Table, TimerKey, Timers, damaged,
-    decode_record, encode_key, encode_prefix, range_from, row_key,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key,
+    QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RowKey, Table, TimerKey,
+    Timers, damaged, decode_record, encode_key, encode_prefix, range_from, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -30,44 +35,44 @@ use std::sync::Arc;
 
 /// Why a turn ends without a reply.
 #[derive(Debug)]
-pub(crate) enum Halt {
-    /// The command is refused; its overlay is dropped.
+pub(crate) enum Abort {
+    /// The command is rejected; the turn's writes are rolled back.
     Rejected(Rejection),
-    /// The store failed; the process must end.
+    /// The store failed; the process must exit.
     Store(StoreError),
 }
 
-impl From<Rejection> for Halt {
+impl From<Rejection> for Abort {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(rejection)
     }
 }
 
-impl From<StoreError> for Halt {
+impl From<StoreError> for Abort {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-/// What every step of a turn returns.
-pub(crate) type Outcome<T> = Result<T, Halt>;
+/// The result of every function that works in a turn.
+pub(crate) type TurnResult<T> = Result<T, Abort>;
 
-/// A record that was read to be changed: it is copied with the first change, if others hold it too.
+/// A record that the turn may change; copied on its first change if it is shared.
 #[derive(Clone)]
 pub(crate) struct Draft<R>(Arc<R>);
 
 impl<R> Draft<R> {
-    /// A record to be changed.
+    /// Makes a draft of a record.
     pub(crate) fn of(record: Arc<R>) -> Self {
         Self(record)
     }
 
-    /// Whether it is still the very record that it was made of.
+    /// Whether the draft is still the very record that it was made from.
     pub(crate) fn is(&self, record: &Arc<R>) -> bool {
         Arc::ptr_eq(&self.0, record)
     }
 
-    /// The record as it is now; a later change copies it.
+    /// The current record, shared; a later change copies it.
     pub(crate) fn share(&self) -> Arc<R> {
         self.0.clone()
     }
@@ -96,15 +101,15 @@ impl<R> From<Draft<R>> for Arc<R> {
 /// A row of a table, decoded.
 pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
 
-/// Everything that the turns of one entry share.
+/// The state that all turns of an entry share.
 pub(crate) struct EntryState<'a> {
     store: &'a dyn Reader,
     cache: &'a mut Cache,
     heads: &'a mut QueueHeads,
-    quarantined: &'a mut BTreeSet<Quarantined>,
+    quarantined: &'a mut BTreeSet<QuarantinedItem>,
     version: u32,
     spent: Spent,
-    suspect: Option<Subject>,
+    panic_subject: Option<Subject>,
     overlay: Overlay,
     stamp: Stamp,
     now_ms: u64,
@@ -113,13 +118,13 @@ pub(crate) struct EntryState<'a> {
     slots_left: Vec<u32>,
 }
 
-/// Where an entry comes from.
+/// The inputs from which an entry is applied.
 pub(crate) struct Source<'a> {
     pub(crate) store: &'a dyn Reader,
     pub(crate) cache: &'a mut Cache,
     pub(crate) heads: &'a mut QueueHeads,
-    pub(crate) quarantined: &'a mut BTreeSet<Quarantined>,
-    /// The engine version on which the cluster has agreed.
+    pub(crate) quarantined: &'a mut BTreeSet<QuarantinedItem>,
+    /// The agreed engine version.
     pub(crate) version: u32,
 }
 
@@ -137,7 +142,7 @@ impl<'a> EntryState<'a> {
             quarantined: source.quarantined,
             version: source.version,
             spent: Spent::default(),
-            suspect: None,
+            panic_subject: None,
             overlay: Overlay::default(),
             stamp,
             now_ms: stamp.now_ms,
@@ -147,7 +152,7 @@ impl<'a> EntryState<'a> {
         }
     }
 
-    /// Moves the cluster's clock to the entry's time, never back (design rule 1).
+    /// Advances the cluster's clock to the entry's time; it never goes back (design rule 1).
     pub(crate) fn advance_clock(&mut self) -> Result<u64, StoreError> {
         let mut turn = Turn::new(self, 0);
         let mut cluster = turn.cluster()?;
@@ -159,22 +164,22 @@ impl<'a> EntryState<'a> {
         Ok(now_ms)
     }
 
-    /// Holds the subject for set aside from now on.
-    pub(crate) fn quarantine(&mut self, subject: Quarantined) {
+    /// Treats the subject as quarantined from now on.
+    pub(crate) fn quarantine(&mut self, subject: QuarantinedItem) {
         self.quarantined.insert(subject);
     }
 
-    /// Whose work was being done, where a turn does that of others than its command names.
-    pub(crate) fn take_suspect(&mut self) -> Option<Subject> {
-        self.suspect.take()
+    /// The attributed subject, if a turn works on behalf of a subject other than its command's.
+    pub(crate) fn take_panic_subject(&mut self) -> Option<Subject> {
+        self.panic_subject.take()
     }
 
-    /// What the turns of the entry have spent so far.
+    /// The budget that the entry's turns have used so far.
     pub(crate) fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// The entry's writes, encoded; the cache follows them.
+    /// Encodes the entry's writes and updates the cache.
     pub(crate) fn finish(self) -> Writes {
         let (cache, heads) = (self.cache, self.heads);
         let count = self.overlay.len();
@@ -197,25 +202,25 @@ impl<'a> EntryState<'a> {
     }
 }
 
-/// One command's view of the state, and what it adds to it.
+/// One command's view of the state, and the changes that it makes.
 pub(crate) struct Turn<'t, 'e> {
     entry: &'t mut EntryState<'e>,
     slots_taken: BTreeMap<usize, u32>,
     runs: TurnRuns,
     spent: Spent,
-    /// Rows that scans visited, beside those of `spent`.
+    /// Rows that scans visited; not included in `spent`.
     rows_visited: std::cell::Cell<usize>,
     effects: Vec<Effect>,
     chance: Chance,
-    /// What the turn takes up again: only once it is committed do others see it so.
-    taken_up: Option<Quarantined>,
+    /// The item that this turn releases from quarantine; the release becomes visible to other turns on commit.
+    released: Option<QuarantinedItem>,
 }
 
 impl<'t, 'e> Turn<'t, 'e> {
-    /// The turn of the command at `position` in its entry.
+    /// Begins the turn of the command at `position` in its entry.
     pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
-        // Whose work an earlier command of the entry did says nothing about this one's panic.
-        entry.suspect = None;
+        // The subject of an earlier command must not be blamed for a panic in this one.
+        entry.panic_subject = None;
         let chance = Chance::new(entry.stamp.seed, position);
         Self {
             entry,
@@ -225,7 +230,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             rows_visited: std::cell::Cell::new(0),
             effects: Vec::new(),
             chance,
-            taken_up: None,
+            released: None,
         }
     }
 
@@ -234,7 +239,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.entry.now_ms
     }
 
-    /// The entry's place in the log.
+    /// The entry's index in the log.
     pub(crate) fn raft_index(&self) -> u64 {
         self.entry.raft_index
     }
@@ -260,7 +265,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         }
     }
 
-    /// The record at `key`, to be changed and put back.
+    /// The record at `key` as a draft, to be changed and put back.
     pub(crate) fn draft<T: Table>(
         &mut self,
         key: &T::Key,
@@ -268,7 +273,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         Ok(self.get::<T>(key)?.map(Draft))
     }
 
-    /// Changes the record at `key`, if there is one; returns what the change gave.
+    /// Changes the record at `key`, if it exists; returns the result of `change`.
     pub(crate) fn edit<T: Table, R>(
         &mut self,
         key: &T::Key,
@@ -346,7 +351,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             .map(drop)
     }
 
-    /// As [`Turn::visit`], from the first key that is not before `first`, which begins with `prefix`.
+    /// Like [`Turn::visit`], from the first key at or after `first`, which begins with `prefix`.
     pub(crate) fn visit_from<T: Table>(
         &self,
         prefix: &impl Key,
@@ -356,9 +361,9 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.visit_range::<T>(&range_from::<T>(prefix, first), visit)
     }
 
-    /// Visits the tasks that wait in a queue, or those behind `after`, the first to go first.
+    /// Visits the tasks that wait in a queue, or those after `after`, in the order in which they are taken.
     ///
-    /// Begins at the queue's head, so that no scan walks the rows that were taken (design rule 4).
+    /// The scan begins at the queue's head, so that it skips the tombstones of taken rows (design rule 4).
     pub(crate) fn visit_ready(
         &mut self,
         queue: &ReadyQueue,
@@ -381,7 +386,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         Ok(())
     }
 
-    /// Whether the turn wrote or deleted anything so far.
+    /// Whether the turn has written or deleted anything so far.
     pub(crate) fn has_writes(&self) -> bool {
         self.entry.overlay.has_writes_of_turn()
     }
@@ -394,7 +399,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             .unwrap_or_default())
     }
 
-    /// Adds one to a sequence of the cluster and returns its new value.
+    /// Increments a sequence of the cluster and returns its new value.
     pub(crate) fn next_number(
         &mut self,
         sequence: fn(&mut ClusterRecord) -> &mut u64,
@@ -410,7 +415,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Sets a timer.
     ///
     /// # Panics
-    /// When it is for a time that has passed: drivers no longer look there.
+    /// If its time has passed: drivers no longer look there.
     pub(crate) fn set_timer(&mut self, timer: TimerKey) {
         assert!(
             timer.due_ms >= self.now_ms(),
@@ -422,68 +427,59 @@ impl<'t, 'e> Turn<'t, 'e> {
         });
     }
 
-    /// Takes a timer back, if it is set.
+    /// Clears a timer, if it is set.
     pub(crate) fn clear_timer(&mut self, timer: TimerKey) {
         self.delete::<Timers>(&timer);
     }
 
-    /// Adds a hint for the outside.
+    /// Adds an effect.
     pub(crate) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    /// The runs that the turn works on.
-    pub(crate) fn runs(&mut self) -> &mut TurnRuns {
-        &mut self.runs
-    }
-
-    /// Holds the subject for set aside no longer, if the turn is committed (design rule 10).
-    pub(crate) fn take_up(&mut self, subject: Quarantined) {
+    /// Releases the subject from quarantine when the turn commits (design rule 10).
+    pub(crate) fn release_quarantined(&mut self, subject: QuarantinedItem) {
         assert!(
-            self.taken_up.replace(subject).is_none(),
+            self.released.replace(subject).is_none(),
             "a command takes up one subject"
         );
     }
 
-    fn is_set_aside(&self, subject: Quarantined) -> bool {
-        self.taken_up != Some(subject) && self.entry.quarantined.contains(&subject)
+    fn is_in_quarantine(&self, subject: QuarantinedItem) -> bool {
+        self.released != Some(subject) && self.entry.quarantined.contains(&subject)
     }
 
-    /// Whether the cluster decides as this engine version, or a newer one (design rule 12).
-    #[expect(
-        dead_code,
-        reason = "the first decision that a newer version makes differently asks it"
-    )]
+    /// Whether the agreed engine version is at least this one (design rule 12).
     pub(crate) fn has_agreed_on(&self, version: u32) -> bool {
         self.entry.version >= version
     }
 
-    /// Whether a run was set aside (design rule 10).
+    /// Whether the run is quarantined (design rule 10).
     pub(crate) fn is_quarantined(&self, run: RunNumber) -> bool {
-        self.is_set_aside((QuarantinedKind::Run, run.0))
+        self.is_in_quarantine((QuarantinedKind::Run, run.0))
     }
 
-    /// Whether the schedule of the definition was set aside.
+    /// Whether the schedule of the definition is quarantined.
     pub(crate) fn is_schedule_quarantined(&self, definition: DefinitionNumber) -> bool {
-        self.is_set_aside((QuarantinedKind::Schedule, definition.0))
+        self.is_in_quarantine((QuarantinedKind::Schedule, definition.0))
     }
 
-    /// Whether the trigger of the definition was set aside.
+    /// Whether the trigger of the definition is quarantined.
     pub(crate) fn is_trigger_quarantined(&self, definition: DefinitionNumber) -> bool {
-        self.is_set_aside((QuarantinedKind::Trigger, definition.0))
+        self.is_in_quarantine((QuarantinedKind::Trigger, definition.0))
     }
 
-    /// Whether the stream was set aside.
+    /// Whether the stream is quarantined.
     pub(crate) fn is_stream_quarantined(&self, stream: StreamNumber) -> bool {
-        self.is_set_aside((QuarantinedKind::Stream, stream.0))
+        self.is_in_quarantine((QuarantinedKind::Stream, stream.0))
     }
 
-    /// Whether the consumer group was set aside.
+    /// Whether the consumer group is quarantined.
     pub(crate) fn is_group_quarantined(&self, group: GroupNumber) -> bool {
-        self.is_set_aside((QuarantinedKind::Group, group.0))
+        self.is_in_quarantine((QuarantinedKind::Group, group.0))
     }
 
-    /// Whether the action run, or the run that it belongs to, was set aside.
+    /// Whether the action run, or the run that it belongs to, is quarantined.
     pub(crate) fn is_task_quarantined(
         &self,
         number: ActionRunNumber,
@@ -491,25 +487,24 @@ impl<'t, 'e> Turn<'t, 'e> {
     ) -> bool {
         match record.owner {
             ActionRunOwner::Step { run, .. } => self.is_quarantined(run),
-            ActionRunOwner::Caller => self.is_set_aside((QuarantinedKind::ActionRun, number.0)),
+            ActionRunOwner::Caller => self.is_in_quarantine((QuarantinedKind::ActionRun, number.0)),
         }
     }
 
-    /// Says whose work is done from now on: a panic sets that aside (design rule 10).
-    pub(crate) fn suspect(&mut self, subject: Subject) {
-        self.entry.suspect = Some(subject);
+    /// Attributes the following work to a subject: a panic quarantines it (design rule 10).
+    pub(crate) fn attribute_to(&mut self, subject: Subject) {
+        self.entry.panic_subject = Some(subject);
     }
 
-    /// Does a piece of work of `subject` in between: a panic in it sets that aside, not whose work it
-    /// interrupts.
-    pub(crate) fn suspect_during<T>(
+    /// Does work for `subject` in between: a panic in it quarantines `subject`, not the interrupted one.
+    pub(crate) fn with_subject<T>(
         &mut self,
         subject: Subject,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let interrupted = self.entry.suspect.replace(subject);
+        let interrupted = self.entry.panic_subject.replace(subject);
         let result = work(self);
-        self.entry.suspect = interrupted;
+        self.entry.panic_subject = interrupted;
         result
     }
 
@@ -518,7 +513,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.entry.offers
     }
 
-    /// How many slots of the offer at `position` are free.
+    /// The number of free slots of the offer at `position`.
     pub(crate) fn slots_left(&self, position: usize) -> u32 {
         let taken = self.slots_taken.get(&position).copied().unwrap_or(0);
         self.entry
@@ -538,7 +533,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         *self.slots_taken.entry(position).or_default() += 1;
     }
 
-    /// Keeps what the turn wrote, and hands out its effects.
+    /// Keeps the turn's writes and returns its effects.
     pub(crate) fn commit(mut self) -> Vec<Effect> {
         assert!(
             self.runs.is_empty(),
@@ -547,7 +542,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         for (position, taken) in &self.slots_taken {
             self.entry.slots_left[*position] -= taken;
         }
-        if let Some(subject) = self.taken_up {
+        if let Some(subject) = self.released {
             self.entry.quarantined.remove(&subject);
         }
         self.entry.overlay.keep_turn();
@@ -556,14 +551,14 @@ impl<'t, 'e> Turn<'t, 'e> {
 }
 
 impl Drop for Turn<'_, '_> {
-    /// A turn that was not committed, be it for a rejection or a panic, leaves no write.
+    /// Rolls back the writes of a turn that was not committed, after a rejection or a panic.
     fn drop(&mut self) {
         self.entry.overlay.drop_turn();
         self.entry.spent.add(self.spent());
     }
 }
 
-/// The record at the whole key `bytes` as the store has it.
+/// The stored record at the full key `bytes`.
 fn stored<T: Table>(
     store: &dyn Reader,
     cache: &mut Cache,

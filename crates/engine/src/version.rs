@@ -1,14 +1,15 @@
-//! What a cluster has agreed to decide (design rule 12).
+//! Engine versions: the behavior on which a cluster has agreed (design rule 12).
 //!
-//! Replicas of one cluster may run different releases while it is upgraded, and must decide the same. So what a
-//! release decides differently from the one before, a new command included, begins with an engine version of
-//! its own. The cluster agrees on a version, as an entry of its log, once every member knows it; until then all
-//! decide as before, and no newer command is proposed.
+//! During an upgrade, replicas of one cluster may run different releases and must still decide identically. Every
+//! behavior change, including a new command, therefore starts with a new engine version. Once every member knows a
+//! version, the cluster agrees on it with a log entry. Until then, all members behave as before, and no newer command
+//! is proposed.
 
-/// The newest engine version that this build knows: it decides as any from [`ENGINE_VERSION_FIRST`] to this one.
+/// The newest engine version that this build knows. The build can behave as any version from [`ENGINE_VERSION_FIRST`]
+/// to this one.
 pub const ENGINE_VERSION: u32 = 1;
 
-/// The version on which a cluster has agreed that has never raised it.
+/// The engine version of a cluster that has never raised it.
 pub const ENGINE_VERSION_FIRST: u32 = 1;
 
 const _: () = assert!(ENGINE_VERSION >= ENGINE_VERSION_FIRST);

@@ -1,4 +1,4 @@
-//! The clocks of a node, and the time that its entries carry (design rule 1).
+//! The clocks of a node, and the stamps of its entries (design rule 1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::{Instant, SystemTime};
 
 /// The clocks of a machine.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the Unix epoch, as the machine believes.
+    /// Milliseconds since the Unix epoch, by the machine's clock.
     fn wall_ms(&self) -> u64;
 
-    /// Milliseconds since some moment in this process; never goes back.
+    /// Milliseconds since an arbitrary moment of this process; never decreases.
     fn monotonic_ms(&self) -> u64;
 }
 
@@ -41,15 +41,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// A forward step beyond this needs a majority of the voters' clocks. In milliseconds.
+/// A forward step beyond this needs the clocks of a majority of the voters. In milliseconds.
 const STEP_MS_MAX: u64 = 5_000;
-/// One part in so many is how much faster or slower than real time the stamps may run.
+/// Stamps may run faster or slower than real time by one part in this many.
 const SLEW_DIVISOR: u64 = 10;
-/// A peer's clock counts for so long after it was heard. In milliseconds.
+/// How long a peer's clock reading counts. In milliseconds.
 const PEER_AGE_MS_MAX: u64 = 10_000;
 
-/// The time that entries carry: it advances with the monotonic clock from the last applied stamp,
-/// is slewed towards the wall clock, and is stepped only when a majority of voters agrees.
+/// The clock of stamps: it advances with the monotonic clock from the last applied stamp, is slewed
+/// towards the wall clock, and is stepped only if a majority of voters agrees.
 pub(crate) struct StampClock {
     clock: Arc<dyn Clock>,
     node_id: u64,
@@ -61,13 +61,13 @@ struct State {
     /// The last stamp made or applied here, and when.
     last: Option<Mark>,
     /// Real time since then that has not counted for slewing: stamps are made so often that a tenth
-    /// of the time between two of them may be no whole millisecond. In milliseconds, below
+    /// of the time between two of them may be less than a millisecond. In milliseconds, below
     /// [`SLEW_DIVISOR`].
     slew_rest_ms: u64,
     peers: BTreeMap<u64, Mark>,
 }
 
-/// A time of the cluster or of a peer, and this node's monotonic clock when it was known.
+/// A time of the cluster or of a peer, and this node's monotonic clock at that moment.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     ms: u64,
@@ -83,12 +83,12 @@ impl StampClock {
         }
     }
 
-    /// This machine's wall clock, for peers to hear.
+    /// This machine's wall clock, for peers.
     pub(crate) fn wall_ms(&self) -> u64 {
         self.clock.wall_ms()
     }
 
-    /// Takes note of the time after an applied entry.
+    /// Records the time after an applied entry.
     pub(crate) fn observe(&self, now_ms: u64) {
         let monotonic_ms = self.clock.monotonic_ms();
         let mut state = self.state();
@@ -101,8 +101,8 @@ impl StampClock {
         }
     }
 
-    /// Takes note of a peer's wall clock.
-    pub(crate) fn hear(&self, peer: u64, wall_ms: u64) {
+    /// Records a peer's wall clock.
+    pub(crate) fn observe_peer(&self, peer: u64, wall_ms: u64) {
         let monotonic_ms = self.clock.monotonic_ms();
         self.state().peers.insert(
             peer,
@@ -113,7 +113,7 @@ impl StampClock {
         );
     }
 
-    /// The time for the next entry, given who votes.
+    /// The time of the next entry, for these voters.
     pub(crate) fn next(&self, voters: impl IntoIterator<Item = u64>) -> u64 {
         let mut state = self.state();
         let (mark, slew_rest_ms) = self.mark(&state, voters);
@@ -122,12 +122,12 @@ impl StampClock {
         mark.ms
     }
 
-    /// What [`StampClock::next`] would say now.
+    /// What [`StampClock::next`] would return now.
     pub(crate) fn peek(&self, voters: impl IntoIterator<Item = u64>) -> u64 {
         self.mark(&self.state(), voters).0.ms
     }
 
-    /// The stamp for now, and the rest that does not count for slewing yet.
+    /// The current stamp, and the rest that does not count for slewing yet.
     fn mark(&self, state: &State, voters: impl IntoIterator<Item = u64>) -> (Mark, u64) {
         let wall_ms = self.clock.wall_ms();
         let monotonic_ms = self.clock.monotonic_ms();
@@ -150,7 +150,7 @@ impl StampClock {
 }
 
 impl State {
-    /// What each voter's wall clock shows now; unset for those not heard lately.
+    /// What each voter's wall clock shows now; unset for voters without a recent reading.
     fn readings(
         &self,
         voters: impl IntoIterator<Item = u64>,
@@ -169,7 +169,8 @@ impl State {
     }
 }
 
-/// The latest time that a majority of the voters' clocks has reached, if so many are known.
+/// The latest time that the clocks of a majority of the voters have reached, if that many are
+/// known.
 fn majority(readings: &[Option<u64>]) -> Option<u64> {
     let mut known: Vec<u64> = readings.iter().copied().flatten().collect();
     known.sort_unstable_by(|one, other| other.cmp(one));
@@ -177,7 +178,7 @@ fn majority(readings: &[Option<u64>]) -> Option<u64> {
 }
 
 /// The stamp that would be `even_ms` by the monotonic clock alone. It may be slewed by `slew_ms`;
-/// `agreed_ms` is what a majority's clocks have reached.
+/// `agreed_ms` is what the clocks of a majority have reached.
 fn correct(even_ms: u64, slew_ms: u64, wall_ms: u64, agreed_ms: Option<u64>) -> u64 {
     if wall_ms <= even_ms {
         return even_ms - slew_ms.min(even_ms - wall_ms);
@@ -295,8 +296,8 @@ mod tests {
     #[test]
     fn one_wrong_clock_cannot_step_the_time() {
         let fixture = Fixture::new();
-        fixture.stamps.hear(2, 1_000_000);
-        fixture.stamps.hear(3, 1_000_000);
+        fixture.stamps.observe_peer(2, 1_000_000);
+        fixture.stamps.observe_peer(3, 1_000_000);
         fixture.step_wall(86_400_000);
         fixture.pass(100);
         assert_eq!(fixture.next(), 1_000_100);
@@ -306,7 +307,7 @@ mod tests {
     fn a_majority_of_clocks_steps_the_time_to_what_it_has_reached() {
         let fixture = Fixture::new();
         fixture.step_wall(60_000);
-        fixture.stamps.hear(2, 1_059_000);
+        fixture.stamps.observe_peer(2, 1_059_000);
         fixture.pass(100);
         assert_eq!(fixture.next(), 1_059_100);
     }
@@ -314,8 +315,8 @@ mod tests {
     #[test]
     fn voters_not_heard_lately_do_not_count() {
         let fixture = Fixture::new();
-        fixture.stamps.hear(2, 1_060_000);
-        fixture.stamps.hear(3, 1_060_000);
+        fixture.stamps.observe_peer(2, 1_060_000);
+        fixture.stamps.observe_peer(3, 1_060_000);
         fixture.pass(PEER_AGE_MS_MAX + 1);
         fixture.step_wall(60_000);
         assert_eq!(fixture.next(), 1_010_001);
@@ -333,7 +334,7 @@ mod tests {
         let clock = Arc::new(ManualClock::default());
         clock.wall_ms.store(500, Ordering::Relaxed);
         let stamps = StampClock::new(clock, 1);
-        stamps.hear(2, 450);
+        stamps.observe_peer(2, 450);
         assert_eq!(stamps.next([1, 2, 3]), 450);
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::Queue;
+use crate::cluster::disk_pressure::Disk;
+use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::Leadership;
-use crate::cluster::pulse::Pulse;
-use crate::cluster::room::Disk;
 use crate::fatal::FatalError;
 use crate::log::store::LogStore;
 use crate::network::calls::PeerError;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
-use crate::start::StartError;
-use crate::state::applier::Outlets;
+use crate::start_error::StartError;
+use crate::state::applier::AppliedState;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
 use crate::storage::DirectoryLock;
@@ -31,31 +31,31 @@ pub(crate) struct Core {
     pub(crate) raft: ConsensusHandle,
     pub(crate) log: LogStore,
     pub(crate) store: Arc<dyn StateStore>,
-    pub(crate) outlets: Outlets,
+    pub(crate) applied_state: AppliedState,
     pub(crate) queue: Arc<Queue>,
     pub(crate) batch_counters: Arc<BatchCounters>,
     pub(crate) submit_counters: SubmitCounters,
     pub(crate) barrier: ReadBarrier,
-    pub(crate) pulse: Pulse,
+    pub(crate) leader_contact: LeaderContact,
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) readable: watch::Sender<bool>,
     pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
-    /// Whether peers may count on this node: not before it is known to be no wiped member.
+    /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
     /// Held while a snapshot is received: one at a time.
     pub(crate) installing: Mutex<()>,
-    /// Held while members change: one change at a time.
+    /// Held during a membership change: one at a time.
     pub(crate) changing: Arc<Mutex<()>>,
-    /// The disk, as it was measured last.
+    /// The disk, as last measured.
     pub(crate) disk: watch::Sender<Disk>,
-    /// Room for the backups that this node gives.
+    /// Permits for concurrent backups.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) shutdown: CancellationToken,
-    /// Keeps others out of the data directory.
+    /// Locks the data directory.
     pub(crate) _lock: DirectoryLock,
 }
 
-/// What became of submissions since the start.
+/// The results of submissions since the start.
 #[derive(Debug, Default)]
 pub(crate) struct SubmitCounters {
     pub(crate) forwarded: AtomicU64,
@@ -73,13 +73,13 @@ impl Core {
         self.is_admitted.load(Ordering::Acquire)
     }
 
-    /// Tells the process to end; the first reason stays.
+    /// Makes the process end; the first reason is kept.
     pub(crate) fn fail(&self, error: FatalError) {
         let node_id = self.local.node_id;
         if matches!(error, FatalError::Refused(StartError::Removed(_))) {
-            tracing::info!(node_id, %error, "the replica ends");
+            tracing::info!(node_id, %error, "the replica ends because it was removed");
         } else {
-            tracing::error!(node_id, %error, "the replica cannot go on");
+            tracing::error!(node_id, %error, "the replica cannot continue");
         }
         self.fatal.send_if_modified(|fatal| {
             let is_first = fatal.is_none();
@@ -90,27 +90,28 @@ impl Core {
         });
     }
 
-    /// Whether this replica's state differs from the majority's.
+    /// Whether this replica has diverged.
     pub(crate) fn is_diverged(&self) -> bool {
-        self.outlets.divergence.borrow().is_some()
+        self.applied_state.divergence.borrow().is_some()
     }
 
-    /// A snapshot of the state after the entry at `index` or a later one, made now if need be.
+    /// A snapshot of the state after the entry at `index` or a later one, taken now if necessary.
     ///
     /// # Errors
-    /// [`PeerError::Failed`] when there is none in time.
+    /// [`PeerError::Failed`] if none is ready in time.
     pub(crate) async fn snapshot_at(&self, index: u64) -> Result<Snapshot, PeerError> {
         let failed = |error: &dyn std::fmt::Display| PeerError::Failed(error.to_string());
         let deadline = Instant::now() + self.tuning.install_snapshot_timeout;
-        let mut progress = self.outlets.progress.subscribe();
-        let applied = progress.wait_for(|progress| progress.index() >= Some(index));
+        let mut applied_position = self.applied_state.applied_position.subscribe();
+        let applied =
+            applied_position.wait_for(|applied_position| applied_position.index() >= Some(index));
         let applied = timeout_at(deadline, applied).await;
         applied
             .map_err(|error| failed(&error))?
             .map_err(|error| failed(&error))?;
         let made = self.snapshot_here(deadline).await;
         made.map_err(|error| failed(&error))?;
-        // A state that was received meanwhile takes it away.
+        // A state that is received meanwhile replaces it.
         let rows = self.store.captured();
         let rows = rows.ok_or_else(|| failed(&"the snapshot has just been replaced"))?;
         let meta = meta_of(rows.as_ref()).map_err(|error| failed(&error))?;
@@ -118,10 +119,10 @@ impl Core {
         Ok(Snapshot { meta, snapshot })
     }
 
-    /// The index of the own last snapshot.
+    /// The index of this node's last snapshot.
     pub(crate) fn snapshot_index(&self) -> Option<u64> {
         let captured = self.store.captured()?;
-        crate::state::rows::progress(captured.as_ref())
+        crate::state::rows::applied_position(captured.as_ref())
             .ok()?
             .index()
     }

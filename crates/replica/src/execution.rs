@@ -1,8 +1,9 @@
-//! Where a replica runs: on threads of its own or, in a simulation, on its caller's runtime.
+//! Where a replica runs: on its own threads or, in a simulation, on its caller's runtime.
 //!
-//! A real replica has a runtime for consensus, a thread that writes the log and one that applies it, so
-//! that load elsewhere cannot starve its heartbeats. A simulation runs many replicas on one thread and
-//! decides what comes first; there the same work is done by tasks, and takes time by agreement only.
+//! A real replica has a runtime for consensus, a thread that writes the log and one that applies
+//! it, so that load elsewhere cannot starve its heartbeats. A simulation runs many replicas on one
+//! thread and decides what comes first; there the same work runs as tasks, and its duration is
+//! simulated.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,54 +15,54 @@ use tokio::sync::mpsc;
 /// Where a replica runs.
 #[derive(Clone, Default)]
 pub enum Execution {
-    /// On a runtime and on threads of its own.
+    /// On its own runtime and threads.
     #[default]
     OwnThreads,
-    /// On the runtime on which it is started, as tasks: they end with it. Work that would block a
-    /// thread waits for as long as the pace says, and is then done at once.
+    /// As tasks on the runtime that starts it; they end with it. A blocking job waits for the
+    /// duration that the pace gives it, and then runs without a pause.
     CallersRuntime(Arc<dyn Pace>),
 }
 
-/// A kind of work of a replica that blocks a thread.
+/// A kind of blocking job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chore {
-    /// Writing what waits to the log.
+pub enum JobKind {
+    /// Writing a batch to the log.
     LogWrite,
     /// Reading the log from its device.
     LogRead,
     /// Applying an entry, or installing a snapshot.
     Apply,
-    /// Making the state durable, or a snapshot of it.
+    /// Making the state durable, or taking a snapshot of it.
     Capture,
-    /// Packing or unpacking a part of a snapshot that travels.
+    /// Packing or unpacking a part of a snapshot in transfer.
     SnapshotPart,
 }
 
-/// How long chores take in a simulation.
+/// The duration of blocking jobs in a simulation.
 pub trait Pace: Send + Sync + 'static {
-    /// How long this one takes.
-    fn duration(&self, chore: Chore) -> Duration;
+    /// The duration of one job of this kind.
+    fn duration(&self, job_kind: JobKind) -> Duration;
 }
 
-/// Who does a replica's chores; clones share it.
+/// Runs a replica's blocking jobs; clones share it.
 #[derive(Clone)]
-pub(crate) enum Chores {
+pub(crate) enum BlockingPool {
     /// Threads beside the runtime.
     Threads(Threads),
     /// Tasks of the runtime.
     Tasks(Arc<dyn Pace>),
 }
 
-impl Chores {
-    /// Works off a queue until its senders are gone, in order. `work` gets what has come first, and the
-    /// queue behind it, of which it may take more. A panic ends it, and is told in the log of the
-    /// process: the senders find the queue closed.
+impl BlockingPool {
+    /// Processes a queue until its senders are gone, in order. `work` gets the first item and the
+    /// queue behind it, of which it may take more. A panic ends it and is logged: the senders find
+    /// the queue closed.
     ///
     /// # Errors
-    /// [`io::Error`] when the system has no thread to give.
+    /// [`io::Error`] if the system cannot create a thread.
     pub(crate) fn serve<T: Send + 'static>(
         &self,
-        (name, chore): (String, Chore),
+        (name, job_kind): (String, JobKind),
         mut queue: mpsc::Receiver<T>,
         mut work: impl FnMut(T, &mut mpsc::Receiver<T>) + Send + 'static,
     ) -> io::Result<()> {
@@ -75,7 +76,7 @@ impl Chores {
                 let pace = Arc::clone(pace);
                 tokio::spawn(async move {
                     while let Some(first) = queue.recv().await {
-                        pass(pace.duration(chore)).await;
+                        pass(pace.duration(job_kind)).await;
                         if let Err(error) = contained(|| work(first, &mut queue)) {
                             tracing::error!(task = name, %error, "a task of the replica ended");
                             return;
@@ -87,13 +88,13 @@ impl Chores {
         }
     }
 
-    /// Does a chore aside.
+    /// Runs a job on the blocking pool.
     ///
     /// # Errors
-    /// [`io::Error`] when it panicked.
+    /// [`io::Error`] if it panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        chore: Chore,
+        job_kind: JobKind,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
         match self {
@@ -101,7 +102,7 @@ impl Chores {
                 .await
                 .map_err(io::Error::other),
             Self::Tasks(pace) => {
-                pass(pace.duration(chore)).await;
+                pass(pace.duration(job_kind)).await;
                 contained(work)
             }
         }
@@ -116,7 +117,7 @@ impl Chores {
     }
 }
 
-impl From<Execution> for Chores {
+impl From<Execution> for BlockingPool {
     fn from(execution: Execution) -> Self {
         match execution {
             Execution::OwnThreads => Self::Threads(Threads::default()),
@@ -125,13 +126,13 @@ impl From<Execution> for Chores {
     }
 }
 
-/// Does what a thread of its own would do: a panic ends the work, not who waits for it.
+/// Does what a separate thread would do: a panic ends the job, not its caller.
 fn contained<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("no message");
-        io::Error::other(format!("a chore of the replica panicked: {text}"))
+        io::Error::other(format!("a blocking job of the replica panicked: {text}"))
     })
 }
 
@@ -144,7 +145,7 @@ async fn pass(duration: Duration) {
 /// The threads of one replica, so that its end can wait for theirs; clones share them.
 ///
 /// They hold the stores. A process that exits while one of them still closes RocksDB aborts instead
-/// of giving its exit status.
+/// of returning its exit status.
 #[derive(Clone, Default)]
 pub(crate) struct Threads {
     handles: Arc<Mutex<Vec<JoinHandle<()>>>>,
@@ -175,19 +176,19 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Level, Metadata, Subscriber};
 
-    struct AtOnce;
+    struct NoDelay;
 
-    impl Pace for AtOnce {
-        fn duration(&self, _chore: Chore) -> Duration {
+    impl Pace for NoDelay {
+        fn duration(&self, _job_kind: JobKind) -> Duration {
             Duration::ZERO
         }
     }
 
     #[tokio::test]
     async fn threads_and_tasks_alike_work_off_a_queue_in_order_and_do_work_aside() {
-        let tasks = Execution::CallersRuntime(Arc::new(AtOnce));
+        let tasks = Execution::CallersRuntime(Arc::new(NoDelay));
         for execution in [Execution::OwnThreads, tasks] {
-            let chores = Chores::from(execution);
+            let blocking_pool = BlockingPool::from(execution);
             let (sender, queue) = mpsc::channel(100);
             let (worked, mut done) = mpsc::channel(100);
             let work = move |first: u32, queue: &mut mpsc::Receiver<u32>| {
@@ -196,8 +197,8 @@ mod tests {
                     worked.try_send(next).unwrap();
                 }
             };
-            chores
-                .serve(("test".to_owned(), Chore::Apply), queue, work)
+            blocking_pool
+                .serve(("test".to_owned(), JobKind::Apply), queue, work)
                 .unwrap();
             for number in 0..99 {
                 sender.send(number).await.unwrap();
@@ -205,19 +206,21 @@ mod tests {
             for number in 0..99 {
                 assert_eq!(done.recv().await, Some(number));
             }
-            assert_eq!(chores.run(Chore::Capture, || 7).await.unwrap(), 7);
+            assert_eq!(blocking_pool.run(JobKind::Capture, || 7).await.unwrap(), 7);
             drop(sender);
             assert_eq!(done.recv().await, None);
-            chores.join();
+            blocking_pool.join();
         }
     }
 
     #[tokio::test]
     async fn a_panic_of_a_chore_is_an_error_of_who_waits_for_it() {
-        let tasks = Execution::CallersRuntime(Arc::new(AtOnce));
+        let tasks = Execution::CallersRuntime(Arc::new(NoDelay));
         for execution in [Execution::OwnThreads, tasks] {
-            let chores = Chores::from(execution);
-            let ended = chores.run(Chore::Capture, || panic!("no room")).await;
+            let blocking_pool = BlockingPool::from(execution);
+            let ended = blocking_pool
+                .run(JobKind::Capture, || panic!("no room"))
+                .await;
             let ended: io::Result<()> = ended;
             let text = ended.unwrap_err().to_string();
             assert!(text.contains("no room"), "{text}");
@@ -228,11 +231,11 @@ mod tests {
     async fn a_task_that_panics_says_so_and_closes_its_queue() {
         let told = Arc::new(AtomicUsize::new(0));
         let listening = tracing::subscriber::set_default(Errors(Arc::clone(&told)));
-        let chores = Chores::from(Execution::CallersRuntime(Arc::new(AtOnce)));
+        let blocking_pool = BlockingPool::from(Execution::CallersRuntime(Arc::new(NoDelay)));
         let (sender, queue) = mpsc::channel(1);
         let work = |(), _: &mut mpsc::Receiver<()>| panic!("no room");
-        chores
-            .serve(("test".to_owned(), Chore::Apply), queue, work)
+        blocking_pool
+            .serve(("test".to_owned(), JobKind::Apply), queue, work)
             .unwrap();
         sender.send(()).await.unwrap();
         sender.closed().await;
@@ -240,7 +243,7 @@ mod tests {
         drop(listening);
     }
 
-    /// Counts the errors that are told.
+    /// Counts the logged errors.
     struct Errors(Arc<AtomicUsize>);
 
     impl Subscriber for Errors {

@@ -1,9 +1,9 @@
-//! Why a replica cannot go on: its process must end.
+//! Why a replica cannot continue: its process must end.
 
-use crate::start::StartError;
+use crate::start_error::StartError;
 use crate::state::rows::Divergence;
 
-/// Why a replica cannot go on: its process must end, with a non-zero status.
+/// Why a replica cannot continue: its process must end, with a non-zero status.
 #[derive(Debug, thiserror::Error)]
 pub enum FatalError {
     /// openraft ended: a store failed, an entry could not be applied, or it has a bug.
@@ -27,8 +27,8 @@ impl FatalError {
         match self {
             Self::Consensus(_) => "restart the process; its log replays what is missing".to_owned(),
             Self::Diverged(_) => {
-                "start the process again: it takes its state from another member; look at the machine's \
-                 disk and memory, and keep the logs of all members for a report"
+                "restart the process: it receives its state from another member; check the \
+                 machine's disk and memory, and keep the logs of all members for a report"
                     .to_owned()
             }
             Self::Refused(error) => error.hint(),

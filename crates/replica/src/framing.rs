@@ -1,9 +1,10 @@
-//! What RocksDB must not be given to read.
+//! Detects damage in RocksDB's files that would make RocksDB loop forever.
 //!
-//! Its reader of write-ahead logs and manifests never ends at a record whose type is one of recycled
-//! logs, in a log that is not recycled: it refuses the record without going past it (`log_reader.cc`
-//! of 11.8, `ReadPhysicalRecord`). One wrong bit, or a torn write, is enough for that. We recycle no
-//! logs, so such a type is damage; it is looked for before a database is opened.
+//! RocksDB's reader of write-ahead logs and manifests loops at a record whose type belongs to
+//! recycled logs, in a log that is not recycled: it refuses the record without advancing past it
+//! (`log_reader.cc` of 11.8, `ReadPhysicalRecord`). One wrong bit, or a torn write, is enough for
+//! that. We recycle no logs, so such a type is damage; this module looks for it before a database
+//! is opened.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read};
@@ -24,10 +25,10 @@ pub(crate) struct Damage {
     offset: usize,
 }
 
-/// Looks through the logs and manifests of all databases in a folder, if it is there.
+/// Checks the logs and manifests of all databases in a folder, if it exists.
 ///
 /// # Errors
-/// [`io::Error`] when they cannot be read.
+/// [`io::Error`] if they cannot be read.
 pub(crate) fn find_damage(folder: &Path) -> io::Result<Option<Damage>> {
     if !folder.exists() {
         return Ok(None);
@@ -55,7 +56,7 @@ fn is_framed(path: &Path) -> bool {
         || name.is_some_and(|name| name.starts_with("MANIFEST-"))
 }
 
-/// Where a record has such a type.
+/// The offset of a record with such a type.
 fn damaged_record(path: &Path) -> io::Result<Option<usize>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut block = vec![0; BLOCK_BYTES];
@@ -72,8 +73,8 @@ fn damaged_record(path: &Path) -> io::Result<Option<usize>> {
     }
 }
 
-/// Where a header of a block has such a type. It goes from header to header as RocksDB does; what it
-/// takes for damage beside that, RocksDB reports itself.
+/// The offset of a header in a block with such a type. It follows the headers as RocksDB does;
+/// RocksDB itself reports any other damage.
 fn damaged_header(block: &[u8]) -> Option<usize> {
     let mut place = 0;
     while let Some(header) = block.get(place..place + HEADER_BYTES) {
@@ -91,7 +92,7 @@ fn damaged_header(block: &[u8]) -> Option<usize> {
     None
 }
 
-/// Reads as much as there is room for, less only at the end of the file.
+/// Fills the buffer, and less only at the end of the file.
 fn fill(file: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < room.len() {
@@ -114,7 +115,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use tempfile::TempDir;
 
-    /// A log of so many records, closed, and its newest file.
+    /// A log of this many records, closed, and its newest file.
     fn written(records: u64) -> (TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let log = RocksStorage.open_log(directory.path()).unwrap();

@@ -1,88 +1,93 @@
-//! How a replica stands at one moment, for whoever watches over it.
+//! A replica's current values, for metrics.
 
-use crate::cluster::room::Room;
+use crate::cluster::disk_pressure::DiskPressure;
 use crate::core::Core;
 use crate::membership::voters;
 use crate::storage::{DiskSpace, StoreFigures};
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
 
-/// How a replica stands at one moment, as far as it knows; indexes of the log are 0 before the first.
+/// A replica's current values, as far as it knows them; log indexes are 0 before the first entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// The newest term that it knows.
     pub term: u64,
-    /// Whether it leads, with a quorum that has answered lately.
+    /// Whether it leads, with a quorum that has recently responded.
     pub is_leading: bool,
-    /// Who leads with a quorum behind it, if anybody is known to.
+    /// The member that leads with a quorum, if it is known.
     pub leader: Option<NodeId>,
     /// Members that vote.
     pub voters_count: usize,
-    /// Members that receive the log without a vote.
+    /// Members without a vote, which only receive the log.
     pub learners_count: usize,
     /// The last entry of its log.
     pub last_log_index: u64,
-    /// The last entry that it knows to be on a majority.
+    /// The last entry that it knows to be committed.
     pub committed_index: u64,
     /// The last entry that it has applied.
     pub applied_index: u64,
     /// The last entry that its snapshot covers.
     pub snapshot_index: u64,
-    /// The last entry that its log does not hold any more.
+    /// The last entry that was purged from its log.
     pub purged_index: u64,
-    /// How far the other members are, while it leads.
+    /// The progress of the other members, while it leads.
     pub followers: Vec<FollowerGauge>,
-    /// Commands of new work that wait to be proposed here.
+    /// Commands of new work that are queued here.
     pub intake_waiting: usize,
-    /// Commands that let open work end and wait to be proposed here.
+    /// Commands that complete open work and are queued here.
     pub progress_waiting: usize,
-    /// What all of them take, in bytes.
+    /// The size of all queued commands, in bytes.
     pub waiting_bytes: usize,
-    /// The log, in bytes.
+    /// The size of the log, in bytes.
     pub log_bytes: u64,
     /// The engine version on which the cluster has agreed, as far as it has applied.
     pub engine_version: u32,
-    /// The room on its disk, where that has an end.
+    /// The space on its disk, if that is limited.
     pub disk: Option<DiskSpace>,
-    /// What it still writes, as its disk fills up.
-    pub room: Room,
-    /// Whether its state was found to differ from the majority's, or no majority agreed (design rule 11).
+    /// Its disk pressure.
+    pub disk_pressure: DiskPressure,
+    /// Whether its state has diverged, or no majority agreed (design rule 11).
     pub has_digest_conflict: bool,
-    /// The log's store, where it tells.
+    /// The log's store, if it reports figures.
     pub log_store: Option<StoreFigures>,
-    /// The state's store, where it tells.
+    /// The state's store, if it reports figures.
     pub state_store: Option<StoreFigures>,
 }
 
-/// How far another member is.
+/// The progress of another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowerGauge {
-    /// The member.
+    /// The member's id.
     pub node_id: NodeId,
     /// The last entry that it is known to have.
     pub matched_index: u64,
 }
 
-/// How the replica stands.
+/// The replica's current values.
 pub(crate) fn read(core: &Core) -> Gauges {
     let waiting = core.queue.waiting();
-    let split = core.outlets.split.borrow().is_some();
+    let split = core.applied_state.split.borrow().is_some();
     let leader = core.leadership.borrow().leader.clone();
-    let leader = leader.filter(|_| core.is_led());
+    let leader = leader.filter(|_| core.has_leader_contact());
     let disk = *core.disk.borrow();
     let known = Gauges {
         is_leading: core.is_leading(),
         leader: leader.map(|leader| leader.node_id),
-        applied_index: core.outlets.progress.borrow().index().unwrap_or(0),
+        applied_index: core
+            .applied_state
+            .applied_position
+            .borrow()
+            .index()
+            .unwrap_or(0),
         snapshot_index: core.snapshot_index().unwrap_or(0),
         purged_index: core.log.purged().map_or(0, |log_id| log_id.index()),
         intake_waiting: waiting.intake,
         progress_waiting: waiting.progress,
         waiting_bytes: waiting.bytes,
         log_bytes: core.log.bytes(),
-        engine_version: *core.outlets.engine_version.borrow(),
+        engine_version: *core.applied_state.engine_version.borrow(),
         disk: disk.space,
-        room: disk.room,
+        disk_pressure: disk.disk_pressure,
         has_digest_conflict: split || core.is_diverged(),
         log_store: core.log.figures(),
         state_store: core.store.figures(),

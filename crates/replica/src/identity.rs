@@ -1,34 +1,34 @@
-//! Whose data directory it is, told by log and state alike.
+//! The identity of a data directory, stored in both log and state.
 
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation};
 use crate::log::store::LogOpenError;
 use crate::membership::StoredMembership;
 use crate::raft::type_config::LogId;
 use crate::replica::Config;
-use crate::start::StartError;
-use crate::state::rows::{self, Identity, Progress, RowError};
+use crate::start_error::StartError;
+use crate::state::rows::{self, AppliedPosition, Identity, RowError};
 use crate::state::store::StateStore;
 use flotilla_engine::NodeId;
 use flotilla_engine::store::{Reader, Writes};
 use std::path::Path;
 
-/// Why log and state do not tell whose directory it is.
+/// Why log and state do not identify the directory.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
     Row(#[from] RowError),
-    #[error("the log is of node {log}, the state of {state}")]
+    #[error("the log belongs to node {log}, the state to node {state}")]
     Mixed { log: u64, state: u64 },
-    #[error("the log is gone, and with it this member's votes")]
+    #[error("the log is missing, and with it this member's votes")]
     LogGone,
     #[error("the log begins after {purged}, but the state ends at {applied:?}")]
     StateBehind { purged: u64, applied: Option<u64> },
 }
 
 impl IdentityError {
-    /// As what ends the start.
+    /// The error that ends the start.
     pub(crate) fn into_start_error(self, directory: &Path) -> StartError {
         let directory = directory.to_owned();
         match self {
@@ -44,10 +44,10 @@ impl IdentityError {
     }
 }
 
-/// Reads the identity of the directory, or gives a new one its own.
+/// Reads the identity of the directory, or gives a new directory one.
 ///
-/// One that another node began to use and that was never part of anything is new as well: a node whose
-/// start was refused leaves such a directory behind.
+/// A directory that another node began to use and that was never part of a cluster counts as new: a
+/// node whose start was refused leaves such a directory behind.
 pub(crate) fn establish(
     config: &Config,
     device: &dyn LogDevice,
@@ -67,7 +67,7 @@ pub(crate) fn establish(
     Ok(identity)
 }
 
-/// The identity that the directory has, or the one that it gets.
+/// The identity that the directory has or gets.
 fn choose(
     node_id: NodeId,
     device: &dyn LogDevice,
@@ -80,17 +80,17 @@ fn choose(
     match read(device, store.reader().as_ref()) {
         Ok(None) => Ok(new()),
         Ok(Some(identity)) if identity.node_id == node_id.0 => Ok(identity),
-        // Also where a crash came between the two writes of a new identity.
+        // Also if a crash came between the two writes of a new identity.
         Ok(Some(_)) | Err(IdentityError::Mixed { .. }) if is_unused(device, store)? => Ok(new()),
         Ok(Some(other)) => Ok(other),
         Err(error) => Err(error),
     }
 }
 
-/// Whose directory it is; `None` where nobody has begun to use it.
+/// The directory's identity; `None` if no node has used it.
 ///
-/// The log's copy is written first and durably. So log without state is a first start that was cut
-/// short, unless the log has been purged; state without log means that the votes are lost.
+/// The log's copy is written first and durably. So a log without a state is an interrupted first
+/// start, unless the log has been purged; a state without a log means that the votes are lost.
 pub(crate) fn read(
     device: &dyn LogDevice,
     state: &dyn Reader,
@@ -109,8 +109,8 @@ pub(crate) fn read(
     }
 }
 
-/// Whether the node of the directory never voted, wrote or received anything: no cluster counts on what it
-/// has.
+/// Whether the directory's node never voted, wrote or received anything: no cluster counts on what
+/// it has.
 fn is_unused(device: &dyn LogDevice, store: &dyn StateStore) -> Result<bool, IdentityError> {
     let mut has_records = false;
     device.read(0, u64::MAX, &mut |_, _| {
@@ -120,7 +120,7 @@ fn is_unused(device: &dyn LogDevice, store: &dyn StateStore) -> Result<bool, Ide
     let mut facts = device.facts()?.into_keys();
     let has_facts = facts.any(|fact| fact != Fact::Identity);
     let reader = store.reader();
-    let has_state = rows::progress(reader.as_ref())? != Progress::default()
+    let has_state = rows::applied_position(reader.as_ref())? != AppliedPosition::default()
         || rows::stored_membership(reader.as_ref())? != StoredMembership::default();
     Ok(!has_records && !has_facts && !has_state)
 }
@@ -142,7 +142,8 @@ fn write(
     Ok(())
 }
 
-/// Refuses a state that this binary would go on with differently from the other members.
+/// Refuses a state whose engine version this binary does not know, since it would decide
+/// differently from the other members.
 pub(crate) fn check_engine_version(known: u32, store: &dyn StateStore) -> Result<(), StartError> {
     let agreed = rows::engine_version(store.reader().as_ref());
     let agreed = agreed.map_err(|error| StartError::Mixed(error.to_string()))?;
@@ -157,7 +158,7 @@ pub(crate) fn check_together(
     purged: Option<LogId>,
     state: &dyn Reader,
 ) -> Result<(), IdentityError> {
-    let applied = rows::progress(state)?.index();
+    let applied = rows::applied_position(state)?.index();
     match purged.map(|log_id| log_id.index()) {
         Some(purged) if applied < Some(purged) => {
             Err(IdentityError::StateBehind { purged, applied })
@@ -166,14 +167,14 @@ pub(crate) fn check_together(
     }
 }
 
-/// Has a snapshot cover what the log no longer has, since openraft sends that one to members which the log
-/// does not reach.
+/// Makes a snapshot cover what the log no longer has, since openraft sends the snapshot to members
+/// that are behind the log.
 pub(crate) fn cover_purged(
     purged: Option<LogId>,
     store: &dyn StateStore,
 ) -> Result<(), IdentityError> {
     let covered = match store.captured() {
-        Some(capture) => rows::progress(capture.as_ref())?.index(),
+        Some(capture) => rows::applied_position(capture.as_ref())?.index(),
         None => None,
     };
     if purged.is_some() && covered < purged.map(|log_id| log_id.index()) {

@@ -1,34 +1,34 @@
-//! Everything a member does to stay consistent: Raft, log, state, snapshots, peer network.
+//! Everything that keeps a member consistent: Raft, log, state, snapshots, peer network.
 //!
-//! A [`Replica`] takes commands from any node to the leader, which packs them into entries of the
-//! [`log`]; every member applies the committed entries to its [`state`] with the engine, in one
-//! write each, and tells subscribers what was applied. It never looks into a command.
+//! A [`Replica`] forwards commands from any node to the leader, which packs them into entries of
+//! the [`log`]; every member applies the committed entries to its [`state`] with the engine, one
+//! write per entry, and notifies subscribers of what was applied. It never looks into a command.
 //!
-//! Seams, for simulation and tests (design rule 15): [`Clock`], [`Transport`] with [`PeerCalls`],
-//! [`Storage`] with [`LogDevice`] and [`StateStore`], [`Execution`].
+//! Simulation and tests replace these traits (design rule 15): [`Clock`], [`Transport`] with
+//! [`PeerCalls`], [`Storage`] with [`LogDevice`] and [`StateStore`], [`Execution`].
 
 mod backup;
 mod batch;
 mod clock;
 mod cluster;
 mod core;
+mod environment;
 mod execution;
 mod fatal;
 mod framing;
 mod gauges;
-mod hooks;
 mod identity;
 mod log;
 mod membership;
 mod network;
-mod opening;
 mod proposal;
 mod raft;
 mod read;
 mod replica;
 mod running;
 mod stagger;
-mod start;
+mod start_error;
+mod startup;
 mod state;
 mod storage;
 mod submit;
@@ -44,25 +44,25 @@ pub use backup::{
 pub use batch::OFFERS_BYTES_MAX;
 pub use clock::{Clock, SystemClock};
 pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
+pub use cluster::disk_pressure::DiskPressure;
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};
-pub use cluster::room::Room;
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
-pub use execution::{Chore, Execution, Pace};
+pub use environment::{Environment, NoObserver, NoOffers, Observer, OfferSource};
+pub use execution::{Execution, JobKind, Pace};
 pub use fatal::FatalError;
 pub use gauges::{FollowerGauge, Gauges};
-pub use hooks::{Hooks, NoObserver, NoOffers, Observer, OfferSource};
 pub use log::contents::LogContents;
 pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 pub use log::record::RecordError;
 pub use log::store::LogOpenError;
-pub use network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
+pub use network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 pub use network::protocol;
 pub use network::sockets::{Accepted, Arrivals, PlainSockets, Sockets};
 pub use network::transport::{GrpcTransport, Transport};
 pub use read::ReadError;
 pub use replica::{Config, Counters, Replica};
-pub use start::StartError;
+pub use start_error::StartError;
 pub use state::feed::{AppliedBatch, Notice, Subscription};
 pub use state::rows::{Divergence, RowError};
 pub use state::store::{Incoming, SharedReader, StateStore};

@@ -1,21 +1,21 @@
-//! Who belongs to the cluster, and the bytes in which that is kept.
+//! The members of the cluster, and their encoding.
 
 use crate::raft::type_config::{LogId, TypeConfig};
 use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A member, as the log of its cluster knows it.
+/// A member, as the log of its cluster records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Member {
-    /// Which cluster: fixed by the entry that founds it, since that entry lists the members.
+    /// The cluster's id: fixed by the founding entry, which lists the members.
     pub(crate) cluster_id: String,
-    /// Where its peers reach it.
+    /// Its address for peers.
     pub(crate) peer_address: String,
-    /// Where clients reach it.
+    /// Its address for clients.
     pub(crate) client_address: String,
-    /// Which data directory: drawn when the directory was made, so that a member whose directory
-    /// was wiped is not taken for the one that voted under its name.
+    /// The data directory's incarnation: drawn when the directory was created, so that a member
+    /// whose directory was wiped is not taken for the one that voted under its id.
     pub(crate) incarnation: u64,
 }
 
@@ -30,14 +30,14 @@ enum Versioned {
 
 #[derive(Serialize, Deserialize)]
 struct Record {
-    /// Where the log set it; unset in the entry itself, which has its own log id.
+    /// The log id that set it; unset in the entry itself, which has its own log id.
     log_id: Option<(u64, u64)>,
-    /// One set of voters, or two while a change is under way.
+    /// One set of voters, or two during a change.
     voters: Vec<BTreeSet<u64>>,
     members: BTreeMap<u64, Member>,
 }
 
-/// Bytes that are no membership.
+/// Bytes that are not a membership.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MembershipError {
     #[error(transparent)]
@@ -46,7 +46,7 @@ pub(crate) enum MembershipError {
     Inconsistent(String),
 }
 
-/// The bytes of a membership and of the log id that set it.
+/// Encodes a membership with the log id that set it.
 pub(crate) fn encode_stored(stored: &StoredMembership) -> Vec<u8> {
     let log_id = stored
         .log_id()
@@ -55,19 +55,19 @@ pub(crate) fn encode_stored(stored: &StoredMembership) -> Vec<u8> {
     encode(log_id, stored.membership())
 }
 
-/// Reads what [`encode_stored`] wrote.
+/// Decodes what [`encode_stored`] wrote.
 pub(crate) fn decode_stored(bytes: &[u8]) -> Result<StoredMembership, MembershipError> {
     let (log_id, membership) = decode(bytes)?;
     let log_id = log_id.map(|(term, index)| LogId::new_term_index(term, index));
     Ok(StoredMembership::new(log_id, membership))
 }
 
-/// The bytes of a membership within its log entry.
+/// Encodes a membership within its log entry.
 pub(crate) fn encode_proposed(membership: &Membership) -> Vec<u8> {
     encode(None, membership)
 }
 
-/// Reads what [`encode_proposed`] wrote.
+/// Decodes what [`encode_proposed`] wrote.
 pub(crate) fn decode_proposed(bytes: &[u8]) -> Result<Membership, MembershipError> {
     Ok(decode(bytes)?.1)
 }
@@ -77,7 +77,7 @@ pub(crate) fn term_of(log_id: &LogId) -> u64 {
     log_id.committed_leader_id().term
 }
 
-/// The voters, old and new ones together while a change is under way.
+/// The voters; during a change, old and new ones together.
 pub(crate) fn voters(membership: &Membership) -> BTreeSet<u64> {
     membership.voter_ids().collect()
 }

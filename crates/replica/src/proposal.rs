@@ -1,4 +1,4 @@
-//! What a normal entry of the log asks its replicas to do.
+//! The payload of a normal log entry: commands, or a control record.
 
 use bytes::Bytes;
 use flotilla_engine::Entry;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a normal entry of the log asks its replicas to do.
+/// The payload of a normal log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proposal {
     /// Commands for the engine.
     Commands(Commands),
-    /// The replicas' own housekeeping.
+    /// A control record of the replicas.
     Control(Control),
 }
 
@@ -25,8 +25,8 @@ impl fmt::Display for Proposal {
     }
 }
 
-/// An engine entry: its bytes, and its decoded form where that is at hand, so that the node which
-/// made it does not decode it again.
+/// An engine entry: its bytes, and its decoded form where that exists, so that the node that made
+/// it does not decode it again.
 #[derive(Clone)]
 pub(crate) struct Commands {
     bytes: Bytes,
@@ -87,26 +87,26 @@ impl fmt::Debug for Commands {
     }
 }
 
-/// The replicas' own housekeeping, agreed through the log.
+/// A control record: the replicas' own agreements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Control {
-    /// Entries up to this index may be deleted wherever an own snapshot covers them too.
+    /// Entries up to this index may be purged wherever a snapshot of the node covers them too.
     PurgeFloor {
-        /// The last index that may go.
+        /// The last index to purge.
         index: u64,
     },
     /// A replica's digest after the entry at `index` (design rule 11).
     DigestReport {
-        /// Whose digest.
+        /// The node that reports.
         node: u64,
-        /// After which entry.
+        /// The index of the entry.
         index: u64,
         /// The digest.
         digest: u128,
     },
-    /// All members know this engine version, and decide by it from now on (design rule 12).
+    /// All members know this engine version, and use it from now on (design rule 12).
     RaiseEngineVersion {
-        /// The version.
+        /// The agreed version.
         version: u32,
     },
 }
@@ -123,7 +123,7 @@ impl Control {
         codec::encode(&Versioned::V1(self))
     }
 
-    /// Reads the persisted form.
+    /// Decodes the persisted form.
     ///
     /// # Errors
     /// [`DecodeError`] for other bytes.

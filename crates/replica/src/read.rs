@@ -1,4 +1,5 @@
-//! Linearizable reads from any node: one read-index round serves all who wait (design rule 14).
+//! Linearizable reads from any node: one read-index round serves all waiting readers (design rule
+//! 14).
 
 use crate::core::Core;
 use crate::network::forward::ForwardError;
@@ -11,28 +12,28 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-/// Readers that may wait for the next round.
+/// The maximum of readers that wait for the next round.
 const WAITING_MAX: usize = 16_384;
 /// A round that takes longer has failed.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a failed round is left alone.
+/// The pause after a failed round.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why nothing can be read here now.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No leader confirmed what a linearizable read must see: within the deadline, or for as long as an
-    /// election may take.
-    #[error("no leader answered in time")]
+    /// No leader confirmed what a linearizable read must see: within the deadline, or within the
+    /// time of an election.
+    #[error("no leader responded in time")]
     NoLeader,
-    /// This node waits to be taken in, or for its cluster to be founded.
+    /// This node waits to be added, or for its cluster to be founded.
     #[error("this node is not a member of a cluster yet")]
-    NotAMember,
+    NodeNotMember,
     /// This node has not yet caught up with a leader since it started.
     #[error("this node has not caught up with its leader since it started")]
-    NotReadable,
-    /// Too many readers wait.
-    #[error("too many readers wait")]
+    NodeCatchingUp,
+    /// Too many readers are waiting.
+    #[error("too many readers are waiting")]
     Overloaded,
     /// This replica stopped serving (design rule 11).
     #[error("this replica's state differs from the majority's")]
@@ -45,7 +46,7 @@ pub enum ReadError {
     Store(#[from] StoreError),
 }
 
-/// Who waits for a round, and whether it may ask another node.
+/// A reader that waits for a round, and whether it may ask another node.
 struct Waiter {
     index: oneshot::Sender<Option<u64>>,
     is_forwarded: bool,
@@ -68,7 +69,7 @@ impl ReadBarrier {
         (Self { waiters: sender }, ReadRounds { waiters: receiver })
     }
 
-    /// The index up to which a linearizable read must have applied; `None` when this round failed.
+    /// The index up to which a linearizable read must have applied; `None` if this round failed.
     pub(crate) async fn index(&self, is_forwarded: bool) -> Result<Option<u64>, ReadError> {
         let (index, receiver) = oneshot::channel();
         self.waiters
@@ -85,8 +86,8 @@ impl ReadBarrier {
 }
 
 impl ReadRounds {
-    /// Runs one round after another until the barrier is gone. Who arrives during a round waits for
-    /// the next: the one under way may have been confirmed before the reader came.
+    /// Runs one round after another until the barrier is dropped. A reader that arrives during a
+    /// round waits for the next: the current one may have been confirmed before the reader came.
     pub(crate) async fn run(mut self, core: Arc<Core>) {
         let mut waiters = Vec::new();
         while self.waiters.recv_many(&mut waiters, WAITING_MAX).await > 0 {
@@ -96,18 +97,18 @@ impl ReadRounds {
                 .ok()
                 .flatten();
             if index.is_some() {
-                core.pulse.beat();
+                core.leader_contact.confirm();
             }
             for waiter in waiters.drain(..) {
                 let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
-                // A reader that went away no longer wants to know.
+                // A reader that is gone does not need the result.
                 let _ = waiter.index.send(index.map(|round| round.index));
             }
         }
     }
 }
 
-/// What a round found, and whether this node leads.
+/// The result of a round, and whether this node leads.
 #[derive(Clone, Copy)]
 struct Round {
     index: u64,
@@ -140,27 +141,29 @@ async fn round(core: &Core) -> Option<Round> {
 impl Core {
     /// Returns once this node has applied all that was committed when the call began.
     pub(crate) async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
-        let patience = self.patience(deadline);
+        let leader_wait = self.leader_wait(deadline);
         loop {
             self.check_readable()?;
-            let asked = timeout_at(deadline, self.barrier.index(false)).await;
-            let index = asked.map_err(|_| ReadError::NoLeader)??;
+            let indexed = timeout_at(deadline, self.barrier.index(false)).await;
+            let index = indexed.map_err(|_| ReadError::NoLeader)??;
             if let Some(index) = index {
-                let mut progress = self.outlets.progress.subscribe();
-                let applied = progress.wait_for(|progress| progress.index() >= Some(index));
+                let mut applied_position = self.applied_state.applied_position.subscribe();
+                let applied = applied_position
+                    .wait_for(|applied_position| applied_position.index() >= Some(index));
                 let applied = timeout_at(deadline, applied).await;
                 applied
                     .map_err(|_| ReadError::NoLeader)?
                     .map_err(|_| ReadError::Shutdown)?;
-                // The leader's own word on what is committed: whoever was told so may read at once.
+                // The leader's own word on what is committed: a caller that received it may read
+                // immediately.
                 self.readable
                     .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
                 return Ok(());
             }
             if !self.is_member() {
-                return Err(ReadError::NotAMember);
+                return Err(ReadError::NodeNotMember);
             }
-            if Instant::now() + PAUSE >= patience {
+            if Instant::now() + PAUSE >= leader_wait {
                 return Err(ReadError::NoLeader);
             }
             tokio::time::sleep(PAUSE).await;

@@ -1,4 +1,4 @@
-//! A replica: one member's part of one cluster.
+//! A replica: one member's Raft participant, with its log and state.
 
 use crate::backup::{Backup, BackupError};
 use crate::cluster::change::{ChangeError, ClusterChange};
@@ -6,15 +6,15 @@ use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
 use crate::core::Core;
-use crate::execution::Chore;
+use crate::environment::Environment;
+use crate::execution::JobKind;
 use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
-use crate::hooks::Hooks;
 use crate::membership::voters;
-use crate::opening;
 use crate::read::ReadError;
 use crate::running::Running;
-use crate::start::StartError;
+use crate::start_error::StartError;
+use crate::startup;
 use crate::state::feed::Subscription;
 use crate::state::rows;
 use crate::submit::SubmitError;
@@ -28,74 +28,74 @@ use std::sync::atomic::Ordering;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What a replica is told at its start.
+/// The configuration of a replica.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// This member's id; never used by another, now or before.
     pub node_id: NodeId,
-    /// How it came to its cluster.
+    /// How it becomes a member of its cluster.
     pub formation: Formation,
-    /// Where it serves its peers.
+    /// The address that serves its peers.
     pub peer_listen: SocketAddr,
-    /// Where clients reach it, as the other members tell them.
+    /// Its address for clients, as the other members report it.
     pub client_address: String,
-    /// Where it keeps its log and state.
+    /// The directory of its log and state.
     pub data_directory: PathBuf,
     /// The version of the binary, for the status.
     pub version: String,
-    /// The newest engine version that it takes part in: [`flotilla_engine::ENGINE_VERSION`], but for tests of
-    /// upgrades.
+    /// The newest engine version that it supports: [`flotilla_engine::ENGINE_VERSION`], except in
+    /// tests of upgrades.
     pub engine_version: u32,
-    /// Timing and bounds.
+    /// Timing and limits.
     pub tuning: Tuning,
 }
 
-/// One member's part of one cluster; clones share it. It has no global state, so a process may have
-/// several (design rule 15).
+/// One member's Raft participant in one cluster; clones share it. It has no global state, so a
+/// process may have several (design rule 15).
 ///
 /// Dropping the last clone closes the stores before it returns, which takes a moment: the data
-/// directory is then free, and the process may exit. Call [`Replica::shutdown`] before, where there
-/// is time for it.
+/// directory is then free, and the process may exit. Call [`Replica::shutdown`] before, if there is
+/// time for it.
 #[derive(Clone)]
 pub struct Replica {
     running: Arc<Running>,
 }
 
-/// How much was done since the start.
+/// The counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Entries of commands that this node proposed.
     pub entries_proposed: u64,
     /// Commands in them.
     pub commands_proposed: u64,
-    /// Entries that were applied here, of any kind.
+    /// Entries of any kind that were applied here.
     pub entries_applied: u64,
     /// Commands in them.
     pub commands_applied: u64,
-    /// Attempts to have the leader carry out a command.
+    /// Attempts to have the leader execute a command.
     pub commands_forwarded: u64,
-    /// Commands refused for lack of room.
+    /// Commands that were shed.
     pub commands_refused: u64,
-    /// Times that the log was made durable.
-    pub log_syncs: u64,
+    /// How often the log was made durable.
+    pub log_fsyncs: u64,
     /// Bytes of entries written to the log.
     pub log_bytes: u64,
-    /// Snapshots made.
+    /// Snapshots taken of this replica's state.
     pub snapshots_made: u64,
-    /// Snapshots of other members that took this one's state's place.
+    /// Snapshots of other members that replaced this one's state.
     pub snapshots_installed: u64,
 }
 
 impl Replica {
     /// Opens the data directory and takes part in the cluster.
     ///
-    /// A first member whose peers are not up yet starts all the same and founds the cluster with
-    /// them later; what is then found wrong comes through [`Replica::fatal`].
+    /// A first member whose peers are not up yet starts anyway and founds the cluster with them
+    /// later; an error that is found then comes through [`Replica::fatal`].
     ///
     /// # Errors
     /// [`StartError`], with what to do about it.
-    pub async fn start(config: Config, hooks: Hooks) -> Result<Self, StartError> {
-        let running = opening::start(config, hooks).await?;
+    pub async fn start(config: Config, environment: Environment) -> Result<Self, StartError> {
+        let running = startup::start(config, environment).await?;
         Ok(Self {
             running: Arc::new(running),
         })
@@ -107,7 +107,7 @@ impl Replica {
         NodeId(self.core().local.node_id)
     }
 
-    /// The id of the cluster; none before it is founded or found.
+    /// The id of the cluster; `None` before it is founded or found.
     #[must_use]
     pub fn cluster_id(&self) -> Option<&str> {
         self.core().local.cluster_id()
@@ -116,13 +116,13 @@ impl Replica {
     /// The engine version on which the cluster has agreed, as far as this member has applied (design rule 12).
     #[must_use]
     pub fn engine_version(&self) -> u32 {
-        *self.core().outlets.engine_version.borrow()
+        *self.core().applied_state.engine_version.borrow()
     }
 
-    /// Has a command carried out, wherever the leader is.
+    /// Submits a command, wherever the leader is.
     ///
     /// # Errors
-    /// [`SubmitError`]; only [`SubmitError::Unknown`] leaves open whether it was done.
+    /// [`SubmitError`]; only after [`SubmitError::Unknown`] the command may have been executed.
     pub async fn submit(
         &self,
         command: Command,
@@ -131,11 +131,11 @@ impl Replica {
         self.core().submit(command, deadline).await
     }
 
-    /// Returns once this node has applied all that was acknowledged anywhere before the call: what
-    /// [`Replica::view`] then shows is linearizable.
+    /// Returns once this node has applied everything that was acknowledged anywhere before the
+    /// call: [`Replica::view`] is then linearizable.
     ///
     /// # Errors
-    /// [`ReadError`]; [`ReadError::NoLeader`] is worth another try.
+    /// [`ReadError`]; [`ReadError::NoLeader`] is worth a retry.
     pub async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
         self.core().read_index(deadline).await
     }
@@ -147,61 +147,62 @@ impl Replica {
         *self.core().readable.borrow()
     }
 
-    /// Tells when the state may be read.
+    /// Reports when the state may be read.
     #[must_use]
     pub fn readable(&self) -> watch::Receiver<bool> {
         self.core().readable.subscribe()
     }
 
-    /// Reads the state as it is now, unchanged while `read` runs. It blocks its thread: long scans
-    /// belong on a blocking one.
+    /// Reads the current state, unchanged while `read` runs. It blocks its thread: run long scans
+    /// on a blocking one.
     ///
     /// # Errors
-    /// [`ReadError::NotReadable`] before [`Replica::is_readable`].
+    /// [`ReadError::NodeCatchingUp`] before [`Replica::is_readable`].
     pub fn view<T>(&self, read: impl FnOnce(&View<'_>) -> T) -> Result<T, ReadError> {
         self.core().check_readable()?;
         if !self.is_readable() {
-            return Err(ReadError::NotReadable);
+            return Err(ReadError::NodeCatchingUp);
         }
         View::open(self.core().store.as_ref(), read)
     }
 
-    /// The time that this node would stamp an entry with now, in milliseconds.
+    /// The current time of this node's log clock, in milliseconds: what it would stamp an entry
+    /// with.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         let core = self.core();
-        let membership = Arc::clone(&core.outlets.membership.borrow());
+        let membership = Arc::clone(&core.applied_state.membership.borrow());
         core.local.clock.peek(voters(membership.membership()))
     }
 
-    /// What is applied here from now on.
+    /// Subscribes to what is applied here from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        self.core().outlets.feed.subscribe()
+        self.core().applied_state.feed.subscribe()
     }
 
-    /// Who leads.
+    /// The current leader.
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.core().leadership.subscribe()
     }
 
-    /// Whether this node leads and a quorum has answered it lately. One that lost its quorum still takes
-    /// itself for the leader, and can neither read nor write.
+    /// Whether this node leads and a quorum has recently responded to it. A leader that lost its
+    /// quorum still considers itself the leader, and can neither read nor write.
     #[must_use]
     pub fn is_leading(&self) -> bool {
         self.core().is_leading()
     }
 
-    /// Whether a leader with a quorum behind it has lately told this node what is committed, so that it
-    /// can serve. A new election changes nothing, unless it lasts.
+    /// Whether a leader with a quorum has recently confirmed to this node what is committed, so
+    /// that it can serve. A new election does not interrupt it, unless it takes long.
     #[must_use]
-    pub fn is_led(&self) -> bool {
-        self.core().is_led()
+    pub fn has_leader_contact(&self) -> bool {
+        self.core().has_leader_contact()
     }
 
-    /// Whether this node belongs to a cluster, as far as its own log tells: not while it waits to be taken
-    /// in, or for the first members to come.
+    /// Whether this node belongs to a cluster, according to its own log: not while it waits to be
+    /// added, or for the other first members.
     #[must_use]
     pub fn is_member(&self) -> bool {
         self.core().is_member()
@@ -213,16 +214,16 @@ impl Replica {
         self.core().fatal.subscribe()
     }
 
-    /// How the cluster stands, as far as this node can learn within a second.
+    /// The cluster's status, as far as this node can learn it within a second.
     pub async fn status(&self) -> Status {
         status::collect(self.core()).await
     }
 
-    /// How much was done since the start.
+    /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let core = self.core();
-        let applied = &core.outlets.counters;
+        let applied = &core.applied_state.counters;
         let log = core.log.counters();
         Counters {
             entries_proposed: core.batch_counters.entries.load(Ordering::Relaxed),
@@ -231,25 +232,25 @@ impl Replica {
             commands_applied: applied.commands.load(Ordering::Relaxed),
             commands_forwarded: core.submit_counters.forwarded.load(Ordering::Relaxed),
             commands_refused: core.submit_counters.refused.load(Ordering::Relaxed),
-            log_syncs: log.syncs.load(Ordering::Relaxed),
+            log_fsyncs: log.syncs.load(Ordering::Relaxed),
             log_bytes: log.bytes.load(Ordering::Relaxed),
             snapshots_made: applied.snapshots_made.load(Ordering::Relaxed),
             snapshots_installed: applied.snapshots_installed.load(Ordering::Relaxed),
         }
     }
 
-    /// How it stands at this moment.
+    /// The current values, for metrics.
     #[must_use]
     pub fn gauges(&self) -> Gauges {
         gauges::read(self.core())
     }
 
-    /// Changes who belongs to the cluster or who leads it, from any node. Repeating a change does no
-    /// harm: false says that nothing had to change.
+    /// Changes the membership or the leader, from any node. Repeating a change is harmless: false
+    /// means that nothing had to change.
     ///
     /// # Errors
-    /// [`ChangeError`]: a refusal has changed nothing; only [`SubmitError::Unknown`] leaves open
-    /// whether the change was made.
+    /// [`ChangeError`]: a refusal has changed nothing; only after [`SubmitError::Unknown`] the
+    /// change may have been made.
     pub async fn change(
         &self,
         change: ClusterChange,
@@ -258,10 +259,10 @@ impl Replica {
         self.core().change(change, deadline).await
     }
 
-    /// Makes a snapshot now, without waiting for it.
+    /// Begins a snapshot now, without waiting for it.
     ///
     /// # Errors
-    /// [`SubmitError::Shutdown`] when the replica has ended.
+    /// [`SubmitError::Shutdown`] if the replica has ended.
     pub async fn trigger_snapshot(&self) -> Result<(), SubmitError> {
         self.core()
             .raft
@@ -271,8 +272,8 @@ impl Replica {
             .map_err(|_| SubmitError::Shutdown)
     }
 
-    /// Has a member make a snapshot of all that it has applied, unless it has one, and returns the index
-    /// that it covers.
+    /// Makes a member take a snapshot of everything that it has applied, unless it has one, and
+    /// returns the index that it covers.
     ///
     /// # Errors
     /// [`BackupError`]: the snapshot may still be made later.
@@ -280,8 +281,8 @@ impl Replica {
         self.core().snapshot(node_id, deadline).await
     }
 
-    /// A backup of all that was acknowledged anywhere before the call. The deadline is that of its
-    /// beginning; it may be read for as long as it takes.
+    /// A backup of everything that was acknowledged anywhere before the call. The deadline applies
+    /// to its beginning; reading it may take any time.
     ///
     /// # Errors
     /// [`BackupError`].
@@ -289,28 +290,29 @@ impl Replica {
         self.core().backup(deadline).await
     }
 
-    /// The index that this node has applied last, and its digest after it.
+    /// The last index that this node has applied, and its digest after it.
     #[must_use]
-    pub fn progress(&self) -> (u64, u128) {
-        let rows::Progress { log_id, digest, .. } = *self.core().outlets.progress.borrow();
+    pub fn applied_position(&self) -> (u64, u128) {
+        let rows::AppliedPosition { log_id, digest, .. } =
+            *self.core().applied_state.applied_position.borrow();
         (log_id.map_or(0, |log_id| log_id.index()), digest)
     }
 
-    /// Ends the replica in order: a leader hands over first, so that nobody waits for an election.
-    /// Later calls answer that it has ended.
+    /// Shuts the replica down: a leader transfers leadership first, so that no caller waits for an
+    /// election. Later calls return that it has ended.
     pub async fn shutdown(&self) {
         let core = self.core();
         core.hand_over().await;
         core.shutdown.cancel();
         if let Err(error) = core.raft.shutdown().await {
-            tracing::warn!(%error, "consensus did not end in order");
+            tracing::warn!(%error, "consensus did not shut down cleanly");
         }
         let store = Arc::clone(&core.store);
         // So that a restart has nothing to replay; a crash at this moment only costs the replay.
         match core
             .links
-            .chores
-            .run(Chore::Capture, move || store.flush())
+            .blocking_pool
+            .run(JobKind::Capture, move || store.flush())
             .await
         {
             Ok(Ok(())) => {}

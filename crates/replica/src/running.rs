@@ -1,22 +1,22 @@
-//! A replica's parts together with what runs them, and how they end.
+//! A running replica: its parts, its runtime, and how they end.
 
 use crate::core::Core;
-use crate::execution::Chores;
+use crate::execution::BlockingPool;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Consensus needs little, but must not wait for others: its threads serve nothing else.
+/// Consensus needs little CPU, but must not wait for others: its threads serve nothing else.
 const WORKER_THREADS: usize = 2;
-/// Work that is under way, such as a capture, may take so long to end.
+/// How long running work, such as a capture, may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running replica.
 pub(crate) struct Running {
-    /// Invariant: present until drop. Goes before the runtime, whose threads wait until it is gone.
+    /// Invariant: present until drop. Dropped before the runtime, whose threads wait for that.
     core: Option<Arc<Core>>,
-    /// The replica's own; unset where it runs on its caller's.
+    /// The replica's own runtime; unset if it runs on its caller's.
     _runtime: Option<OwnRuntime>,
 }
 
@@ -41,20 +41,20 @@ impl Drop for Running {
     }
 }
 
-/// A replica's own runtime, and its threads beside it. All of them have ended when it is gone, whatever it
-/// was doing: also when a start is given up.
+/// A replica's own runtime, and its threads beside it. Dropping it waits until all of them have
+/// ended, also when a start is cancelled.
 pub(crate) struct OwnRuntime {
     /// Invariant: present until drop.
     runtime: Option<Runtime>,
-    chores: Chores,
+    blocking_pool: BlockingPool,
 }
 
 impl OwnRuntime {
     /// A runtime whose threads have this name.
     ///
     /// # Errors
-    /// [`io::Error`] when the system has no threads to give.
-    pub(crate) fn start(name: String, chores: Chores) -> io::Result<Self> {
+    /// [`io::Error`] if the system cannot create threads.
+    pub(crate) fn start(name: String, blocking_pool: BlockingPool) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKER_THREADS)
             .thread_name(name)
@@ -62,11 +62,11 @@ impl OwnRuntime {
             .build()?;
         Ok(Self {
             runtime: Some(runtime),
-            chores,
+            blocking_pool,
         })
     }
 
-    /// Where its tasks are spawned.
+    /// The handle that spawns its tasks.
     pub(crate) fn handle(&self) -> &Handle {
         let runtime = self.runtime.as_ref();
         runtime.expect("the runtime is there until drop").handle()
@@ -78,15 +78,15 @@ impl Drop for OwnRuntime {
         let Some(runtime) = self.runtime.take() else {
             return;
         };
-        let chores = self.chores.clone();
-        // On a thread of its own: this may be a thread of the caller's runtime, and a runtime must
+        let blocking_pool = self.blocking_pool.clone();
+        // On a separate thread: this may be a thread of the caller's runtime, and a runtime must
         // not wait for the end of another one.
         let closing = std::thread::spawn(move || {
             runtime.shutdown_timeout(CLOSE_TIMEOUT);
-            chores.join();
+            blocking_pool.join();
         });
         if closing.join().is_err() {
-            tracing::error!("the replica did not close in order");
+            tracing::error!("the replica did not close cleanly");
         }
     }
 }

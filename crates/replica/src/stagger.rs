@@ -1,24 +1,24 @@
-//! Limits that differ from node to node.
+//! Staggers limits across nodes.
 //!
-//! All nodes apply the same entries. With the same limits all would write their state to disk at the same moment,
-//! and nobody would be left to answer quickly.
+//! All nodes apply the same entries. With the same limits, all of them would write their state to
+//! disk at the same time, and none would respond quickly.
 
 use std::time::Duration;
 
-/// The least part of its limits that a node uses.
+/// The lowest share of its limits that a node uses.
 const PERCENT_MIN: u32 = 60;
-/// 2^64 divided by the golden ratio: its multiples are far apart for numbers that follow each other.
+/// 2^64 divided by the golden ratio: the multiples of consecutive numbers are far apart.
 const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The part of its limits at which a node writes its state to disk. Nodes whose ids follow each other have parts that
-/// are apart, so that they rarely do so at the same moment.
+/// The share of its limits at which a node writes its state to disk. Nodes with consecutive ids
+/// have different shares, so that they rarely do so at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     percent: u32,
 }
 
 impl Share {
-    /// Of the node with this id.
+    /// The share of the node with this id.
     pub(crate) fn of(node_id: u64) -> Self {
         let position = node_id.wrapping_mul(GOLDEN_RATIO) >> 32;
         let spread = (position * u64::from(100 - PERCENT_MIN)) >> 32;
@@ -33,13 +33,13 @@ impl Share {
         self.percent
     }
 
-    /// The part of a number of bytes.
+    /// The share of a number of bytes.
     pub(crate) fn of_bytes(self, limit: u64) -> u64 {
         let part = u128::from(limit) * u128::from(self.percent) / 100;
         u64::try_from(part).expect("no more than the whole")
     }
 
-    /// The part of a time.
+    /// The share of a time.
     pub(crate) fn of_time(self, limit: Duration) -> Duration {
         limit / 100 * self.percent
     }

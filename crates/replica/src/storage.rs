@@ -1,4 +1,4 @@
-//! Where log and state are kept, and who may open them.
+//! The storage of log and state, and the lock of the data directory.
 
 use crate::framing;
 use crate::log::device::LogDevice;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Whoever has locked this file of a data directory has the directory.
+/// The process that has locked this file of a data directory owns the directory.
 pub(crate) const LOCK: &str = "LOCK";
 /// Marks a data directory into which a backup is being restored.
 pub(crate) const RESTORING: &str = "RESTORING";
@@ -20,44 +20,44 @@ pub(crate) const RESTORING: &str = "RESTORING";
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// Another process, or a replica of this one, has it open.
+    /// Another process, or another replica of this one, has it open.
     #[error("it is in use by another process")]
     InUse,
-    /// Bytes that were made durable are not what was written.
+    /// Durable bytes were changed after they were written.
     #[error("it is corrupt: {0}")]
     Corrupt(String),
-    /// A backup was being restored into it, and that was cut short.
-    #[error("a backup was being restored here, and that did not end")]
+    /// A restore of a backup into it was interrupted.
+    #[error("the restore of a backup into it was interrupted")]
     HalfRestored,
-    /// Anything else.
+    /// The store failed for another reason.
     #[error("{0}")]
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Keeps others out of a data directory until it is dropped.
+/// Locks a data directory until it is dropped.
 pub type DirectoryLock = Box<dyn Send + Sync>;
 
-/// How a store of the kind that merges sorted files stands; sizes in bytes.
+/// The figures of an LSM-tree store; sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreFigures {
     /// Its files on disk.
     pub files_bytes: u64,
-    /// What was written and is not in files yet.
+    /// Data in memtables, not yet flushed to files.
     pub buffers_bytes: u64,
-    /// What its cache of blocks holds.
+    /// The size of its block cache.
     pub cache_bytes: u64,
-    /// What it has to rewrite until it is in shape; an estimate.
+    /// The estimated bytes pending compaction.
     pub compaction_pending_bytes: u64,
-    /// Rewrites that run.
+    /// Running compactions.
     pub compactions_running: u64,
-    /// Its rows; an estimate.
+    /// The estimated number of rows.
     pub rows: u64,
-    /// Whether it takes no writes until it has caught up.
+    /// Whether it stops writes until compactions have caught up.
     pub is_stalled: bool,
 }
 
 impl StoreFigures {
-    /// Those of a RocksDB instance; 0 where it does not tell.
+    /// The figures of a RocksDB instance; 0 where it reports none.
     pub(crate) fn of(database: &rocksdb::DB) -> Self {
         let figure = |name: &properties::PropName| {
             let figure = database.property_int_value(name).ok().flatten();
@@ -80,34 +80,34 @@ impl StoreFigures {
 pub struct DiskSpace {
     /// What this process may still write.
     pub free_bytes: u64,
-    /// Its size.
+    /// The total size.
     pub bytes: u64,
 }
 
-/// Where log and state are kept.
+/// The storage of log and state.
 pub trait Storage: Send + Sync + 'static {
-    /// Makes the data directory if it is missing, and keeps others out.
+    /// Creates the data directory if it is missing, and locks it.
     ///
     /// # Errors
-    /// [`io::Error`] when it cannot be used; of the kind `WouldBlock` while another has it.
+    /// [`io::Error`] if it cannot be used; of the kind `WouldBlock` if it is locked.
     fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock>;
 
     /// Opens or creates the log of a data directory.
     ///
     /// # Errors
-    /// [`StorageError`] when it cannot be used.
+    /// [`StorageError`] if it cannot be used.
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError>;
 
     /// Opens or creates the state of a data directory.
     ///
     /// # Errors
-    /// [`StorageError`] when it cannot be used.
+    /// [`StorageError`] if it cannot be used.
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError>;
 
-    /// How much room there is; `None` where it has no end.
+    /// The free space; `None` if it is unlimited.
     ///
     /// # Errors
-    /// [`io::Error`] when the file system does not say.
+    /// [`io::Error`] if the file system does not report it.
     fn space(&self, data_directory: &Path) -> io::Result<Option<DiskSpace>> {
         let _ = data_directory;
         Ok(None)
@@ -177,7 +177,7 @@ fn space(directory: &Path) -> io::Result<DiskSpace> {
     })
 }
 
-/// Refuses what RocksDB would not come to an end with.
+/// Refuses files on which RocksDB would loop.
 fn check_framing(folder: &Path) -> Result<(), StorageError> {
     match framing::find_damage(folder).map_err(failed)? {
         None => Ok(()),
@@ -189,7 +189,7 @@ fn rocks_error(error: rocksdb::Error) -> StorageError {
     let text = error.to_string();
     match error.kind() {
         rocksdb::ErrorKind::Corruption => StorageError::Corrupt(text),
-        // RocksDB has no kind of its own for a lock that is held.
+        // RocksDB has no separate error kind for a held lock.
         rocksdb::ErrorKind::IOError if text.contains("lock") => StorageError::InUse,
         _ => StorageError::Failed(Box::new(error)),
     }

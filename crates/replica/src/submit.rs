@@ -1,10 +1,10 @@
-//! Submitting commands from any node: here at the leader, elsewhere by forwarding.
+//! Submits commands from any node: executes them here at the leader, or forwards them to it.
 //!
-//! What certainly was not proposed is tried again until the deadline; what may have been is answered
-//! as unknown, never as failed (design rule 9).
+//! A command that certainly was not proposed is retried until the deadline; one that may have been
+//! is reported as unknown, never as failed (design rule 9).
 
-use crate::batch::queue::{Answer, Submission, Ticket};
-use crate::cluster::change::{ClusterChange, Judged};
+use crate::batch::queue::{Submission, SubmissionResult, Ticket};
+use crate::cluster::change::{ChangeResult, ClusterChange};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
 use crate::network::forward::ForwardError;
@@ -22,58 +22,59 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-/// How long after a refusal for lack of room it is worth trying again.
+/// The retry delay for a shed command.
 const RETRY_AFTER_MS: u64 = 100;
-/// How long a missing leader is waited for before the question is asked again.
+/// How long to wait for a leader before the next attempt.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Why a command has no answer from the engine.
+/// Why a command has no reply from the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// Certainly not done: too much waits.
-    #[error("too many commands wait; try again in {retry_after_ms} ms")]
+    /// Certainly not executed: too many commands are queued.
+    #[error("too many commands are queued; retry in {retry_after_ms} ms")]
     Overloaded {
-        /// When to try again, in milliseconds.
+        /// The retry delay, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Certainly not done: no leader took it within the deadline, or for as long as an election may
-    /// take.
+    /// Certainly not executed: no leader took it within the deadline, or within the time of an
+    /// election.
     #[error("no leader took the command in time")]
     NoLeader,
-    /// Certainly not done: this node waits to be taken in, or for its cluster to be founded.
+    /// Certainly not executed: this node waits to be added, or for its cluster to be founded.
     #[error("this node is not a member of a cluster yet")]
-    NotAMember,
-    /// It may have been done, or may still be.
-    #[error("it is unknown whether the command was carried out")]
+    NodeNotMember,
+    /// It may have been executed, or may still be.
+    #[error("it is unknown whether the command was executed")]
     Unknown,
-    /// Certainly not done: the leader's disk, or those of too many members, are nearly full.
+    /// Certainly not executed: the leader's disk, or the disks of too many members, are nearly
+    /// full.
     #[error("the disks of too many members are nearly full")]
     DiskLow,
-    /// Certainly not done: it is larger than an entry of the log.
+    /// Certainly not executed: it is larger than a log entry.
     #[error("expected a command of at most {bytes_max} bytes, but it has {bytes}")]
     TooLarge {
-        /// Its size.
+        /// The command's encoded size.
         bytes: usize,
-        /// The bound.
+        /// The maximum size of a command.
         bytes_max: usize,
     },
-    /// Certainly not done: not every member knows this command yet (design rule 12).
+    /// Certainly not executed: not every member knows this command yet (design rule 12).
     #[error("the command needs engine version {needed}, but the cluster has agreed on {agreed}")]
-    EngineVersionLow {
-        /// What the command came with.
+    EngineVersionTooLow {
+        /// The version that introduced the command.
         needed: u32,
-        /// What all members know.
+        /// The agreed version.
         agreed: u32,
     },
-    /// Certainly not done: this replica stopped serving (design rule 11).
+    /// Certainly not executed: this replica stopped serving (design rule 11).
     #[error("this replica's state differs from the majority's")]
     Diverged,
-    /// Certainly not done: the replica has ended.
+    /// Certainly not executed: the replica has ended.
     #[error("the replica has ended")]
     Shutdown,
 }
 
-/// How one attempt ended.
+/// The result of one attempt.
 pub(crate) enum Attempt<T> {
     Done(T),
     /// Certainly not proposed; worth another attempt.
@@ -84,7 +85,7 @@ pub(crate) enum Attempt<T> {
 type Replied = Result<Reply, Rejection>;
 
 impl Core {
-    /// Has a command carried out.
+    /// Submits a command.
     pub(crate) async fn submit(
         &self,
         command: Command,
@@ -92,10 +93,10 @@ impl Core {
     ) -> Result<Replied, SubmitError> {
         let bytes = encoded_bytes(&command);
         check_bytes(bytes)?;
-        let patience = self.patience(deadline);
-        self.await_agreed(command.body.since(), patience).await?;
+        let leader_wait = self.leader_wait(deadline);
+        self.await_agreed(command.body.since(), leader_wait).await?;
         loop {
-            let attempt = match self.destination(patience).await? {
+            let attempt = match self.destination(leader_wait).await? {
                 None => self.submit_here(command.clone(), bytes, deadline).await,
                 Some(leader) => self.forward_command(&leader, &command, deadline).await,
             };
@@ -107,21 +108,22 @@ impl Core {
                     }
                     return Err(error);
                 }
-                Attempt::NotLeader => self.await_leader(patience).await?,
+                Attempt::NotLeader => self.await_leader(leader_wait).await?,
             }
         }
     }
 
-    /// Refuses what some members may not be able to read (design rule 12); it may be that they have just come to.
-    async fn await_agreed(&self, needed: u32, patience: Instant) -> Result<(), SubmitError> {
-        let mut agreed = self.outlets.engine_version.subscribe();
-        let raised = timeout_at(patience, agreed.wait_for(|agreed| *agreed >= needed));
+    /// Refuses a command that some members may not be able to decode (design rule 12), unless they
+    /// have just been upgraded.
+    async fn await_agreed(&self, needed: u32, leader_wait: Instant) -> Result<(), SubmitError> {
+        let mut agreed = self.applied_state.engine_version.subscribe();
+        let raised = timeout_at(leader_wait, agreed.wait_for(|agreed| *agreed >= needed));
         match raised.await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(SubmitError::Shutdown),
             Err(_) => {
-                let agreed = *self.outlets.engine_version.borrow();
-                Err(SubmitError::EngineVersionLow { needed, agreed })
+                let agreed = *self.applied_state.engine_version.borrow();
+                Err(SubmitError::EngineVersionTooLow { needed, agreed })
             }
         }
     }
@@ -133,21 +135,20 @@ impl Core {
         bytes: usize,
         deadline: Instant,
     ) -> Attempt<Replied> {
-        // Another node's word for it is not enough: an entry that no message holds would end
-        // replication.
+        // Checked again here: an entry that does not fit into a message would end replication.
         if let Err(error) = check_bytes(bytes) {
             return Attempt::Failed(error);
         }
-        if let Err(error) = self.check_room(command.body.admission()) {
+        if let Err(error) = self.check_disk(command.body.admission()) {
             return Attempt::Failed(error);
         }
         let ticket = Arc::<Ticket>::default();
-        let (answer, receiver) = oneshot::channel();
+        let (result_sender, receiver) = oneshot::channel();
         let submission = Submission {
             command,
             bytes,
             ticket: Arc::clone(&ticket),
-            answer,
+            result_sender,
         };
         let start = Instant::now();
         let overloaded = SubmitError::Overloaded {
@@ -157,11 +158,12 @@ impl Core {
             return Attempt::Failed(overloaded);
         }
         match timeout_at(deadline, receiver).await {
-            Ok(Ok(Answer::Done(replied))) => Attempt::Done(replied),
-            Ok(Ok(Answer::NotLeader)) => Attempt::NotLeader,
-            Ok(Ok(Answer::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
+            Ok(Ok(SubmissionResult::Done(replied))) => Attempt::Done(replied),
+            Ok(Ok(SubmissionResult::NotLeader)) => Attempt::NotLeader,
+            Ok(Ok(SubmissionResult::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
             Err(_) if ticket.withdraw() => {
-                // Others were before it, or this leader has not heard from a quorum all the while.
+                // Other commands were first, or this leader has had no contact with a quorum all
+                // the while.
                 let waited = start.elapsed().max(2 * self.tuning.heartbeat);
                 if self.has_led_within(waited.min(2 * self.tuning.election_max)) {
                     Attempt::Failed(overloaded)
@@ -204,22 +206,22 @@ impl Core {
         }
     }
 
-    /// Writes housekeeping to the log, from any node.
+    /// Writes a control record to the log, from any node.
     pub(crate) async fn control(
         &self,
         control: Control,
         deadline: Instant,
     ) -> Result<(), SubmitError> {
-        let patience = self.patience(deadline);
+        let leader_wait = self.leader_wait(deadline);
         loop {
-            let attempt = match self.destination(patience).await? {
+            let attempt = match self.destination(leader_wait).await? {
                 None => self.control_here(control, deadline).await,
                 Some(leader) => self.forward_control(&leader, control, deadline).await,
             };
             match attempt {
                 Attempt::Done(()) => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
-                Attempt::NotLeader => self.await_leader(patience).await?,
+                Attempt::NotLeader => self.await_leader(leader_wait).await?,
             }
         }
     }
@@ -262,7 +264,7 @@ impl Core {
         leader: &Leader,
         change: &ClusterChange,
         deadline: Instant,
-    ) -> Attempt<Judged> {
+    ) -> Attempt<ChangeResult> {
         let body = forward_request::Body::Change(codec::encode(change).into());
         match self
             .links
@@ -270,7 +272,7 @@ impl Core {
             .ask(body, deadline)
             .await
         {
-            Ok(forward_response::Answer::Judged(bytes)) => {
+            Ok(forward_response::Answer::ChangeResult(bytes)) => {
                 codec::decode(&bytes).map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done)
             }
             Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
@@ -280,16 +282,16 @@ impl Core {
         }
     }
 
-    /// Until when a call with this deadline waits for a leader: its caller may have other nodes to ask,
-    /// and one of them may have a leader.
-    pub(crate) fn patience(&self, deadline: Instant) -> Instant {
-        deadline.min(Instant::now() + self.tuning.leader_patience())
+    /// Until when a call with this deadline waits for a leader: its caller may have other nodes to
+    /// try, and one of them may have a leader.
+    pub(crate) fn leader_wait(&self, deadline: Instant) -> Instant {
+        deadline.min(Instant::now() + self.tuning.leader_timeout())
     }
 
-    /// Who is to be asked, once somebody leads: the leader, or this node itself when it is it.
+    /// The node to ask, once there is a leader: the leader, or this node itself if it leads.
     pub(crate) async fn destination(
         &self,
-        patience: Instant,
+        leader_wait: Instant,
     ) -> Result<Option<Leader>, SubmitError> {
         loop {
             self.check_serving()?;
@@ -297,24 +299,24 @@ impl Core {
             match leadership.leader {
                 Some(leader) if !leadership.is_self => return Ok(Some(leader)),
                 // Without a quorum it would only make its log longer.
-                Some(_) if self.is_led() => return Ok(None),
-                None if !self.is_member() => return Err(SubmitError::NotAMember),
-                Some(_) | None => self.await_leader(patience).await?,
+                Some(_) if self.has_leader_contact() => return Ok(None),
+                None if !self.is_member() => return Err(SubmitError::NodeNotMember),
+                Some(_) | None => self.await_leader(leader_wait).await?,
             }
         }
     }
 
-    /// Waits for a change of leadership, but not long: a leader may also be reachable again.
-    pub(crate) async fn await_leader(&self, patience: Instant) -> Result<(), SubmitError> {
+    /// Waits for a change of leadership, but not long: a leader may also become reachable again.
+    pub(crate) async fn await_leader(&self, leader_wait: Instant) -> Result<(), SubmitError> {
         let now = Instant::now();
-        if now >= patience {
+        if now >= leader_wait {
             return Err(SubmitError::NoLeader);
         }
         let mut leadership = self.leadership.subscribe();
         leadership.mark_unchanged();
-        let until = patience.min(now + PAUSE);
+        let until = leader_wait.min(now + PAUSE);
         tokio::select! {
-            // Either way the next attempt finds out.
+            // Either way, the next attempt shows it.
             _ = timeout_at(until, leadership.changed()) => Ok(()),
             () = self.shutdown.cancelled() => Err(SubmitError::Shutdown),
         }
@@ -331,7 +333,7 @@ impl Core {
     }
 }
 
-/// Refuses what no entry may hold.
+/// Refuses a command that does not fit into an entry.
 fn check_bytes(bytes: usize) -> Result<(), SubmitError> {
     if bytes <= ENTRY_BYTES_MAX {
         return Ok(());
@@ -340,7 +342,7 @@ fn check_bytes(bytes: usize) -> Result<(), SubmitError> {
     Err(SubmitError::TooLarge { bytes, bytes_max })
 }
 
-/// How many bytes a command or an offer adds to an entry.
+/// The encoded size of a command or an offer in an entry.
 pub(crate) fn encoded_bytes(part: &impl Serialize) -> usize {
     let mut counter = ByteCounter(0);
     bincode::serde::encode_into_std_write(part, &mut counter, bincode::config::standard())

@@ -1,10 +1,10 @@
-//! What the tests of several modules share.
+//! Test support that several modules share.
 
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::json::Json;
 use flotilla_engine::{Admission, Body, Command, InvokeAction, SetActionEnabled};
 
-/// A command of the class.
+/// A command of this admission class.
 pub(crate) fn command(admission: Admission) -> Command {
     let name = ActionName::new("pack").expect("a legal name");
     let body = match admission {

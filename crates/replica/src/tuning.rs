@@ -1,46 +1,48 @@
-//! What an operator or a test may turn; the defaults are those of the design.
+//! Tuning parameters for operators and tests; the defaults are those of the design.
 
 use std::time::Duration;
 
-/// What an operator or a test may turn.
+/// Tuning parameters for operators and tests.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// How often a leader is heard.
+    /// The interval of a leader's heartbeats.
     pub heartbeat: Duration,
-    /// A follower that hears no leader for a time between this and the next stands for election.
+    /// A follower without a heartbeat for a random time between this and the next stands for
+    /// election.
     pub election_min: Duration,
-    /// See [`Tuning::election_min`].
+    /// The upper end of the range that [`Tuning::election_min`] begins.
     pub election_max: Duration,
-    /// Entries that the batcher has under way at once.
+    /// Entries that the batcher has in flight.
     pub entries_in_flight: usize,
-    /// New work that may wait for the batcher, in commands.
+    /// New work that may be queued for the batcher, in commands.
     pub intake_max: usize,
-    /// What lets open work end and may wait for the batcher, in commands.
+    /// Commands that complete open work and may be queued for the batcher.
     pub progress_max: usize,
-    /// What may wait for the batcher, in bytes; new work gets half of it.
+    /// The size of the queue, in bytes; new work gets half of it.
     pub waiting_bytes_max: usize,
-    /// A snapshot is made after so many bytes of log; each node uses its share of that.
+    /// Snapshot after this many bytes of log; each node uses its share of it.
     pub snapshot_log_bytes: u64,
-    /// A snapshot is made when what a restart would replay took this long to apply; likewise.
+    /// Snapshot when a restart would take this long to replay; each node uses its share of it.
     pub snapshot_replay: Duration,
-    /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
-    pub log_bytes_max: u64,
-    /// With less free than this on the disk no new work is taken, and with less than half of it nothing
-    /// is written that can be refused. 0: the disk is not looked at.
+    /// A log longer than this is purged even if a member still needs it; that member gets a
+    /// snapshot.
+    pub max_log_bytes: u64,
+    /// Below this much free disk space the node takes no new work, and below half of it writes
+    /// nothing that can be refused. 0 disables the check.
     pub disk_reserve_bytes: u64,
-    /// Replicas compare digests after each entry whose index is a multiple of this. The same on
-    /// every member.
+    /// Replicas compare digests after each entry whose index is a multiple of this. Must be equal
+    /// on every member.
     pub digest_interval: u64,
-    /// How often snapshots and purges are considered.
+    /// The interval at which snapshots and purges are considered.
     pub upkeep_interval: Duration,
     /// How long a follower may take to receive and install a snapshot.
     pub install_snapshot_timeout: Duration,
 }
 
 impl Tuning {
-    /// How long a missing leader is taken for one that is being elected. An election takes about three
-    /// times [`Tuning::election_min`] and rarely more than twice [`Tuning::election_max`].
-    pub(crate) fn leader_patience(&self) -> Duration {
+    /// How long a missing leader counts as being elected. An election takes about three times
+    /// [`Tuning::election_min`] and rarely more than twice [`Tuning::election_max`].
+    pub(crate) fn leader_timeout(&self) -> Duration {
         self.election_max * 5
     }
 }
@@ -57,7 +59,7 @@ impl Default for Tuning {
             waiting_bytes_max: 128 << 20,
             snapshot_log_bytes: 64 << 20,
             snapshot_replay: Duration::from_secs(10),
-            log_bytes_max: 512 << 20,
+            max_log_bytes: 512 << 20,
             disk_reserve_bytes: 256 << 20,
             digest_interval: 1_024,
             upkeep_interval: Duration::from_secs(1),

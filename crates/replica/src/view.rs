@@ -1,11 +1,11 @@
-//! The state at one moment, for readers.
+//! A read view of the state at one index.
 
 use crate::read::ReadError;
 use crate::state::rows::{self, RowError};
 use crate::state::store::StateStore;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor};
 
-/// The state at one moment.
+/// The state at one index.
 pub struct View<'a> {
     rows: &'a dyn Reader,
     index: u64,
@@ -21,12 +21,12 @@ impl View<'_> {
         let mut result = None;
         store.frozen(&mut |rows| {
             let Some(read) = read.take() else { return };
-            result = Some(rows::progress(rows).map(|progress| {
-                let index = progress.index().unwrap_or(0);
+            result = Some(rows::applied_position(rows).map(|applied_position| {
+                let index = applied_position.index().unwrap_or(0);
                 read(&View {
                     rows,
                     index,
-                    now_ms: progress.now_ms,
+                    now_ms: applied_position.now_ms,
                 })
             }));
         });

@@ -1,4 +1,4 @@
-//! What all parts of a node share.
+//! The context that all parts of a node share.
 
 use crate::gateway::Gateway;
 use crate::metrics::Metrics;
@@ -12,30 +12,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What all parts of a node share.
+/// The context that all parts of a node share.
 pub(crate) struct Context {
-    /// The way to the cluster's state.
+    /// Submits commands and reads the state.
     pub(crate) gateway: Gateway,
-    /// Who waits for something to be applied.
+    /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
-    /// The input schemas that were asked last.
+    /// Compiled input schemas, most recently used.
     pub(crate) schemas: Schemas,
-    /// What it has counted.
+    /// The node's counters.
     pub(crate) metrics: Arc<Metrics>,
-    /// This node.
+    /// This node's id.
     pub(crate) node: NodeId,
-    /// The `host:port` under which clients reach it.
+    /// The `host:port` of this node's gRPC, for clients.
     pub(crate) client_address: String,
-    /// The `host:port` under which its HTTP is reached.
+    /// The `host:port` of this node's HTTP.
     pub(crate) http_address: String,
-    /// Where its data is.
+    /// The data directory.
     pub(crate) data_directory: PathBuf,
-    /// How it connects to other nodes.
+    /// Connects to other nodes.
     pub(crate) sockets: Arc<dyn Sockets>,
-    /// Its certificates, if it has any.
+    /// The node's certificates, if TLS is on.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// Where its spans go, if it sends any.
+    /// Exports spans, if tracing is on.
     pub(crate) tracer: Option<Arc<Tracer>>,
-    /// Cancelled when the node stops: everything that waits ends then.
+    /// Cancelled when the node stops; ends everything that waits.
     pub(crate) shutdown: CancellationToken,
 }

@@ -1,34 +1,34 @@
-//! Until when a request wants its answer.
+//! The deadline of a request, from the header `grpc-timeout`.
 
 use crate::limits::{DEADLINE_DEFAULT, DEADLINE_MAX, DEADLINE_RESERVE_MAX};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
-/// The header in which callers say how much time they give.
+/// The header that carries a caller's timeout.
 const HEADER: &str = "grpc-timeout";
-/// The header's digits, at most.
+/// The maximum number of digits in the header.
 const DIGITS_MAX: usize = 8;
 
-/// When the request must be answered: shortly before the caller gives up, so that it still learns
-/// why there is no result.
+/// The deadline of the response: shortly before the caller's own, so that the caller still receives
+/// the error.
 pub(crate) fn of(metadata: &MetadataMap) -> Instant {
     given(metadata).unwrap_or_else(|| Instant::now() + DEADLINE_DEFAULT)
 }
 
-/// The same; `None` when the caller gives as much time as it takes.
+/// As [`of`]; `None` if the caller sets no timeout.
 pub(crate) fn given(metadata: &MetadataMap) -> Option<Instant> {
     let timeout = parse(metadata.get(HEADER)?.to_str().ok()?)?;
     Some(Instant::now() + usable(timeout))
 }
 
-/// The part of the caller's time in which the work must be done.
+/// The part of the caller's timeout that is left for the work.
 fn usable(timeout: Duration) -> Duration {
     let timeout = timeout.min(DEADLINE_MAX);
     timeout - (timeout / 10).min(DEADLINE_RESERVE_MAX)
 }
 
-/// Reads 1 to 8 digits and a unit, as gRPC spells a timeout.
+/// Parses 1 to 8 digits and a unit, gRPC's form of a timeout.
 fn parse(text: &str) -> Option<Duration> {
     let unit = text.chars().last()?;
     let digits = text.strip_suffix(unit)?;

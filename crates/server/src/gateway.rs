@@ -1,4 +1,4 @@
-//! The way to the cluster's state: commands go in, the applied state comes out.
+//! The gateway: submits commands and reads the applied state.
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
@@ -8,22 +8,22 @@ use flotilla_engine::{Command, Operation, Rejection, Reply};
 use flotilla_replica::Replica;
 use tokio::time::Instant;
 
-/// The way to the cluster's state, from any node.
+/// Submits commands and reads the cluster's state, from any node.
 pub(crate) struct Gateway {
     replica: Replica,
 }
 
-/// How new the state must be that a read sees (design rule 14).
+/// How fresh the state of a read must be (design rule 14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
-    /// All that was acknowledged anywhere before the read began.
+    /// Sees everything that was acknowledged anywhere before the read began.
     Linearizable,
-    /// What this node has applied.
+    /// Sees what this node has applied.
     Stale,
 }
 
 impl Freshness {
-    /// The one that a request's `stale` asks for.
+    /// The freshness that a request's `stale` asks for.
     pub(crate) fn of(is_stale: bool) -> Self {
         if is_stale {
             Self::Stale
@@ -44,6 +44,11 @@ impl Gateway {
         &self.replica
     }
 
+    /// The engine version on which the cluster has agreed, as far as this node knows.
+    pub(crate) fn engine_version(&self) -> u32 {
+        self.replica.engine_version()
+    }
+
     /// Submits a command. Every refusal says whether the command may have been applied.
     pub(crate) async fn submit<O: Operation>(
         &self,
@@ -53,7 +58,7 @@ impl Gateway {
         Ok(self.propose(command, deadline).await??)
     }
 
-    /// The same, with the engine's own rejection told apart.
+    /// As `submit`, but returns the engine's rejection separately.
     pub(crate) async fn propose<O: Operation>(
         &self,
         command: Command<O>,
@@ -79,7 +84,7 @@ impl Gateway {
         Ok(self.replica.submit(command, deadline).await?)
     }
 
-    /// Waits until this node has applied all that was acknowledged before.
+    /// Waits until this node has applied everything that was acknowledged before.
     pub(crate) async fn catch_up(&self, deadline: Instant) -> Result<(), Refusal> {
         if planted::has(Bug::StaleRead) {
             return Ok(());
@@ -100,7 +105,7 @@ impl Gateway {
         self.read_here(read)
     }
 
-    /// Reads many rows, on a thread that may block.
+    /// Reads many rows, on a blocking thread.
     pub(crate) async fn scan<T: Send + 'static>(
         &self,
         freshness: Freshness,
@@ -120,7 +125,7 @@ impl Gateway {
         Ok(scanned??)
     }
 
-    /// Reads a few rows of what this node has applied, at once.
+    /// Reads a few rows of this node's applied state, without waiting.
     pub(crate) fn read_here<T>(
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
@@ -129,7 +134,8 @@ impl Gateway {
     }
 }
 
-/// The reply as its command's. That of another command is a bug, perhaps of the node that led.
+/// The reply as its command's type. A reply of another command is a bug, perhaps of the former
+/// leader.
 fn typed<O: Operation>(reply: Reply) -> Result<O::Reply, Refusal> {
     O::Reply::try_from(reply).map_err(|error| {
         let error: UnexpectedReply = error.into();

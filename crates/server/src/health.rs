@@ -1,4 +1,4 @@
-//! The standard health service: a node serves while it is ready, as `/readyz` judges it.
+//! The standard gRPC health service: a node serves while `/readyz` reports it ready.
 
 use crate::context::Context;
 use crate::readiness;
@@ -14,12 +14,13 @@ use tokio::time::sleep;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-/// The node as a whole, as the health protocol names it.
+/// The health protocol's name for the whole node.
 const NODE: &str = "";
-/// How often a node looks whether it is still ready.
+/// The interval of readiness checks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reports the node's health. Ends with `context.shutdown`, when the node does not serve any more.
+/// Reports the node's health. Ends with `context.shutdown` and reports that the node no longer
+/// serves.
 pub(crate) fn start(context: Arc<Context>, reporter: HealthReporter) -> JoinHandle<()> {
     tokio::spawn(async move {
         let shutdown = context.shutdown.clone();
@@ -36,7 +37,7 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
     let replica = context.gateway.replica();
     let mut leadership = replica.leadership();
     let (mut readable, mut fatal) = (replica.readable(), replica.fatal());
-    // It answers without a leader too.
+    // The health service works without a leader too.
     reporter
         .set_service_status(CLUSTER, ServingStatus::Serving)
         .await;
@@ -49,12 +50,12 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
         context.metrics.leadership_changed(&known, &now);
         known = now;
         let is_ready = readiness::check(context).is_ok();
-        // Whoever watches is told of changes only.
+        // Watchers receive changes only.
         if reported.replace(is_ready) != Some(is_ready) {
             report(reporter, is_ready).await;
         }
         let changed = tokio::select! {
-            // Nothing tells when a leader loses its quorum.
+            // No event announces that a leader has lost its quorum.
             () = sleep(LOOK_INTERVAL) => Ok(()),
             changed = leadership.changed() => changed,
             changed = readable.changed() => changed,

@@ -1,20 +1,21 @@
-//! A Flotilla node: the composition root, and the only crate that knows both the wire and the engine.
+//! A Flotilla node: the composition root, and the only crate that knows both the wire and the
+//! engine.
 //!
-//! A request goes one way. `edge` counts it and names the leader in its reply; a service checks it
-//! with `request` and makes it a command or a read; `gateway` submits the command to the replica or
-//! reads what is applied; `convert` makes what comes back a message, and `errors` whatever went wrong
-//! a status. `http` serves reports to those who have no gRPC, and probes and metrics to those who watch over
-//! the node. `tls` is what connections are made and taken with, where a node has certificates. `watch` wakes those who wait for something to be applied.
+//! A request passes these modules in order. `middleware` counts it and names the leader in its
+//! response; a service validates it with `request` and turns it into a command or a read; `gateway`
+//! submits the command to the replica or reads the applied state; `convert` turns the result into a
+//! message, and `errors` turns a failure into a status. `http` serves reports to clients without
+//! gRPC, and probes and metrics to supervisors. `tls` secures the connections if the node has
+//! certificates. `watch` wakes callers that wait until something is applied.
 //!
-//! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
-//! workers that run WASM actions.
+//! Besides these, a node has the `workers` with their open polls, the leader's `drivers`, and the
+//! `embedded` workers that run WASM actions.
 
 mod config;
 mod context;
 mod convert;
 mod deadline;
 mod drivers;
-mod edge;
 mod embedded;
 mod errors;
 mod faults;
@@ -23,6 +24,7 @@ mod health;
 mod http;
 mod limits;
 mod metrics;
+mod middleware;
 mod readiness;
 mod request;
 mod schemas;
@@ -36,7 +38,7 @@ mod traces;
 mod watch;
 mod workers;
 
-/// Backups as files: what is done with them without a cluster.
+/// Backup files: what can be done with them without a cluster.
 pub mod backup {
     pub use flotilla_replica::{
         BackupFault, BackupHeader, BackupOrigin, BackupSummary, OfflineError, RestoreError,

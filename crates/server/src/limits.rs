@@ -1,4 +1,4 @@
-//! Every bound of the server's edge, in one place (design rule 13). What is stored has its bounds in
+//! Every limit of the server's API, in one place (design rule 13). Stored data has its limits in
 //! the engine's `limits`.
 
 use flotilla_engine::limits::{
@@ -9,175 +9,176 @@ use std::time::Duration;
 
 /// A request's message. In bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// Requests that one node has in hand at once; further ones are told to come back.
+/// Requests in progress on one node; further ones are shed.
 pub(crate) const REQUESTS_MAX: usize = 16_384;
-/// How long a request that was turned away should wait.
+/// How long the caller of a shed request should wait.
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
-/// Streams of one connection.
+/// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
-/// Connections over HTTP; further ones wait to be taken.
+/// Connections over HTTP; further ones wait to be accepted.
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
-/// How long a connection over HTTP may take to send the headers of a request.
+/// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a connection may take to agree on TLS.
+/// How long a TLS handshake may take.
 pub(crate) const TLS_HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
-/// Connections of gRPC that agree on TLS at a time; further ones wait to be taken.
+/// Concurrent TLS handshakes of gRPC connections; further ones wait to be accepted.
 pub(crate) const TLS_HANDSHAKES_MAX: usize = 512;
-/// Refused callers that a node remembers, so that the log does not have each of their connections.
+/// Rejected callers that a node remembers, so that it does not log each of their connections.
 pub(crate) const TLS_REFUSALS_MAX: usize = 64;
-/// How often the log says that the same caller is refused for the same reason.
+/// How often the log repeats that the same caller is rejected for the same reason.
 pub(crate) const TLS_REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
-/// How long before its end the log says that the certificate in use ends.
+/// How long before its end the log warns that the certificate in use expires.
 pub(crate) const TLS_EXPIRY_NOTICE: Duration = Duration::from_secs(24 * 3_600);
-/// How often the files of certificates are looked at.
+/// How often the certificate files are checked for changes.
 pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
-/// A request's body over HTTP: a payload of any size, and what stands around it. In bytes.
+/// The body of an HTTP request: a payload of maximum size, and its envelope. In bytes.
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (16 << 10);
-/// Actions that the metrics tell apart; the tasks of all others are counted together.
+/// Actions that have their own series in the metrics; the tasks of all others are counted together.
 pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
 /// Rows of one table that are read for the metrics.
 pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
 /// Leased tasks whose action is looked up for the metrics.
 pub(crate) const METRIC_LEASES_MAX: usize = 10_000;
-/// Callers that may wait for one kind of thing on one node.
+/// Callers that may wait for one kind of event on one node.
 pub(crate) const WATCHERS_MAX: usize = 10_000;
 /// Updates that wait for the transport of one watcher.
 pub(crate) const WATCH_UPDATES_MAX: usize = 64;
-/// Events that a watcher reads at once.
+/// Events that a watcher reads in one batch.
 pub(crate) const WATCH_EVENTS_MAX: usize = 100;
 
 /// How deep a payload may nest.
 pub(crate) const JSON_DEPTH_MAX: usize = 100;
-/// Rows of a page when the request does not say, and at most.
+/// Rows of a page if the request does not say.
 pub(crate) const PAGE_ROWS_DEFAULT: u32 = 100;
-/// See [`PAGE_ROWS_DEFAULT`].
+/// Rows of a page at most.
 pub(crate) const PAGE_ROWS_MAX: u32 = 1_000;
 /// A page token. In bytes.
 pub(crate) const PAGE_TOKEN_BYTES_MAX: usize = 4_096;
 
-/// How long a request may take when it does not say.
+/// The timeout of a request without one.
 pub(crate) const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
-/// How long a request may take at most.
+/// The longest timeout of a request.
 pub(crate) const DEADLINE_MAX: Duration = Duration::from_secs(3_600);
-/// What is kept of the time that a caller gives, so that the answer still reaches it.
+/// The part of a caller's timeout that is reserved for the response to reach it.
 pub(crate) const DEADLINE_RESERVE_MAX: Duration = Duration::from_millis(250);
 /// How long a caller may wait for an action run. In milliseconds.
 pub(crate) const WAIT_MS_MAX: u64 = 300_000;
-/// How long an invocation may be put off. In milliseconds.
+/// How long an invocation may be delayed. In milliseconds.
 pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 3_600_000;
-/// How often a start is checked anew because its workflow changed meanwhile.
+/// How often a start is checked again because its workflow changed meanwhile.
 pub(crate) const START_TRIES_MAX: u32 = 8;
 
-/// How long a node that has become the leader may take to open polls.
+/// How long a new leader may take before it opens polls.
 pub(crate) const TERM_BEGIN_MAX: Duration = Duration::from_secs(1);
-/// How long a worker may take to say who it is.
+/// How long a worker may take to send its hello.
 pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(10);
-/// Tasks that a worker may have in hand: twice its slots, since those that wait for the answer to
-/// their report take none.
+/// Tasks that a worker may hold: twice its slots, since tasks whose reports have no response yet
+/// take none.
 pub(crate) const HELD_TASKS_MAX: usize = 20_000;
-/// Tasks at once when a worker does not say (the manual's default).
+/// A worker's slots if it does not say (the manual's default).
 pub(crate) const CONCURRENCY_DEFAULT: u32 = 10;
-/// A process's name, `stream/group` included, and the name of a worker's machine. In bytes.
+/// A process's name, `stream/group` included, and the name of a worker's host. In bytes.
 pub(crate) const PROCESS_NAME_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 1;
-/// Messages that wait for one worker's session; a worker that is slower than this loses its poll.
+/// Messages that wait for one worker's session; a slower worker loses its poll.
 pub(crate) const POLL_MESSAGES_MAX: usize = 4_096;
-/// The same in bytes: tasks wait without their inputs.
+/// As [`POLL_MESSAGES_MAX`], in bytes: tasks wait without their inputs.
 pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
 /// Messages that wait for the transport of one worker's stream.
 pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
-/// The same in bytes: a few tasks of any size, or many small ones.
+/// As [`STREAM_MESSAGES_MAX`], in bytes: a few tasks of any size, or many small ones.
 pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
-/// Reports of one stream that may be under way before another message is heard, which may bring a batch more.
+/// Reports of one stream that may be in flight before another message is read, which may add a
+/// batch.
 pub(crate) const REPORTS_UNDER_WAY_MAX: usize = 1_024;
 /// Tasks in one message of a worker's stream.
 pub(crate) const TASKS_BATCH_MAX: usize = 256;
-/// With so many bytes of tasks a message is full: what clients take by default has room for it and one task more.
+/// A message with this many bytes of tasks is full: a client's default message limit has room for
+/// it and one more task.
 pub(crate) const TASKS_BATCH_BYTES: usize = 1 << 20;
 /// Reports in one call, or in one message of a stream.
 pub(crate) const REPORTS_BATCH_MAX: usize = 1_000;
-/// How long a report on a stream may take before its worker is told to try again.
+/// How long a report on a stream may take before its worker is asked to retry.
 pub(crate) const REPORT_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a poll waits when it does not say (A22). In milliseconds.
+/// How long a poll waits if it does not say (A22). In milliseconds.
 pub(crate) const AWAIT_MS_DEFAULT: u64 = 30_000;
 /// How long a poll waits at most (A22). In milliseconds.
 pub(crate) const AWAIT_MS_MAX: u64 = 300_000;
-/// What is granted to the leader beside the wait when a poll is passed on to it.
+/// The leader's extra time, beyond the wait, for a poll that is forwarded to it.
 pub(crate) const AWAIT_RESERVE: Duration = Duration::from_secs(5);
-/// The tasks of one poll's answer: what gRPC clients take by default. In bytes.
+/// The tasks of one poll's response: the default message limit of gRPC clients. In bytes.
 pub(crate) const AWAIT_BYTES_MAX: usize = 4 << 20;
-/// A task on the wire: its input, its labels, and all else. In bytes.
+/// A task on the wire: its input, its labels, and everything else. In bytes.
 const TASK_BYTES_MAX: usize =
     PAYLOAD_BYTES_MAX + LABELS_MAX * 2 * (NAME_BYTES_MAX + 8) + 16 * NAME_BYTES_MAX;
-/// How long a node takes to connect to the leader, unless the leader is gone.
+/// How long a node tries to connect to the leader, unless the leader changes.
 pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long one obligation's command may take before its driver looks at the state again.
+/// How long one obligation's command may take before its driver reads the state again.
 pub(crate) const OBLIGATION_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a driver waits after a first refusal that time alone can mend.
+/// A driver's first backoff after a transient refusal.
 pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-/// The same after many refusals in a row.
+/// A driver's longest backoff after consecutive refusals.
 pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Due timers of one kind that are fired together.
 pub(crate) const TIMERS_BATCH_MAX: usize = 256;
 /// Due schedules that are fired together.
 pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;
-/// How long a schedule is left alone that this node's calendar does not know, or a trigger that this node
-/// cannot fire.
-pub(crate) const ASIDE_DELAY: Duration = Duration::from_secs(60);
-/// How often in a row a trigger is refused, for reasons that time does not mend, before it is set aside.
+/// How long a schedule or a trigger is deferred that this node cannot interpret or fire.
+pub(crate) const DEFER_DELAY: Duration = Duration::from_secs(60);
+/// After this many consecutive permanent refusals, a trigger is deferred.
 pub(crate) const TRIGGER_REFUSALS_MAX: u32 = 5;
-/// Triggers that are fired at once. With [`TRIGGER_FIRINGS_MAX`] it bounds the memory for their records.
+/// Triggers that fire concurrently. With [`TRIGGER_FIRINGS_MAX`], it bounds the memory for their
+/// records.
 pub(crate) const TRIGGERS_UNDER_WAY_MAX: usize = 8;
-/// Partitions of a stream that a trigger fires at once, each with what one firing may take.
+/// Partitions of a stream that a trigger fires concurrently, each with the maximum of one firing.
 pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
-/// How often it is looked whether anything has expired, where nobody notices how long it stays.
+/// How often the sweep looks for expired rows that no caller waits for.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause between two pieces of what has expired, where nobody notices how long it stays: work that is
-/// waited for goes first.
+/// The pause between two batches of expired rows that no caller waits for: other work goes first.
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(100);
-/// Open checks of inputs that are read from the state at once.
+/// Open input checks that are read from the state in one batch.
 pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
-/// Checks of inputs that are under way at once.
+/// Input checks in flight.
 pub(crate) const CHECKS_UNDER_WAY_MAX: usize = 64;
-/// How long an embedded worker may be without a poll: a stream that broke is opened again sooner.
+/// How long an embedded worker may be without a poll; it reopens a broken stream sooner.
 pub(crate) const ABSENCE_MAX: Duration = Duration::from_secs(3);
 
 /// Compiled input schemas that a node keeps.
 pub(crate) const SCHEMAS_CACHED_MAX: usize = 256;
-/// A line of a definition that a finding quotes; longer ones are left out. In bytes.
+/// A line of a definition that a finding quotes; longer ones are omitted. In bytes.
 pub(crate) const SOURCE_LINE_BYTES_MAX: usize = 500;
-/// The message of a status. It travels in a header, and so do the violations. In bytes.
+/// The message of a status. It travels in a header, as the violations do. In bytes.
 pub(crate) const STATUS_MESSAGE_BYTES_MAX: usize = 1_024;
-/// The violations of a status together. In bytes.
+/// All violations of a status. In bytes.
 pub(crate) const STATUS_VIOLATIONS_BYTES_MAX: usize = 4_096;
 
-/// Pieces of a backup that wait for the transport, each about a megabyte.
+/// Parts of a backup that wait for the transport, each about a megabyte.
 pub(crate) const BACKUP_PARTS_AHEAD: usize = 4;
-/// How long the caller of a backup may take none of them.
+/// How long the caller of a backup may read nothing.
 pub(crate) const BACKUP_STALL_MAX: Duration = Duration::from_secs(60);
 
-/// How long a node that stops waits for its connections to end.
+/// How long a stopping node waits for its connections to end.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
-/// How long a supervisor must give a node to stop, before it kills it: its parts, its connections and HTTP
-/// each have their grace, and then the leadership is handed over and the state flushed. Killing it sooner loses
-/// nothing; the next start then has the log to replay.
+/// How long a supervisor must give a node to stop before it kills it: the node's parts, its
+/// connections and HTTP each have their grace; then leadership is transferred and the state
+/// flushed. Killing it sooner loses nothing, but the next start has to replay the log.
 pub const STOP_TIME: Duration = Duration::from_secs(30);
 const _: () = assert!(STOP_TIME.as_secs() >= 3 * STOP_GRACE.as_secs() + 10);
 
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);
-// The records of all firings that are under way.
+// The records of all firings in flight.
 const _: () = assert!(
     TRIGGERS_UNDER_WAY_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
 );
 const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
 const _: () = assert!(TASKS_BATCH_BYTES + TASK_BYTES_MAX < AWAIT_BYTES_MAX);
-// One task, however large, passes through each of them.
+// One task, however large, passes each of them.
 const _: () = assert!(TASK_BYTES_MAX < AWAIT_BYTES_MAX);
 const _: () = assert!(TASK_BYTES_MAX < STREAM_BYTES_MAX as usize);
-// Clients take 16 KiB of headers by default. The message comes twice: percent-encoded, and with the
-// violations in base64.
+// Clients accept 16 KiB of headers by default. The message appears twice: percent-encoded, and with
+// the violations in base64.
 const _: () = assert!(
     STATUS_MESSAGE_BYTES_MAX * 3 + (STATUS_MESSAGE_BYTES_MAX + STATUS_VIOLATIONS_BYTES_MAX) * 3 / 2
         < 14 << 10

@@ -1,26 +1,26 @@
-//! Whether a node lives, and whether it may serve: one judgement for the health service, the probes over
-//! HTTP and the metrics.
+//! Liveness and readiness of a node, with the same result for the health service, the HTTP probes
+//! and the metrics.
 
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use flotilla_replica::ReadError;
 
-/// Whether the process can go on.
+/// Whether the process can continue.
 ///
 /// # Errors
-/// [`Refusal`] once it is known that it cannot: it is to be started again.
+/// [`Refusal`] once it cannot: it must be restarted.
 pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
     let fatal = context.gateway.replica().fatal();
     let Some(error) = fatal.borrow().clone() else {
         return Ok(());
     };
     let hint = error.hint();
-    let message = format!("expected the node to go on, but it cannot: {error}; {hint}");
+    let message = format!("expected the node to keep running, but it cannot: {error}; {hint}");
     Err(Refusal::new(ServerCode::Unavailable, message))
 }
 
-/// Whether the node may serve: it goes on, does not stop, is a member, has caught up with the log since its
-/// start, and has lately heard from a leader with a quorum behind it, which may be itself.
+/// Whether the node may serve: it runs, is not stopping, is a member, has caught up with the log
+/// since its start, and has recent contact with a leader that has a quorum, which may be itself.
 ///
 /// # Errors
 /// [`Refusal`], with the reason.
@@ -31,14 +31,14 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
     }
     let replica = context.gateway.replica();
     if !replica.is_member() {
-        return Err(Refusal::not_a_member());
+        return Err(Refusal::node_not_member());
     }
     if !replica.is_readable() {
-        return Err(ReadError::NotReadable.into());
+        return Err(ReadError::NodeCatchingUp.into());
     }
-    if !replica.is_led() {
+    if !replica.has_leader_contact() {
         let message =
-            "expected a leader with a quorum behind it, but none has answered this node lately";
+            "expected a leader with a quorum, but this node has had no recent contact with one";
         return Err(Refusal::new(ServerCode::NoLeader, message)
             .with_hint("a majority of the nodes must be up; `flo cluster status` shows them"));
     }

@@ -1,4 +1,4 @@
-//! Checks of what requests carry.
+//! Validates the fields of requests.
 
 use crate::config::is_address;
 use crate::errors::Refusal;
@@ -22,16 +22,15 @@ pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
     named_namespace(text)
 }
 
-/// A namespace that is the request's subject, so that it must be named.
+/// A namespace that is the request's subject, so that it must be given.
 pub(crate) fn named_namespace(text: &str) -> Result<Namespace, Refusal> {
     Namespace::new(text).map_err(|error| {
-        Refusal::from(error).with_hint(
-            "for example `shop` or `shop.eu-1`; `flo ns list` shows those that there are",
-        )
+        Refusal::from(error)
+            .with_hint("for example `shop` or `shop.eu-1`; `flo ns list` shows the existing ones")
     })
 }
 
-/// The id of a node.
+/// A node id.
 pub(crate) fn node_id(id: u64) -> Result<NodeId, Refusal> {
     if id == 0 {
         let message = "expected node_id to be at least 1, but it is 0";
@@ -49,19 +48,19 @@ pub(crate) fn address(field: &'static str, text: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid(field, message).with_hint("for example 10.0.0.4:9001"))
 }
 
-/// A checked name.
+/// A validated name.
 pub(crate) fn name<T>(checked: Result<T, NameInvalid>) -> Result<T, Refusal> {
     Ok(checked?)
 }
 
-/// The id of the run that a request is about: the log's lines for it carry it from then on.
+/// The id of the run that a request is about; log lines of the request carry it from here on.
 pub(crate) fn run_id(text: String) -> Result<RunId, Refusal> {
     let run_id = RunId::new(text)?;
     span::note_run(run_id.as_str());
     Ok(run_id)
 }
 
-/// A name that may be left out; empty means that it is.
+/// An optional name; empty means none.
 pub(crate) fn optional<T>(
     text: String,
     check: impl FnOnce(String) -> Result<T, NameInvalid>,
@@ -86,7 +85,7 @@ pub(crate) fn json(
     Ok(Json::from_checked(text.to_owned()))
 }
 
-/// Whether bytes are such a payload; none are not.
+/// Whether bytes are a valid payload; empty bytes are not.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
     json_text(bytes, "payload").is_ok()
 }
@@ -119,7 +118,7 @@ fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusa
     Ok(text)
 }
 
-/// How deep a valid JSON text nests. The check above is not recursive and knows no bound.
+/// The nesting depth of a valid JSON text. The check above is not recursive and has no limit.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0_usize);
     let mut is_string = false;
@@ -139,12 +138,12 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// An id that no other request has. Ids that are drawn one after another lie side by side (ADR 0023).
+/// A fresh request id. Ids that are drawn in sequence are adjacent (ADR 0023).
 pub(crate) fn draw_request_id() -> RequestId {
     RequestId(Uuid::now_v7().as_u128())
 }
 
-/// The request's id; drawn here when the caller gave none.
+/// The request's id; drawn here if the caller gave none.
 pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
     if bytes.is_empty() {
         return Ok(draw_request_id());
@@ -159,7 +158,7 @@ pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
     Ok(RequestId(u128::from_be_bytes(bytes)))
 }
 
-/// Refuses a number that is out of its range.
+/// Refuses a number outside its range.
 pub(crate) fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Refusal> {
     if range.contains(&value) {
         return Ok(());
@@ -169,7 +168,7 @@ pub(crate) fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Res
     Err(Refusal::invalid(field, message))
 }
 
-/// Labels (A3): how many, and how long their names and values are.
+/// Labels (A3): validates their number and the length of their names and values.
 pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
     if labels.len() > LABELS_MAX {
         let message = format!(
@@ -185,14 +184,14 @@ pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
     {
         let message = format!(
             "expected label names of 1 to {NAME_BYTES_MAX} bytes and values of at most as many, \
-             but one is not so"
+             but one is longer or empty"
         );
         return Err(Refusal::invalid("labels", message));
     }
     Ok(())
 }
 
-/// Which part of a list a request wants.
+/// The part of a list that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     after: Option<Vec<u8>>,
@@ -200,13 +199,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The key that the page continues behind, and its rows at most: what the engine's views take.
+    /// The key after which the page begins, and its maximum of rows, as the engine's views take
+    /// them.
     pub(crate) fn scope(&self) -> (Option<&[u8]>, usize) {
         (self.after.as_deref(), self.rows_max)
     }
 }
 
-/// The page that a request wants.
+/// The page that a request asks for.
 pub(crate) fn page(limit: u32, token: &str) -> Result<Page, Refusal> {
     let after = if token.is_empty() {
         None
@@ -219,7 +219,7 @@ pub(crate) fn page(limit: u32, token: &str) -> Result<Page, Refusal> {
     })
 }
 
-/// How many rows a page has at most.
+/// The maximum of rows in a page.
 pub(crate) fn rows_max(limit: u32) -> Result<usize, Refusal> {
     let limit = if limit == 0 { PAGE_ROWS_DEFAULT } else { limit };
     if limit > PAGE_ROWS_MAX {
@@ -240,8 +240,8 @@ pub(crate) fn page_token(next: Option<Vec<u8>>) -> String {
 
 fn parse_token(token: &str) -> Result<Vec<u8>, Refusal> {
     let refusal = || {
-        let message = "expected the page token of the page before, but it is none";
-        Refusal::invalid("page_token", message).with_hint("begin again without a page token")
+        let message = "expected the page token of the previous page, but it is something else";
+        Refusal::invalid("page_token", message).with_hint("start again without a page token")
     };
     let is_token = token.len() <= PAGE_TOKEN_BYTES_MAX
         && token.len().is_multiple_of(2)

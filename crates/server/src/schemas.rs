@@ -9,11 +9,11 @@ use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A definition's schema; `None` where every input is taken.
+/// A definition's schema; `None` accepts every input.
 pub(crate) type Schema = Option<Arc<InputSchema>>;
 
-/// The schemas of the definitions that were started last. A definition never changes, so what is in
-/// the cache is always right.
+/// The schemas of recently started definitions. A definition never changes, so a cached schema
+/// stays valid.
 pub(crate) struct Schemas {
     compiled: Mutex<LruCache<u64, Schema>>,
 }
@@ -28,12 +28,12 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// The schema of a definition, if it was compiled before.
+    /// The schema of a definition, if it is cached.
     pub(crate) fn find(&self, definition: DefinitionNumber) -> Option<Schema> {
         self.lock().get(&definition.0).cloned()
     }
 
-    /// The schema of a definition whose text is at hand.
+    /// The schema of a definition whose text is available.
     pub(crate) async fn obtain(
         &self,
         definition: DefinitionNumber,
@@ -45,8 +45,8 @@ impl Schemas {
         }
     }
 
-    /// Compiles the schema of a definition, on a thread that may block, and keeps it. Two callers
-    /// may do so at once; they come to the same.
+    /// Compiles the schema of a definition on a blocking thread and caches it. Two callers may do
+    /// so at the same time, with the same result.
     pub(crate) async fn compile(
         &self,
         definition: DefinitionNumber,
@@ -61,12 +61,12 @@ impl Schemas {
     }
 
     fn lock(&self) -> MutexGuard<'_, LruCache<u64, Schema>> {
-        // The cache's own calls do not panic half-way.
+        // The cache's own calls do not panic halfway.
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Checks an input, on a thread that may block: schemas and inputs can be large.
+/// Checks an input on a blocking thread: schemas and inputs can be large.
 pub(crate) async fn check(
     schema: Arc<InputSchema>,
     input: Json,
@@ -87,8 +87,8 @@ async fn compile(text: String) -> Result<InputSchema, Refusal> {
         })
 }
 
-/// What the schema says of an input. JSON that a library cannot hold, such as half of a surrogate
-/// pair, satisfies no schema.
+/// Validates an input. JSON that the library cannot represent, such as half of a surrogate pair,
+/// satisfies no schema.
 pub(crate) fn judge(schema: &InputSchema, input: &Json) -> Result<(), SchemaViolation> {
     let value = serde_json::from_str(input.as_str()).map_err(|error| SchemaViolation {
         path: String::new(),

@@ -1,8 +1,8 @@
-//! The span of a request: what every line of the log that is written on its behalf carries.
+//! The log span of a request: the fields that every log line on its behalf carries.
 //!
-//! `request_id` is the caller's, from the header `x-request-id`, else drawn here. `trace_id` is that of
-//! the caller's trace, from the header `traceparent` of W3C's Trace Context. `run_id` is the workflow run
-//! that the request is about.
+//! `request_id` is the caller's, from the header `x-request-id`, otherwise drawn here. `trace_id`
+//! is that of the caller's trace, from the header `traceparent` of W3C Trace Context. `run_id` is
+//! the workflow run that the request is about.
 
 use axum::http::HeaderMap;
 use flotilla_trace::traceparent;
@@ -10,7 +10,7 @@ use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 const REQUEST_ID: &str = "x-request-id";
-/// A caller's request id. In bytes.
+/// The longest request id that is accepted. In bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 /// The span of a request with these headers to this method or path.
@@ -36,7 +36,7 @@ pub(crate) fn of_request(method: &str, headers: &HeaderMap) -> Span {
     span
 }
 
-/// Notes the run that the request in hand is about.
+/// Sets the run that the current request is about.
 pub(crate) fn note_run(run_id: &str) {
     Span::current().record("run_id", run_id);
 }
@@ -45,7 +45,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a log may repeat it.
+/// Whether the text is safe to log.
 fn is_request_id(text: &str) -> bool {
     (1..=REQUEST_ID_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_graphic())

@@ -1,4 +1,4 @@
-//! What the tests of several modules share.
+//! Test support that several modules share.
 
 use crate::context::Context;
 use crate::gateway::Gateway;
@@ -8,7 +8,7 @@ use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Body, Command, NodeId, Reply};
-use flotilla_replica::{Config, Formation, Hooks, PlainSockets, Replica, Tuning};
+use flotilla_replica::{Config, Environment, Formation, PlainSockets, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A node whose drivers do not run, and which serves nobody: a test does what they would do.
+/// A node without running drivers and without listeners: a test does what the drivers would do.
 pub(crate) struct StillNode {
     pub(crate) context: Arc<Context>,
     _data: TempDir,
 }
 
 impl StillNode {
-    /// Starts one that is alone in its cluster, and waits until it leads.
+    /// Starts a node that is alone in its cluster, and waits until it leads.
     pub(crate) async fn start() -> Self {
         let node = Self::start_with(BTreeMap::from([(NodeId(1), "127.0.0.1:1".to_owned())])).await;
         node.context.gateway.catch_up(deadline()).await.unwrap();
         node
     }
 
-    /// Starts one of three; the others never come, so nobody leads.
+    /// Starts one of three nodes; the others never start, so there is no leader.
     pub(crate) async fn start_without_quorum() -> Self {
         let address = |id: u64| (NodeId(id), format!("127.0.0.1:{id}"));
         Self::start_with([1, 2, 3].map(address).into()).await
@@ -49,7 +49,9 @@ impl StillNode {
             engine_version: flotilla_engine::ENGINE_VERSION,
             tuning: Tuning::default(),
         };
-        let replica = Replica::start(config, Hooks::default()).await.unwrap();
+        let replica = Replica::start(config, Environment::default())
+            .await
+            .unwrap();
         let context = Arc::new(Context {
             gateway: Gateway::new(replica),
             watchers: Watchers::default(),
@@ -70,7 +72,7 @@ impl StillNode {
         }
     }
 
-    /// Has a command of the default namespace carried out.
+    /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
         let command = Command::new(Namespace::default_namespace(), body);
         let submitted = self.context.gateway.submit(command, deadline());
@@ -83,7 +85,7 @@ impl StillNode {
     }
 }
 
-/// By when what a test asks for has to be done.
+/// The deadline for what a test asks for.
 pub(crate) fn deadline() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }

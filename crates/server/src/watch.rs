@@ -1,7 +1,7 @@
-//! Waiting for something to be applied on this node.
+//! Waiting until something is applied on this node.
 //!
-//! A watcher is only woken; what happened it reads from the state. So it does not matter that
-//! effects may come twice or get lost: a `Notice::Lost` wakes everybody.
+//! A watcher is only woken; it reads what happened from the state. So effects may be duplicated or
+//! lost: a `Notice::Lost` wakes all watchers.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -14,42 +14,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Who waits for something to be applied on this node.
+/// The callers that wait until something is applied on this node.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    /// For a run's history or status to change.
-    pub(crate) runs: Bells<(Namespace, RunId)>,
-    /// For a run to end.
-    pub(crate) ended_runs: Bells<(Namespace, RunId)>,
-    /// For a stand-alone action run to end.
-    pub(crate) action_runs: Bells<ActionRunNumber>,
-    /// For a stream to grow, begin or end.
-    pub(crate) streams: Bells<(Namespace, StreamName)>,
-    /// For records to become ready that a group could not give before.
-    pub(crate) groups: Bells<(Namespace, StreamName, GroupName)>,
+    /// Woken when a run's history or status changes.
+    pub(crate) runs: KeyedNotify<(Namespace, RunId)>,
+    /// Woken when a run ends.
+    pub(crate) ended_runs: KeyedNotify<(Namespace, RunId)>,
+    /// Woken when a stand-alone action run ends.
+    pub(crate) action_runs: KeyedNotify<ActionRunNumber>,
+    /// Woken when a stream grows, is created or is deleted.
+    pub(crate) streams: KeyedNotify<(Namespace, StreamName)>,
+    /// Woken when a group has new records to deliver.
+    pub(crate) groups: KeyedNotify<(Namespace, StreamName, GroupName)>,
 }
 
-/// One bell for each thing that somebody waits for.
-pub(crate) struct Bells<K: Ord + Clone> {
+/// One notification per key that a caller waits for.
+pub(crate) struct KeyedNotify<K: Ord + Clone> {
     // A std mutex: it is never held across an await.
-    tower: Arc<Mutex<Tower<K>>>,
+    state: Arc<Mutex<NotifyState<K>>>,
 }
 
-struct Tower<K> {
-    bells: BTreeMap<K, Bell>,
-    /// All watches of all bells.
+struct NotifyState<K> {
+    entries: BTreeMap<K, NotifyEntry>,
+    /// The number of watches over all keys.
     watches_count: usize,
 }
 
-struct Bell {
+struct NotifyEntry {
     sender: watch::Sender<()>,
     watches_count: usize,
 }
 
-/// Waits for one bell. A ring that comes between two waits is not missed.
+/// Waits for one key. A notification between two waits is not missed.
 pub(crate) struct Watch<K: Ord + Clone> {
     key: K,
-    bells: Bells<K>,
+    notify: KeyedNotify<K>,
     receiver: watch::Receiver<()>,
 }
 
@@ -80,14 +80,15 @@ impl Watchers {
                     is_open,
                 } => {
                     let key = (namespace.clone(), run_id.clone());
-                    self.runs.ring(&key);
+                    self.runs.notify_key(&key);
                     if !is_open {
-                        self.ended_runs.ring(&key);
+                        self.ended_runs.notify_key(&key);
                     }
                 }
-                Effect::ActionRunEnded { action_run } => self.action_runs.ring(action_run),
+                Effect::ActionRunEnded { action_run } => self.action_runs.notify_key(action_run),
                 Effect::StreamChanged { namespace, stream } => {
-                    self.streams.ring(&(namespace.clone(), stream.clone()));
+                    self.streams
+                        .notify_key(&(namespace.clone(), stream.clone()));
                 }
                 Effect::RecordsReady {
                     namespace,
@@ -95,7 +96,7 @@ impl Watchers {
                     group,
                 } => {
                     let key = (namespace.clone(), stream.clone(), group.clone());
-                    self.groups.ring(&key);
+                    self.groups.notify_key(&key);
                 }
                 Effect::WakeWorkers { .. }
                 | Effect::DeliverTask { .. }
@@ -113,82 +114,83 @@ impl Watchers {
     }
 
     fn wake_all(&self) {
-        self.runs.ring_all();
-        self.ended_runs.ring_all();
-        self.action_runs.ring_all();
-        self.streams.ring_all();
-        self.groups.ring_all();
+        self.runs.notify_all();
+        self.ended_runs.notify_all();
+        self.action_runs.notify_all();
+        self.streams.notify_all();
+        self.groups.notify_all();
     }
 }
 
-impl<K: Ord + Clone> Bells<K> {
-    /// Begins to listen: whatever is applied from now on is heard.
+impl<K: Ord + Clone> KeyedNotify<K> {
+    /// Begins to watch: everything that is applied from now on is noticed.
     pub(crate) fn watch(&self, key: K) -> Result<Watch<K>, Refusal> {
-        let mut tower = self.lock();
-        if tower.watches_count >= WATCHERS_MAX {
-            let message = format!("expected at most {WATCHERS_MAX} callers to wait, but more do");
+        let mut state = self.lock();
+        if state.watches_count >= WATCHERS_MAX {
+            let message =
+                format!("expected at most {WATCHERS_MAX} waiting callers, but there are more");
             return Err(Refusal::overloaded(message));
         }
-        tower.watches_count += 1;
-        let bell = tower.bells.entry(key.clone()).or_default();
-        bell.watches_count += 1;
+        state.watches_count += 1;
+        let entry = state.entries.entry(key.clone()).or_default();
+        entry.watches_count += 1;
         Ok(Watch {
             key,
-            bells: self.clone(),
-            receiver: bell.sender.subscribe(),
+            notify: self.clone(),
+            receiver: entry.sender.subscribe(),
         })
     }
 
-    fn ring(&self, key: &K) {
-        if let Some(bell) = self.lock().bells.get(key) {
-            bell.sender.send_replace(());
+    fn notify_key(&self, key: &K) {
+        if let Some(entry) = self.lock().entries.get(key) {
+            entry.sender.send_replace(());
         }
     }
 
-    fn ring_all(&self) {
-        for bell in self.lock().bells.values() {
-            bell.sender.send_replace(());
+    fn notify_all(&self) {
+        for entry in self.lock().entries.values() {
+            entry.sender.send_replace(());
         }
     }
 
     fn forget(&self, key: &K) {
-        let mut tower = self.lock();
-        tower.watches_count -= 1;
-        if let Some(bell) = tower.bells.get_mut(key) {
-            bell.watches_count -= 1;
-            if bell.watches_count == 0 {
-                tower.bells.remove(key);
+        let mut state = self.lock();
+        state.watches_count -= 1;
+        if let Some(entry) = state.entries.get_mut(key) {
+            entry.watches_count -= 1;
+            if entry.watches_count == 0 {
+                state.entries.remove(key);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tower<K>> {
-        // Nothing that is done under the lock panics half-way.
-        self.tower.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NotifyState<K>> {
+        // Nothing under the lock panics halfway.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Ord + Clone> Clone for Bells<K> {
+impl<K: Ord + Clone> Clone for KeyedNotify<K> {
     fn clone(&self) -> Self {
         Self {
-            tower: self.tower.clone(),
+            state: self.state.clone(),
         }
     }
 }
 
-impl<K: Ord + Clone> Default for Bells<K> {
+impl<K: Ord + Clone> Default for KeyedNotify<K> {
     fn default() -> Self {
-        let tower = Tower {
-            bells: BTreeMap::new(),
+        let state = NotifyState {
+            entries: BTreeMap::new(),
             watches_count: 0,
         };
         Self {
-            tower: Arc::new(Mutex::new(tower)),
+            state: Arc::new(Mutex::new(state)),
         }
     }
 }
 
-impl Default for Bell {
+impl Default for NotifyEntry {
     fn default() -> Self {
         Self {
             sender: watch::Sender::new(()),
@@ -198,16 +200,16 @@ impl Default for Bell {
 }
 
 impl<K: Ord + Clone> Watch<K> {
-    /// Waits until the bell has rung since the last call, or since the watch began.
-    pub(crate) async fn rung(&mut self) {
-        // The bell is kept as long as this watch listens to it, so this cannot fail.
+    /// Waits until a notification since the last call, or since the watch began.
+    pub(crate) async fn notified(&mut self) {
+        // The sender lives as long as this watch, so this cannot fail.
         drop(self.receiver.changed().await);
     }
 }
 
 impl<K: Ord + Clone> Drop for Watch<K> {
     fn drop(&mut self) {
-        self.bells.forget(&self.key);
+        self.notify.forget(&self.key);
     }
 }
 
@@ -218,41 +220,41 @@ mod tests {
 
     #[tokio::test]
     async fn a_ring_before_the_wait_is_heard_once() {
-        let bells = Bells::<u8>::default();
-        let mut watch = bells.watch(1).unwrap();
-        bells.ring(&1);
-        bells.ring(&2);
-        watch.rung().await;
-        assert_eq!(watch.rung().now_or_never(), None);
-        bells.ring_all();
-        watch.rung().await;
+        let notify = KeyedNotify::<u8>::default();
+        let mut watch = notify.watch(1).unwrap();
+        notify.notify_key(&1);
+        notify.notify_key(&2);
+        watch.notified().await;
+        assert_eq!(watch.notified().now_or_never(), None);
+        notify.notify_all();
+        watch.notified().await;
     }
 
     #[test]
     fn a_bell_goes_with_its_last_watch() {
-        let bells = Bells::<u8>::default();
-        let watches = [bells.watch(1).unwrap(), bells.watch(1).unwrap()];
+        let notify = KeyedNotify::<u8>::default();
+        let watches = [notify.watch(1).unwrap(), notify.watch(1).unwrap()];
         let [first, second] = watches;
         drop(first);
-        assert_eq!(bells.lock().bells.len(), 1);
+        assert_eq!(notify.lock().entries.len(), 1);
         drop(second);
-        assert_eq!(bells.lock().bells.len(), 0);
+        assert_eq!(notify.lock().entries.len(), 0);
     }
 
     #[test]
     fn more_watchers_than_the_bound_are_turned_away() {
-        let bells = Bells::<usize>::default();
+        let notify = KeyedNotify::<usize>::default();
         let watches: Vec<_> = (0..WATCHERS_MAX)
-            .map(|key| bells.watch(key).unwrap())
+            .map(|key| notify.watch(key).unwrap())
             .collect();
         assert!(
-            bells
+            notify
                 .watch(WATCHERS_MAX)
                 .err()
                 .is_some_and(|refusal| refusal.may_succeed_later())
         );
-        assert!(bells.watch(0).is_err());
+        assert!(notify.watch(0).is_err());
         drop(watches);
-        assert!(bells.watch(WATCHERS_MAX).is_ok());
+        assert!(notify.watch(WATCHERS_MAX).is_ok());
     }
 }

@@ -1,18 +1,19 @@
-//! Ids that follow from names: whoever knows the names knows the ids.
+//! Ids derived from names: every process that knows a name computes the same id.
 //!
-//! XXH3 is stable across releases and machines. It is no cryptographic hash: the names are the cluster's own.
+//! XXH3 is stable across releases and machines. It is not a cryptographic hash: the names are the
+//! cluster's own.
 
 use opentelemetry::trace::{SpanId, TraceId};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// The trace of what `name` names.
+/// The trace id of a name.
 #[must_use]
 pub fn trace_id(name: &[u8]) -> TraceId {
-    // Zero would be no id at all.
+    // Zero is not a valid id.
     TraceId::from(xxh3_128(name).max(1))
 }
 
-/// The span of what `name` names.
+/// The span id of a name.
 #[must_use]
 pub fn span_id(name: &[u8]) -> SpanId {
     SpanId::from(xxh3_64(name).max(1))

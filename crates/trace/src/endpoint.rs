@@ -1,25 +1,25 @@
-//! Where spans are sent.
+//! The endpoint that receives spans.
 
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 use tonic::codegen::http::Uri;
 
-/// The URL of a collector that takes OTLP over gRPC, as `http://HOST:PORT`.
+/// The URL of a collector that accepts OTLP over gRPC, as `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Endpoint(String);
 
-/// Why a text is no [`Endpoint`].
+/// Why a text is not an [`Endpoint`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointInvalid {
-    /// It is no such URL.
+    /// It is not such a URL.
     #[error("expected http://HOST:PORT of a collector, but it is {0:?}")]
     Malformed(String),
-    /// It asks for TLS.
+    /// It requires TLS.
     #[error(
-        "expected http://HOST:PORT of a collector, but it is {0:?}, and TLS is not spoken to collectors: run one \
-         beside the node, which sends on over TLS"
+        "expected http://HOST:PORT of a collector, but it is {0:?}, and TLS to collectors is not \
+         supported: run one beside the node, which forwards over TLS"
     )]
     Secure(String),
 }

@@ -1,4 +1,4 @@
-//! Sending spans to a collector.
+//! The exporter, which sends spans to a collector.
 
 use crate::endpoint::Endpoint;
 use crate::span::Span;
@@ -12,29 +12,29 @@ use std::time::Duration;
 
 /// How long a span waits for others at most.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// Spans that wait for a collector; more are dropped.
+/// Spans that wait for a collector; further ones are dropped.
 const SPANS_WAITING_MAX: usize = 2048;
-/// Spans that are sent at once.
+/// Spans in one batch.
 const BATCH_SPANS_MAX: usize = 128;
 /// How long one batch may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the last spans are waited for when whoever emits them stops.
+/// How long a stopping exporter waits for the last spans.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sends spans to a collector, in batches, from a thread of its own. Spans are dropped, never waited for, when the
-/// collector does not keep up or is away; the log says so.
+/// Sends spans to a collector, in batches, from a separate thread. It drops spans rather than wait
+/// if the collector is slow or unreachable, and logs that.
 #[derive(Debug)]
 pub struct Exporter {
     processor: BatchSpanProcessor,
     scope: InstrumentationScope,
 }
 
-/// Who emits spans: what their resource says.
+/// The process that emits spans, as their resource describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emitter {
-    /// What kind of process, as `service.name`.
+    /// The kind of process, as `service.name`.
     pub service: String,
-    /// Which of them, as `service.instance.id`.
+    /// The instance, as `service.instance.id`.
     pub instance: String,
     /// The release, as `service.version`.
     pub version: String,
@@ -49,10 +49,11 @@ pub struct ExporterError {
 }
 
 impl Exporter {
-    /// Begins to send to `endpoint`; the connection is made with the first spans. To be called within a runtime.
+    /// Begins to send to `endpoint`; it connects with the first spans. Must be called within a
+    /// runtime.
     ///
     /// # Errors
-    /// When nothing can be sent at all.
+    /// If nothing can be sent at all.
     pub fn start(endpoint: &Endpoint, emitter: Emitter) -> Result<Self, ExporterError> {
         let builder = SpanExporter::builder().with_tonic();
         let exporter = builder
@@ -83,7 +84,7 @@ impl Exporter {
         Ok(Self { processor, scope })
     }
 
-    /// Sends a span, soon; a span of a trace that is not sampled is forgotten.
+    /// Queues a span to be sent; discards a span of a trace that is not sampled.
     pub fn export(&self, span: Span) {
         if span.context.is_sampled() {
             self.processor.on_end(span.into_data(self.scope.clone()));
@@ -92,17 +93,17 @@ impl Exporter {
 
     /// Sends what is left. Blocks for two seconds at most.
     pub fn stop(&self) {
-        // Who stops twice, or whose collector is away, has nothing more to send.
+        // After a repeated stop, or without a reachable collector, there is nothing more to send.
         drop(self.processor.shutdown_with_timeout(STOP_TIMEOUT));
     }
 }
 
-/// An exporter that tells once that its collector is away, and once that it is back.
+/// An exporter that logs once when its collector becomes unreachable, and once when it is back.
 #[derive(Debug)]
 struct Telling {
     exporter: SpanExporter,
     endpoint: String,
-    /// Spans since the collector went away; none while it is there.
+    /// Spans lost since the collector became unreachable; 0 while it is reachable.
     lost_count: AtomicU64,
 }
 
@@ -114,11 +115,12 @@ impl opentelemetry_sdk::trace::SpanExporter for Telling {
         match &sent {
             Ok(()) => match self.lost_count.swap(0, Ordering::Relaxed) {
                 0 => {}
-                lost => tracing::info!(endpoint, lost, "the collector takes spans again"),
+                lost => tracing::info!(endpoint, lost, "the collector accepts spans again"),
             },
             Err(error) => {
                 if self.lost_count.fetch_add(count, Ordering::Relaxed) == 0 {
-                    tracing::warn!(endpoint, %error, "the collector takes no spans: they are lost until it does");
+                    tracing::warn!(endpoint, %error, "the collector accepts no spans: they are \
+                                                      lost until it does");
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! Spans of OpenTelemetry, and the trace contexts of W3C that hold them together (ADR 0019).
+//! OpenTelemetry spans, and the W3C trace contexts that connect them (ADR 0019).
 //!
-//! Nothing here is global: whoever emits spans has an [`Exporter`], and a [`Span`] is a value that is made
-//! when what it tells of is over. Ids can be [derived](mod@derived) from names, so that nodes and workers agree
-//! on them without having spoken.
+//! Nothing here is global: a process that emits spans has an [`Exporter`], and a [`Span`] is a
+//! value that is made when its operation has ended. Ids can be [derived](mod@derived) from names,
+//! so that nodes and workers agree on them without communication.
 
 pub mod derived;
 mod endpoint;

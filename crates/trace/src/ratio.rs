@@ -1,22 +1,22 @@
-//! How many traces are kept.
+//! The sample ratio of traces.
 
 use opentelemetry::trace::{SpanKind, TraceId};
 use opentelemetry_sdk::trace::{Sampler, SamplingDecision, ShouldSample};
 use serde::Deserialize;
 
-/// The part of all traces that is kept, from 0 to 1. Which ones follows from their ids, so that everybody keeps the
-/// same.
+/// The share of all traces that is kept, from 0 to 1. Trace ids decide which ones, so that all
+/// processes keep the same.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct SampleRatio(f64);
 
-/// Why a number is no [`SampleRatio`].
+/// Why a number is not a [`SampleRatio`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("expected a part from 0 to 1, but it is {0}")]
+#[error("expected a ratio from 0 to 1, but it is {0}")]
 pub struct SampleRatioInvalid(f64);
 
 impl SampleRatio {
-    /// All traces.
+    /// Keeps all traces.
     pub const ALL: Self = Self(1.0);
 
     /// Whether a trace is kept.

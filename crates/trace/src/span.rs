@@ -1,43 +1,43 @@
-//! What is told of something that took time.
+//! A span: the record of an operation that took time.
 
 use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status};
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::time::SystemTime;
 
-/// What is told of something that took time, once it is over.
+/// The record of an operation that took time, made once it has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     /// Its trace and its own id.
     pub context: SpanContext,
-    /// The span that it belongs to; none begins a trace.
+    /// The span that it belongs to; `None` begins a trace.
     pub parent: Option<SpanContext>,
-    /// Which side of what it tells of.
+    /// The side of the operation that it records.
     pub kind: SpanKind,
-    /// What is done, with few different values.
+    /// The operation's name, with few different values.
     pub name: String,
     /// When it began.
     pub start: SystemTime,
-    /// When it was over.
+    /// When it ended.
     pub end: SystemTime,
-    /// What else is known.
+    /// What else is known about the operation.
     pub attributes: Vec<KeyValue>,
-    /// What happened meanwhile.
+    /// The events within it.
     pub events: Vec<SpanEvent>,
-    /// Events that there were too many of.
+    /// The number of events that were dropped as too many.
     pub events_dropped: u32,
     /// How it ended.
     pub status: Status,
 }
 
-/// Something that happened within a span.
+/// An event within a span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanEvent {
-    /// What.
+    /// The event's name.
     pub name: String,
-    /// When.
+    /// When it happened.
     pub at: SystemTime,
-    /// What else is known.
+    /// What else is known about the event.
     pub attributes: Vec<KeyValue>,
 }
 

@@ -1,4 +1,4 @@
-//! The span of a task: one attempt at an action, as the worker saw it.
+//! The span of a task: one attempt of an action run, as the worker saw it.
 
 use crate::derived;
 use crate::span::Span;
@@ -7,22 +7,22 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanContext, SpanKind, Status, TraceState};
 use std::time::SystemTime;
 
-/// What a worker knows of a task.
+/// What a worker knows about a task.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskFacts<'a> {
-    /// The span that it belongs to, as it came with the task.
+    /// The span that it belongs to, as the task carried it.
     pub traceparent: &'a str,
     /// Unique to the attempt.
     pub task_id: &'a str,
-    /// The action.
+    /// The action's name.
     pub action: &'a str,
-    /// From 1.
+    /// The attempt, from 1.
     pub attempt: u32,
-    /// Who works on it.
+    /// The worker's id.
     pub worker: &'a str,
 }
 
-/// A task that is worked on. It becomes a span when it [has ended](Self::end).
+/// A task in progress. It becomes a span when it [has ended](Self::end).
 #[derive(Clone, Debug)]
 pub struct TaskSpan {
     context: SpanContext,
@@ -33,7 +33,7 @@ pub struct TaskSpan {
 }
 
 impl TaskSpan {
-    /// Begins now. None for a task of no trace.
+    /// Begins now. `None` for a task without a trace.
     #[must_use]
     pub fn begin(facts: TaskFacts<'_>) -> Option<Self> {
         let parent = traceparent::parse(facts.traceparent)?;
@@ -49,7 +49,7 @@ impl TaskSpan {
             KeyValue::new("flotilla.action", facts.action.to_owned()),
             KeyValue::new("flotilla.task_id", facts.task_id.to_owned()),
             KeyValue::new("flotilla.attempt", i64::from(facts.attempt)),
-            KeyValue::new("flotilla.worker", facts.worker.to_owned()),
+            KeyValue::new("flotilla.worker_id", facts.worker.to_owned()),
         ];
         Some(Self {
             context,
@@ -60,13 +60,13 @@ impl TaskSpan {
         })
     }
 
-    /// The header's value for what is done on behalf of the task.
+    /// The header value for what is done on behalf of the task.
     #[must_use]
     pub fn traceparent(&self) -> String {
         traceparent::format(&self.context)
     }
 
-    /// The task has ended now, with this outcome or, as an error, for this reason.
+    /// Ends the task now, with this outcome or, as an error, for this reason.
     #[must_use]
     pub fn end(mut self, ended: Result<&str, String>) -> Span {
         let status = match ended {

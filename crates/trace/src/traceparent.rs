@@ -1,6 +1,7 @@
-//! The header `traceparent` of [W3C's Trace Context](https://www.w3.org/TR/trace-context/).
+//! The header `traceparent` of [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 //!
-//! The library's own parser takes ids of any width and numbers with a sign, so what callers send is checked here.
+//! The library's own parser accepts ids of any width and signed numbers, so callers' headers are
+//! validated here.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
@@ -10,8 +11,8 @@ pub const HEADER: &str = "traceparent";
 const TRACE_ID_DIGITS: usize = 32;
 const PARENT_ID_DIGITS: usize = 16;
 
-/// The context in `VERSION-TRACE-PARENT-FLAGS`, all in lower-case hexadecimal digits. A later version may
-/// say more behind the flags. None for anything else, and for ids of zeros.
+/// Parses `VERSION-TRACE-PARENT-FLAGS`, all in lower-case hexadecimal digits. A later version may
+/// append more after the flags. `None` for anything else, and for ids of zeros.
 #[must_use]
 pub fn parse(text: &str) -> Option<SpanContext> {
     let mut parts = text.split('-');
@@ -38,7 +39,7 @@ pub fn parse(text: &str) -> Option<SpanContext> {
     context.is_valid().then_some(context)
 }
 
-/// The header's value that hands `context` on.
+/// The header value that propagates `context`.
 #[must_use]
 pub fn format(context: &SpanContext) -> String {
     let flags = context.trace_flags() & TraceFlags::SAMPLED;

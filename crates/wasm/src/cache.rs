@@ -1,4 +1,4 @@
-//! Modules that are compiled already.
+//! The cache of compiled modules.
 
 use crate::compiler::CompiledModule;
 use crate::error::Broken;
@@ -21,8 +21,8 @@ pub(crate) struct ModuleCache {
     compilations_count: AtomicU64,
 }
 
-/// One module's place. Its lock is held during compilation, so that a second caller waits for the
-/// first one's work, while callers of other modules go on.
+/// One module's slot. Its lock is held during compilation, so that a second caller waits for the
+/// first one's work, while callers of other modules proceed.
 type Slot = Arc<Mutex<Option<Arc<CompiledModule>>>>;
 
 impl ModuleCache {
@@ -34,8 +34,8 @@ impl ModuleCache {
         }
     }
 
-    /// The module, compiled now unless it is cached. A failure is not kept: the next call tries
-    /// again.
+    /// The module, compiled now unless it is cached. A failure is not cached: the next call
+    /// retries.
     pub(crate) fn get_or_compile(
         &self,
         digest: ModuleDigest,

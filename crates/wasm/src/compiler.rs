@@ -1,4 +1,4 @@
-//! From bytes to a module that can be instantiated.
+//! Compiles a module's bytes to one that can be instantiated.
 
 use crate::abi::Abi;
 use crate::error::Broken;
@@ -9,7 +9,7 @@ use crate::wasi::{self, Process};
 use std::time::Instant;
 use wasmtime::{Config, Engine, InstancePre, Linker, Module};
 
-/// The engine with the host's functions, those of each ABI apart.
+/// The engine with the host's functions, separate for each ABI.
 pub(crate) struct Compiler {
     engine: Engine,
     flo: Linker<Guest<Services>>,
@@ -22,7 +22,7 @@ pub(crate) struct CompiledModule {
     pub(crate) instance: BoundModule,
 }
 
-/// A module with its imports bound, by the ABI that it follows.
+/// A module with its imports bound, by its ABI.
 pub(crate) enum BoundModule {
     Flo(InstancePre<Guest<Services>>),
     Wasi(InstancePre<Guest<Process>>),
@@ -34,7 +34,7 @@ impl Compiler {
         config.wasm_features(FEATURES.complement(), false);
         config.wasm_features(FEATURES, true);
         config.epoch_interruption(true);
-        // A trap is told by its kind: frames would be collected and never shown.
+        // A trap is reported by its kind: frames would be collected and never shown.
         config.wasm_backtrace_max_frames(None);
         let engine = Engine::new(&config)?;
         let (mut flo, mut wasi) = (Linker::new(&engine), Linker::new(&engine));
@@ -48,7 +48,7 @@ impl Compiler {
     }
 
     /// Inspects and compiles. The bytes were inspected at registration; they are inspected again
-    /// because what comes from storage may be of an older version, or damaged.
+    /// because stored bytes may be from an older version, or damaged.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<CompiledModule, Broken> {
         let info = inspection::read(bytes)?;
         let started = Instant::now();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::to_binary;
 
-    /// A module that imports everything that its ABI offers, with the types of the table.
+    /// A module that imports everything that its ABI provides, with the types of the table.
     fn importing_all(abi: Abi) -> Vec<u8> {
         let list = |kind: &str, types: &[wasmparser::ValType]| {
             let types = types.iter().map(|one| format!("({kind} {one})"));

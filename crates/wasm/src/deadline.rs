@@ -1,16 +1,16 @@
-//! When a call must have ended.
+//! The deadline of a call.
 
 use crate::error::InvocationError;
 use std::time::{Duration, Instant};
 
-/// What stands in for a timeout that the machine's clock cannot hold: nobody waits longer.
+/// Replaces a timeout that the machine's clock cannot represent: no call takes longer.
 const FAR_AWAY: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// The end of a call's time.
+/// The deadline of a call.
 ///
-/// The epoch ends guests that compute. This ends those that wait: a host function which has waited
-/// for the store or slept asks it before it goes back to the guest, which might return at once and
-/// never meet the epoch again.
+/// The epoch ends guests that compute. This ends those that wait: a host function that has waited
+/// for the store, or slept, checks it before it returns to the guest, which might return
+/// immediately and never reach the next epoch check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     at: Instant,

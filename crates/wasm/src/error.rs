@@ -1,11 +1,11 @@
-//! How a call can end without an answer.
+//! How a call can fail.
 
 use crate::limits::TABLE_ELEMENTS_MAX;
 use crate::rejection::ModuleRejected;
 use std::fmt;
 use wasmtime::Trap;
 
-/// Why a call has no answer: each kind is an outcome of A7.
+/// Why a call failed: each kind is an outcome of A7.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvocationError {
     /// The action ran and failed: the outcome is `failure`.
@@ -15,7 +15,7 @@ pub enum InvocationError {
     #[error(transparent)]
     Broken(#[from] Broken),
     /// The action ran for too long: the outcome is `timeout`.
-    #[error("expected an answer within {timeout_ms} ms, but the action was still running")]
+    #[error("expected a result within {timeout_ms} ms, but the action was still running")]
     TimedOut {
         /// The action's timeout. In milliseconds.
         timeout_ms: u64,
@@ -26,49 +26,49 @@ pub enum InvocationError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// `handle` answered −1.
-    #[error("expected the action to accept its input, but it called it invalid (-1)")]
+    /// `handle` returned −1.
+    #[error("expected the action to accept its input, but it reported it as invalid (-1)")]
     InvalidInput,
-    /// `handle` answered −2.
-    #[error("expected the action to have memory enough, but an allocation failed (-2)")]
+    /// `handle` returned −2.
+    #[error("expected the action to have enough memory, but an allocation failed (-2)")]
     Allocation,
-    /// `handle` answered −3.
+    /// `handle` returned −3.
     #[error("expected the action to succeed, but it reported an error (-3)")]
     Execution,
-    /// `handle` answered another negative number.
-    #[error("expected an output or a code of -1 to -3, but the action answered {code}")]
+    /// `handle` returned another negative number.
+    #[error("expected an output or a code from -1 to -3, but the action returned {code}")]
     UnknownCode {
-        /// What it answered.
+        /// The returned value.
         code: i64,
     },
-    /// `init` answered other than 0.
-    #[error("expected init to answer 0, but it answered {code}")]
+    /// `init` did not return 0.
+    #[error("expected init to return 0, but it returned {code}")]
     InitFailed {
-        /// What it answered.
+        /// The returned value.
         code: i32,
     },
-    /// `alloc` answered 0, or a place that is not within the memory.
-    #[error("expected alloc to give {length} bytes for the input, but it answered {pointer}")]
+    /// `alloc` returned 0, or a place that is not within the memory.
+    #[error("expected alloc to return {length} bytes for the input, but it returned {pointer}")]
     InputNotPlaced {
-        /// What it answered.
+        /// The returned value.
         pointer: u32,
         /// The input's length. In bytes.
         length: usize,
     },
-    /// `handle` answered a place that is not within the memory.
+    /// `handle` returned a place that is not within the memory.
     #[error(
         "expected the output within the {memory_bytes} bytes of memory, but it is {length} bytes \
          at {pointer}"
     )]
     OutputOutOfBounds {
-        /// Where it would be.
+        /// The output's address.
         pointer: u32,
-        /// How long it would be. In bytes.
+        /// The output's length. In bytes.
         length: u32,
-        /// How large the memory is. In bytes.
+        /// The size of the memory. In bytes.
         memory_bytes: usize,
     },
-    /// The output is longer than the action may answer.
+    /// The output is longer than the action's limit.
     #[error("expected an output of at most {bytes_max} bytes, but it has {bytes}")]
     OutputTooLarge {
         /// The output's length.
@@ -76,7 +76,7 @@ pub enum Failure {
         /// The action's limit.
         bytes_max: usize,
     },
-    /// What a WASI command wrote to stdout is longer than the action may answer.
+    /// A WASI command wrote more to stdout than the action's limit.
     #[error("expected an output of at most {bytes_max} bytes, but the action wrote more")]
     OutputOverrun {
         /// The action's limit.
@@ -89,7 +89,7 @@ pub enum Failure {
         status: u32,
         /// The last line of stderr that is not blank.
         last_line: Option<String>,
-        /// The first function for files or network that it called in vain.
+        /// The first function for files or network that it called.
         denied: Option<&'static str>,
     },
     /// The memory grew past the action's limit.
@@ -98,18 +98,18 @@ pub enum Failure {
          {bytes_wanted}"
     )]
     MemoryExceeded {
-        /// How large the memory would have become.
+        /// The size that the memory would have had.
         bytes_wanted: usize,
         /// The action's limit.
         bytes_max: usize,
     },
-    /// A table grew past the bound.
+    /// A table grew past the limit.
     #[error(
         "expected tables of at most {TABLE_ELEMENTS_MAX} elements, but the action asked for \
          {elements_wanted}"
     )]
     TableExceeded {
-        /// How large the table would have become.
+        /// The size that the table would have had.
         elements_wanted: usize,
     },
     /// The calls nested too deeply.
@@ -127,22 +127,22 @@ pub enum Failure {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Broken {
-    /// Its module is not there.
+    /// Its module does not exist.
     #[error("expected the action's module to be stored, but it is missing")]
     Missing,
-    /// Its module is no action.
+    /// Its module is not a valid action.
     #[error(transparent)]
     Rejected(#[from] ModuleRejected),
-    /// Its module is valid, and still cannot be compiled.
+    /// Its module is valid, but cannot be compiled.
     #[error("expected the module to compile, but {reason}")]
     Compile {
-        /// What the compiler says.
+        /// The compiler's error.
         reason: String,
     },
-    /// The sandbox itself failed: the system refused it memory, for example.
+    /// The sandbox itself failed: for example, the system refused it memory.
     #[error("expected the sandbox to run the module, but {reason}")]
     Sandbox {
-        /// The cause.
+        /// The error of the sandbox.
         reason: String,
     },
 }
@@ -168,8 +168,8 @@ impl InvocationError {
         }
     }
 
-    /// Sorts what the engine reports: what one of our own functions ended the call with, a trap as
-    /// the guest's failure, and the rest as ours.
+    /// Classifies an error of the engine: one of our own functions ended the call, the guest
+    /// trapped, or the sandbox failed.
     pub(crate) fn from_engine(error: &wasmtime::Error, timeout_ms: u64) -> Self {
         if let Some(ended) = error.downcast_ref::<Self>() {
             return ended.clone();
@@ -191,7 +191,7 @@ impl InvocationError {
 }
 
 impl Failure {
-    /// What `handle` means by a negative number.
+    /// The failure that a negative result of `handle` means.
     pub(crate) fn from_code(code: i64) -> Self {
         match code {
             -1 => Self::InvalidInput,
@@ -230,7 +230,7 @@ impl Broken {
     }
 }
 
-/// The action's own words where it left some, since its owner knows those.
+/// The action's own message if it left one, since its owner knows it.
 fn write_exit(
     status: &u32,
     last_line: &Option<String>,
@@ -247,7 +247,7 @@ fn write_exit(
     match denied {
         Some(name) => write!(
             f,
-            " (it called `{name}`, but an action is given neither files nor network)"
+            " (it called `{name}`, but an action has neither files nor network)"
         ),
         None => Ok(()),
     }

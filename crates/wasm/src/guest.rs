@@ -1,4 +1,4 @@
-//! What the host keeps for one call.
+//! The host's state for one call.
 
 use crate::abi;
 use crate::deadline::Deadline;
@@ -8,7 +8,7 @@ use crate::log::Logs;
 use crate::ticker;
 use wasmtime::{Caller, Extern, InstancePre, Store};
 
-/// The host's side of one instance; dropped with it. `S` is what the instance's ABI adds.
+/// The host's side of one instance, dropped with it. `S` is what the instance's ABI adds.
 pub(crate) struct Guest<S> {
     pub(crate) limiter: Limiter,
     pub(crate) deadline: Deadline,
@@ -24,7 +24,7 @@ pub(crate) fn open<S>(
 ) -> Store<Guest<S>> {
     let guest = Guest {
         limiter: Limiter {
-            memory_bytes_max: limits.memory_bytes_max(),
+            max_memory_bytes: limits.max_memory_bytes(),
         },
         deadline: Deadline::starting_now(limits.timeout_ms()),
         logs: Logs::default(),
@@ -36,7 +36,7 @@ pub(crate) fn open<S>(
     store
 }
 
-/// The guest's memory beside the host's state. Inspection saw to it that there is a memory.
+/// The guest's memory and the host's state. Inspection guarantees that there is a memory.
 pub(crate) fn split<'a, S>(
     call: &'a mut Caller<'_, Guest<S>>,
 ) -> Option<(&'a mut [u8], &'a mut Guest<S>)> {

@@ -1,4 +1,4 @@
-//! The check of a module at registration: validation and interface, without compiling it.
+//! Inspects a module at registration: validation and interface, without compiling it.
 
 use crate::abi::{self, Abi, Export, Import, Signature, flo, preview1};
 use crate::limits::{Limits, PAGE_BYTES, TABLE_ELEMENTS_MAX, TABLES_MAX};
@@ -7,19 +7,20 @@ use crate::text::shown;
 use wasmparser::types::{EntityType, Types};
 use wasmparser::{Parser, Validator, WasmFeatures};
 
-/// What a module may be built from: WebAssembly 2.0 and what compilers add to it by default.
+/// The WebAssembly features that a module may use: WebAssembly 2.0 and what compilers add to it by
+/// default.
 ///
-/// Threads, 64-bit and several memories, garbage collection and components are left out: each would
-/// need bounds of its own. The engine compiles with the same set.
+/// Threads, 64-bit and multiple memories, garbage collection and components are excluded: each
+/// would need its own limits. The engine compiles with the same set.
 pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::EXTENDED_CONST)
     .union(WasmFeatures::TAIL_CALL)
     .difference(WasmFeatures::GC_TYPES);
 
-/// What inspection learns about a sound module.
+/// What inspection finds out about a valid module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleInfo {
-    /// The contract that it follows.
+    /// The ABI that it follows.
     pub abi: Abi,
     /// The memory that it needs from the start. In bytes.
     pub memory_bytes_min: u64,
@@ -27,8 +28,8 @@ pub struct ModuleInfo {
 
 /// Checks that a binary module can be an action with these limits (A9).
 ///
-/// A pure function of its arguments: it runs nothing and compiles nothing. Text is first turned
-/// into a binary with [`to_binary`](crate::to_binary).
+/// A pure function of its arguments: it runs nothing and compiles nothing. Convert text to a binary
+/// with [`to_binary`](crate::to_binary) first.
 ///
 /// # Errors
 /// [`ModuleRejected`] for a module that is malformed, imports anything but the host's functions,
@@ -40,7 +41,7 @@ pub fn inspect(module: &[u8], limits: &Limits) -> Result<ModuleInfo, ModuleRejec
     Ok(info)
 }
 
-/// All of [`inspect`] that does not depend on the action's limits.
+/// The part of [`inspect`] that does not depend on the action's limits.
 pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
     if Parser::is_component(module) {
         return Err(ModuleRejected::Component);
@@ -67,7 +68,7 @@ pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
 
 /// Checks that a module's memory fits into the action's limit.
 pub(crate) fn check_memory(info: &ModuleInfo, limits: &Limits) -> Result<(), ModuleRejected> {
-    let bytes_max = limits.memory_bytes_max();
+    let bytes_max = limits.max_memory_bytes();
     match usize::try_from(info.memory_bytes_min) {
         Ok(bytes_min) if bytes_min <= bytes_max => Ok(()),
         _ => Err(ModuleRejected::MemoryTooLarge {
@@ -77,14 +78,14 @@ pub(crate) fn check_memory(info: &ModuleInfo, limits: &Limits) -> Result<(), Mod
     }
 }
 
-/// The names and types at a valid module's border.
+/// The names and types of a valid module's imports and exports.
 struct Interface<'a> {
     types: &'a Types,
 }
 
 impl Interface<'_> {
-    /// A module with the entry points of both ABIs is one of Flo's own: compilers export `_start`
-    /// unasked, but nobody exports `handle` by accident.
+    /// A module with the entry points of both ABIs follows Flo's own: compilers export `_start` by
+    /// default, but `handle` is never exported by accident.
     fn detect_abi(&self) -> Abi {
         if self.export(preview1::START).is_some() && self.export(flo::HANDLE).is_none() {
             Abi::Wasi
@@ -181,7 +182,7 @@ impl Interface<'_> {
             .map(|(_, entity)| entity)
     }
 
-    /// The type of a function; nothing for any other entity.
+    /// The type of a function; `None` for any other entity.
     fn signature(&self, entity: EntityType) -> Option<Signature<'_>> {
         let EntityType::Func(id) = entity else {
             return None;

@@ -1,17 +1,18 @@
 //! The WASM sandbox that runs actions (A7, A8, A9).
 //!
-//! A module is an action in one of two ways, told by its exports: with `handle` it is one of Flo's
-//! own, with `_start` it is a WASI command, so that any language which compiles to WASI will do.
+//! A module is an action in one of two ways, which its exports determine: with `handle` it follows
+//! Flo's own ABI, with `_start` it is a WASI command, so that any language that compiles to WASI
+//! works.
 //!
-//! Two entry points. [`inspect`] is asked when an action is registered: a pure function that
-//! refuses a module which could never run, with a sentence and a hint. [`Sandbox::invoke`] is asked
-//! when a task runs: it compiles the module once, then gives each call an instance, a memory and a
-//! deadline of its own, so that nothing of one call is seen by the next.
+//! There are two entry points. [`inspect`] runs when an action is registered: a pure function that
+//! rejects a module that could never run, with a message and a hint. [`Sandbox::invoke`] runs with
+//! each task: it compiles the module once, then gives each call a separate instance, memory and
+//! deadline, so that no call sees anything of another.
 //!
-//! The boundary is drawn here and nowhere else: a guest's bytes, pointers, lengths, names and log
-//! lines are all untrusted, and every one of them is checked against [`Limits`] or a constant
-//! beside it. What a guest may reach outside itself is the [`Host`] trait; a WASI command reaches
-//! its three streams, clocks and random bytes.
+//! This crate is the trust boundary: a guest's bytes, pointers, lengths, names and log lines are
+//! all untrusted, and every one of them is checked against [`Limits`] or a constant beside it. The
+//! [`Host`] trait defines what a guest can reach outside itself; a WASI command can reach its three
+//! streams, clocks and random bytes.
 //!
 //! Deliberately absent: any workspace crate, async, files and network. A guest never runs inside
 //! `apply` (design rule 8), so its results need not be deterministic.

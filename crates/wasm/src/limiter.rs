@@ -1,17 +1,17 @@
-//! The bound on a guest's memory and tables.
+//! Limits a guest's memory and tables.
 
 use crate::error::{Failure, InvocationError};
 use crate::limits::{TABLE_ELEMENTS_MAX, TABLES_MAX};
 use wasmtime::ResourceLimiter;
 
-/// Ends a call that asks for more than it may have.
+/// Ends a call that requests more than its limit.
 ///
-/// WebAssembly would let `memory.grow` answer −1, and guests turn that into an `unreachable` with
-/// no trace of its cause. Ending the call here keeps the cause, so that the action's owner reads
-/// "memory limit" and not "unreachable". Growth past a maximum that the module itself declares
-/// still answers −1.
+/// By WebAssembly's rules `memory.grow` would return −1, and guests turn that into an `unreachable`
+/// without a trace of its cause. Ending the call here keeps the cause, so that the action's owner
+/// reads "memory limit" and not "unreachable". Growth past a maximum that the module itself
+/// declares still returns −1.
 pub(crate) struct Limiter {
-    pub(crate) memory_bytes_max: usize,
+    pub(crate) max_memory_bytes: usize,
 }
 
 impl ResourceLimiter for Limiter {
@@ -24,7 +24,7 @@ impl ResourceLimiter for Limiter {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        let bytes_max = self.memory_bytes_max;
+        let bytes_max = self.max_memory_bytes;
         if desired > bytes_max {
             let exceeded = Failure::MemoryExceeded {
                 bytes_wanted: desired,

@@ -1,24 +1,24 @@
-//! What one call of an action may use (A9), and the fixed bounds beside it (design rule 13).
+//! The limits of one call of an action (A9), and the fixed limits beside them (design rule 13).
 
 /// Lines of log that one call keeps; later ones are counted and dropped.
 pub(crate) const LOG_LINES_MAX: usize = 256;
 /// All log lines of one call together. In bytes.
 pub(crate) const LOG_BYTES_MAX: usize = 64 << 10;
-/// One line of log; longer ones are cut. In bytes.
+/// One log line; longer ones are truncated. In bytes.
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
-/// A name given to `set_outcome` (W11). In bytes.
+/// A name passed to `set_outcome` (W11). In bytes.
 pub(crate) const OUTCOME_BYTES_MAX: usize = 64;
-/// A key that a guest gives to the key-value store. In bytes.
+/// A key that a guest passes to the key-value store. In bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 64 << 10;
-/// A value that a guest gives to the key-value store (A40). In bytes.
+/// A value that a guest passes to the key-value store (A40). In bytes.
 pub(crate) const VALUE_BYTES_MAX: usize = 64 << 10;
-/// The line of stderr that is a failure's message; a longer one is cut. In bytes.
+/// The line of stderr that is a failure's message; a longer one is truncated. In bytes.
 pub(crate) const LAST_LINE_BYTES_MAX: usize = 2 << 10;
-/// Buffers, or events awaited, that one call of a WASI function may name.
+/// Buffers, or subscriptions, in one call of a WASI function.
 pub(crate) const WASI_LIST_MAX: u32 = 1_024;
-/// What one call of a WASI function copies; it then says how much it was. In bytes.
+/// What one call of a WASI function copies at most; it returns how much it was. In bytes.
 pub(crate) const WASI_COPY_BYTES_MAX: usize = 1 << 20;
-/// Compiled modules that a sandbox keeps; the one unused for longest gives way.
+/// Compiled modules that a sandbox caches; the least recently used one is evicted.
 pub(crate) const MODULES_CACHED_MAX: usize = 64;
 /// Tables that a module may have: compilers emit one, for function pointers.
 pub(crate) const TABLES_MAX: u32 = 4;
@@ -33,18 +33,18 @@ const _: () = assert!(Limits::MEMORY_BYTES_DEFAULT <= Limits::MEMORY_BYTES_CEILI
 const _: () = assert!(Limits::OUTPUT_BYTES_DEFAULT <= Limits::OUTPUT_BYTES_CEILING);
 const _: () = assert!(Limits::OUTPUT_BYTES_CEILING <= Limits::MEMORY_BYTES_CEILING);
 
-/// What one call of an action may use; set per action (A9).
+/// The limits of one call; set per action (A9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Invariant: from one page to [`Limits::MEMORY_BYTES_CEILING`].
-    memory_bytes_max: usize,
+    max_memory_bytes: usize,
     /// Invariant: from 1 to [`Limits::OUTPUT_BYTES_CEILING`].
-    output_bytes_max: usize,
+    max_output_bytes: usize,
     /// Invariant: at least 1.
     timeout_ms: u64,
 }
 
-/// Why limits were refused.
+/// Why limits were rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsRejected {
     /// The memory limit is below one page or above the ceiling.
@@ -53,7 +53,7 @@ pub enum LimitsRejected {
         Limits::MEMORY_BYTES_CEILING
     )]
     Memory {
-        /// What was asked for.
+        /// The requested value.
         bytes: u64,
     },
     /// The output limit is zero or above the ceiling.
@@ -62,7 +62,7 @@ pub enum LimitsRejected {
         Limits::OUTPUT_BYTES_CEILING
     )]
     Output {
-        /// What was asked for.
+        /// The requested value.
         bytes: u64,
     },
     /// The timeout is zero.
@@ -71,15 +71,15 @@ pub enum LimitsRejected {
 }
 
 impl Limits {
-    /// The memory of an action that sets none. In bytes.
+    /// The default memory limit of an action. In bytes.
     pub const MEMORY_BYTES_DEFAULT: usize = 16 << 20;
-    /// The most memory that an action may set. In bytes.
+    /// The highest memory limit of an action. In bytes.
     pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
-    /// The output of an action that sets none. In bytes.
+    /// The default output limit of an action. In bytes.
     pub const OUTPUT_BYTES_DEFAULT: usize = 1 << 20;
-    /// The largest output that an action may set. In bytes.
+    /// The highest output limit of an action. In bytes.
     pub const OUTPUT_BYTES_CEILING: usize = 4 << 20;
-    /// The timeout of an action that sets none. In milliseconds.
+    /// The default timeout of an action. In milliseconds.
     pub const TIMEOUT_MS_DEFAULT: u64 = 30_000;
 
     /// Limits within the ceilings of A9.
@@ -87,8 +87,8 @@ impl Limits {
     /// # Errors
     /// [`LimitsRejected`] names the first value that is out of its range.
     pub fn new(
-        memory_bytes_max: u64,
-        output_bytes_max: u64,
+        max_memory_bytes: u64,
+        max_output_bytes: u64,
         timeout_ms: u64,
     ) -> Result<Self, LimitsRejected> {
         let within = |bytes: u64, min: usize, max: usize| {
@@ -97,13 +97,13 @@ impl Limits {
                 .filter(|bytes| (min..=max).contains(bytes))
         };
         Ok(Self {
-            memory_bytes_max: within(memory_bytes_max, PAGE_BYTES, Self::MEMORY_BYTES_CEILING)
+            max_memory_bytes: within(max_memory_bytes, PAGE_BYTES, Self::MEMORY_BYTES_CEILING)
                 .ok_or(LimitsRejected::Memory {
-                    bytes: memory_bytes_max,
+                    bytes: max_memory_bytes,
                 })?,
-            output_bytes_max: within(output_bytes_max, 1, Self::OUTPUT_BYTES_CEILING).ok_or(
+            max_output_bytes: within(max_output_bytes, 1, Self::OUTPUT_BYTES_CEILING).ok_or(
                 LimitsRejected::Output {
-                    bytes: output_bytes_max,
+                    bytes: max_output_bytes,
                 },
             )?,
             timeout_ms: Some(timeout_ms)
@@ -114,14 +114,14 @@ impl Limits {
 
     /// How large the guest's memory may grow. In bytes.
     #[must_use]
-    pub fn memory_bytes_max(&self) -> usize {
-        self.memory_bytes_max
+    pub fn max_memory_bytes(&self) -> usize {
+        self.max_memory_bytes
     }
 
     /// How large its output may be. In bytes.
     #[must_use]
-    pub fn output_bytes_max(&self) -> usize {
-        self.output_bytes_max
+    pub fn max_output_bytes(&self) -> usize {
+        self.max_output_bytes
     }
 
     /// How long a call may take. In milliseconds.
@@ -134,8 +134,8 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            memory_bytes_max: Self::MEMORY_BYTES_DEFAULT,
-            output_bytes_max: Self::OUTPUT_BYTES_DEFAULT,
+            max_memory_bytes: Self::MEMORY_BYTES_DEFAULT,
+            max_output_bytes: Self::OUTPUT_BYTES_DEFAULT,
             timeout_ms: Self::TIMEOUT_MS_DEFAULT,
         }
     }
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn limits_up_to_the_ceilings_are_accepted() {
         let limits = Limits::new(256 << 20, 4 << 20, u64::MAX).unwrap();
-        assert_eq!(limits.memory_bytes_max(), Limits::MEMORY_BYTES_CEILING);
-        assert_eq!(limits.output_bytes_max(), Limits::OUTPUT_BYTES_CEILING);
+        assert_eq!(limits.max_memory_bytes(), Limits::MEMORY_BYTES_CEILING);
+        assert_eq!(limits.max_output_bytes(), Limits::OUTPUT_BYTES_CEILING);
         assert_eq!(limits.timeout_ms(), u64::MAX);
     }
 

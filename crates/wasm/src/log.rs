@@ -2,7 +2,7 @@
 
 use crate::limits::{LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_LINES_MAX};
 
-/// What a guest logged during one call, bounded in lines and bytes.
+/// What a guest logged during one call, limited in lines and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
     lines: Vec<LogLine>,
@@ -13,35 +13,35 @@ pub struct Logs {
 /// One line of a guest's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How important the guest calls it.
+    /// The guest's level for the line.
     pub level: LogLevel,
-    /// The text; bytes that are not UTF-8 are replaced, and a long line is cut.
+    /// The text; bytes that are not UTF-8 are replaced, and a long line is truncated.
     pub text: String,
 }
 
-/// How important a line is. On the wire of ABI 1: 0 trace, 1 debug, 2 info, 3 warn, 4 error.
+/// The level of a line. On the wire of ABI 1: 0 trace, 1 debug, 2 info, 3 warn, 4 error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// 0, and anything below.
     Trace,
-    /// 1
+    /// Level 1.
     Debug,
-    /// 2
+    /// Level 2.
     Info,
-    /// 3
+    /// Level 3.
     Warn,
     /// 4, and anything above.
     Error,
 }
 
 impl Logs {
-    /// The lines kept, oldest first.
+    /// The kept lines, oldest first.
     #[must_use]
     pub fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
-    /// How many more there were: past a bound, or not within the guest's memory.
+    /// How many more there were: above a limit, or not within the guest's memory.
     #[must_use]
     pub fn dropped_count(&self) -> u64 {
         self.dropped_count

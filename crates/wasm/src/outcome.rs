@@ -1,18 +1,18 @@
-//! The names of outcomes.
+//! Outcome names of actions.
 
 use crate::limits::OUTCOME_BYTES_MAX;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The outcome of an action: any token of letters, digits, `_`, `-`, `.` up to 64 bytes that is no
-/// execution-level outcome (W11).
+/// The outcome of an action: any token of letters, digits, `_`, `-`, `.` up to 64 bytes, except
+/// execution-level outcomes (W11).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OutcomeName(
     /// Invariant: accepted by [`OutcomeName::new`].
     Cow<'static, str>,
 );
 
-/// Why a name is no outcome that an action may report.
+/// Why a name is not a valid outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutcomeNameRejected {
     /// It is empty, too long or has other characters.
@@ -21,24 +21,25 @@ pub enum OutcomeNameRejected {
          is another text"
     )]
     Malformed,
-    /// It is one of those that only the runtime reports.
-    #[error("expected an outcome of the action's own, but the name is kept for the runtime")]
+    /// It is an execution-level outcome.
+    #[error("expected an outcome that an action may set, but the name is reserved for the engine")]
     Reserved,
 }
 
-/// Outcomes from before an action's logic runs: no action may claim one (W11).
+/// Execution-level outcomes, which arise before an action's logic runs: no action may set one
+/// (W11).
 const EXECUTION_LEVEL: [&str; 3] = ["target_not_found", "target_disabled", "execution_failure"];
 
 impl OutcomeName {
-    /// The outcome of a handler that names no other.
+    /// The outcome of a handler that sets none.
     pub const SUCCESS: Self = Self(Cow::Borrowed("success"));
-    /// The outcome of a handler that is to be asked again (W14).
+    /// The outcome of a handler that wants to be polled again (W14).
     pub const PENDING: Self = Self(Cow::Borrowed("pending"));
 
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// [`OutcomeNameRejected`] for a text that is no token, or is an execution-level outcome.
+    /// [`OutcomeNameRejected`] for a text that is not a token, or is an execution-level outcome.
     pub fn new(name: &str) -> Result<Self, OutcomeNameRejected> {
         let is_token = (1..=OUTCOME_BYTES_MAX).contains(&name.len())
             && name
@@ -53,7 +54,7 @@ impl OutcomeName {
         Ok(Self(Cow::Owned(name.to_owned())))
     }
 
-    /// The name.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,30 +1,30 @@
-//! Why a module is refused.
+//! Why a module is rejected.
 
 use crate::abi::preview1;
 
-/// Why a module is refused at registration, or cannot be run (A9). [`ModuleRejected::hint`] says
-/// what to do about it.
+/// Why a module is rejected at registration, or cannot run (A9). [`ModuleRejected::hint`] says what
+/// to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleRejected {
-    /// Neither a binary module nor text that could become one.
+    /// Neither a binary module nor valid WebAssembly text.
     #[error("expected WebAssembly text, but {reason}")]
     MalformedText {
-        /// What the parser says, with line and column.
+        /// The parser's error, with line and column.
         reason: String,
     },
-    /// The bytes are no valid module.
+    /// The bytes are not a valid module.
     #[error("expected a valid WebAssembly module, but at byte {offset}: {reason}")]
     Malformed {
-        /// Where in the module.
+        /// The position in the module.
         offset: usize,
-        /// What the validator says.
+        /// The validator's error.
         reason: String,
     },
-    /// A component in place of a module.
+    /// A component instead of a module.
     #[error("expected a core WebAssembly module, but this is a component")]
     Component,
-    /// It imports what the host of its ABI does not offer.
+    /// It imports what the host of its ABI does not provide.
     #[error("expected imports of the module `{offered}` only, but it imports `{module}.{name}`")]
     ForeignImport {
         /// The only module that it may import from.
@@ -34,7 +34,7 @@ pub enum ModuleRejected {
         /// The import's name.
         name: String,
     },
-    /// It imports a function of the host as something else.
+    /// It imports a function of the host with another type.
     #[error("expected to import `{module}.{name}` as {expected}, but it is imported as {actual}")]
     MistypedImport {
         /// The import's module.
@@ -54,7 +54,7 @@ pub enum ModuleRejected {
         /// The required type.
         expected: String,
     },
-    /// It exports a name of the ABI as something else.
+    /// It exports a name of the ABI with another type.
     #[error("expected the module to export `{name}` as {expected}, but it is exported as {actual}")]
     MistypedExport {
         /// The export's name.
@@ -67,7 +67,7 @@ pub enum ModuleRejected {
     /// It declares more memory than the action may use.
     #[error("expected a memory of at most {bytes_max} bytes, but the module declares {bytes_min}")]
     MemoryTooLarge {
-        /// What the module declares.
+        /// The declared size.
         bytes_min: u64,
         /// The action's limit.
         bytes_max: usize,
@@ -75,9 +75,9 @@ pub enum ModuleRejected {
     /// It declares too many tables.
     #[error("expected at most {count_max} tables, but the module declares {count}")]
     TooManyTables {
-        /// What the module declares.
+        /// The declared number.
         count: u32,
-        /// The bound.
+        /// The maximum number of tables.
         count_max: u32,
     },
     /// It declares a table with too many elements.
@@ -85,9 +85,9 @@ pub enum ModuleRejected {
         "expected tables of at most {elements_max} elements, but the module declares {elements}"
     )]
     TableTooLarge {
-        /// What the module declares.
+        /// The declared number.
         elements: u64,
-        /// The bound.
+        /// The maximum number of elements.
         elements_max: usize,
     },
 }
@@ -108,7 +108,7 @@ impl ModuleRejected {
             }
             Self::ForeignImport { offered, .. } if *offered == preview1::MODULE => {
                 "a WASI command may import functions of WASI preview 1 only; build it for the \
-                 target wasm32-wasip1, without libraries that need a host of their own"
+                 target wasm32-wasip1, without libraries that need their own host"
             }
             Self::ForeignImport { .. } => {
                 "a module with `handle` may import log, kv_get, kv_set, kv_delete and set_outcome \
@@ -117,9 +117,9 @@ impl ModuleRejected {
             }
             Self::MistypedImport { .. } => "declare the import with the type named above",
             Self::MissingExport { .. } | Self::MistypedExport { .. } => {
-                "export `memory`, `alloc(i32) -> i32` and `handle(i32, i32) -> i64`, with \
-                 `dealloc(i32, i32)` and `init() -> i32` as you like; or build a WASI command, \
-                 which exports `memory` and `_start()`"
+                "export `memory`, `alloc(i32) -> i32` and `handle(i32, i32) -> i64`, optionally \
+                 with `dealloc(i32, i32)` and `init() -> i32`; or build a WASI command, which \
+                 exports `memory` and `_start()`"
             }
             Self::MemoryTooLarge { .. } => {
                 "raise the action's memory limit, or build the module with a smaller stack and \

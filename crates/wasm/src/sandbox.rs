@@ -14,7 +14,7 @@ use crate::{flo, wasi};
 
 /// Runs WASM actions (A7, A8, A9).
 ///
-/// It owns the engine, the thread that counts epochs for timeouts, and the cache of compiled
+/// It owns the engine, the thread that advances epochs for timeouts, and the cache of compiled
 /// modules. Dropping it ends the thread.
 pub struct Sandbox {
     compiler: Compiler,
@@ -24,54 +24,54 @@ pub struct Sandbox {
 
 /// One call of an action.
 pub struct Invocation<'a> {
-    /// Which module, as the cache knows it.
+    /// The module's key in the cache.
     pub digest: ModuleDigest,
-    /// Fetches the binary module; asked only when it is not cached. `None`: there is none.
+    /// Fetches the binary module; called only if it is not cached. `None`: it does not exist.
     pub module: &'a dyn Fn() -> Option<Vec<u8>>,
-    /// What the action is given.
+    /// The action's input.
     pub input: &'a [u8],
-    /// What it may use.
+    /// The action's limits.
     pub limits: Limits,
-    /// What the call serves.
+    /// The task of the call.
     pub task: Task<'a>,
-    /// What it may reach. A WASI command reaches nothing.
+    /// What it can reach. A WASI command ignores it.
     pub host: Box<dyn Host>,
 }
 
-/// All that one call left behind.
+/// The result and the log of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The answer, or why there is none.
+    /// The answer, or why the call failed.
     pub result: Result<Answer, InvocationError>,
-    /// What the action logged, whether it answered or not.
+    /// What the action logged, whether it succeeded or failed.
     pub logs: Logs,
 }
 
-/// What an action answered.
+/// The outcome and the output of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// `success` unless the action set another, or exited as pending.
     pub outcome: OutcomeName,
-    /// The output's bytes; the sandbox does not ask whether they are JSON.
+    /// The output's bytes; the sandbox does not check whether they are JSON.
     pub output: Vec<u8>,
 }
 
-/// Why a sandbox could not be made.
+/// Why a sandbox could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The engine does not work on this machine.
     #[error("expected the WASM engine to start, but {0:#}")]
     Engine(wasmtime::Error),
-    /// The system gave no thread.
+    /// The system could not create a thread.
     #[error("expected to start the WASM ticker thread, but {0}")]
     Ticker(#[source] std::io::Error),
 }
 
 impl Sandbox {
-    /// A sandbox with nothing compiled.
+    /// A sandbox with an empty cache.
     ///
     /// # Errors
-    /// [`SandboxError`] when the machine cannot run the engine or has no thread left.
+    /// [`SandboxError`] if the machine cannot run the engine or create a thread.
     pub fn new() -> Result<Self, SandboxError> {
         let compiler = Compiler::new().map_err(SandboxError::Engine)?;
         let ticker = Ticker::start(compiler.engine().clone()).map_err(SandboxError::Ticker)?;
@@ -82,11 +82,11 @@ impl Sandbox {
         })
     }
 
-    /// Runs an action once, in an instance of its own.
+    /// Runs an action once, in a fresh instance.
     ///
-    /// It blocks until the action ends, at most for the limits' timeout beside the compilation of a
-    /// module that is not cached. Only a host that does not give up at the deadline it is told can
-    /// hold it for longer. The calling thread needs 1 MiB of free stack.
+    /// It blocks until the action ends: at most for the timeout, plus the compilation of a module
+    /// that is not cached. Only a host that ignores the deadline it receives can block it for
+    /// longer. The calling thread needs 1 MiB of free stack.
     #[must_use]
     pub fn invoke(&self, invocation: Invocation<'_>) -> Report {
         let compiled = self.cache.get_or_compile(invocation.digest, || {

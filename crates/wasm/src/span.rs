@@ -1,6 +1,6 @@
-//! A stretch of a guest's memory, as the guest names it.
+//! A range of a guest's memory, as the guest passes it.
 
-/// Where in a guest's memory; nothing is known about it until it is resolved.
+/// A range in a guest's memory, unchecked until it is resolved.
 ///
 /// Pointers and lengths are unsigned, as in WebAssembly: a negative one is a huge one, and so is
 /// outside.
@@ -15,12 +15,12 @@ impl Span {
         Self { pointer, length }
     }
 
-    /// The bytes, if the whole stretch lies within the memory.
+    /// The bytes, if the whole range is within the memory.
     pub(crate) fn read(self, memory: &[u8]) -> Option<&[u8]> {
         memory.get(self.range()?)
     }
 
-    /// The bytes to be written, if the whole stretch lies within the memory.
+    /// The bytes to write, if the whole range is within the memory.
     pub(crate) fn write(self, memory: &mut [u8]) -> Option<&mut [u8]> {
         memory.get_mut(self.range()?)
     }

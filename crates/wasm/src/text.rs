@@ -3,9 +3,9 @@
 use crate::rejection::ModuleRejected;
 use std::borrow::Cow;
 
-/// Turns WebAssembly text (`.wat`) into a binary module; a binary module passes unchanged.
+/// Converts WebAssembly text (`.wat`) to a binary module; a binary module is returned unchanged.
 ///
-/// Only the form is looked at: [`inspect`](crate::inspect) says whether the module is sound.
+/// Only the form is checked: [`inspect`](crate::inspect) checks whether the module is valid.
 ///
 /// # Errors
 /// [`ModuleRejected::MalformedText`] for bytes that are neither.
@@ -15,12 +15,12 @@ pub fn to_binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ModuleRejected> {
     })
 }
 
-/// What a message shows of a module's text in one line, in characters.
+/// The most that a message shows of one line of a module's text, in characters.
 const SHOWN_CHARACTERS_MAX: usize = 128;
-/// What it shows of a text of several lines.
+/// The most that it shows of a multi-line text, in lines.
 const SHOWN_LINES_MAX: usize = 8;
 
-/// The text cut to a length that a message can bear, without what a terminal would obey.
+/// The text shortened, with control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::new();
     for (position, character) in text.chars().enumerate() {

@@ -1,8 +1,8 @@
-//! The clock that ends calls which run too long.
+//! The ticker: the clock that ends calls that run too long.
 //!
 //! Compiled code compares the engine's epoch with its deadline at each loop and function entry.
-//! That is far cheaper than counting instructions, and it measures what a timeout means: time that
-//! passed, not work that was done.
+//! That is far cheaper than counting instructions, and it measures what a timeout means: elapsed
+//! time, not work done.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -15,7 +15,7 @@ const TICK_MS: u64 = 10;
 
 /// Advances an engine's epoch while it lives.
 pub(crate) struct Ticker {
-    /// Dropping it wakes and ends the thread. Both are there until the drop.
+    /// Dropping it wakes and ends the thread. Both are present until the drop.
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,13 +44,14 @@ impl Drop for Ticker {
     }
 }
 
-/// How many epochs make up a time: never fewer than the time asked for.
+/// The number of epochs in a time, rounded up.
 pub(crate) fn ticks_in(timeout_ms: u64) -> u64 {
     // One more, because the epoch in which a call begins is partly over.
     timeout_ms.div_ceil(TICK_MS) + 1
 }
 
-/// Counts epochs by the clock and not by wake-ups, so that a busy machine stretches no timeout.
+/// Advances epochs by the clock and not by wake-ups, so that a busy machine does not extend
+/// timeouts.
 fn tick(engine: &Engine, stopped: &Receiver<()>) {
     let started = Instant::now();
     let mut ticks = 0;

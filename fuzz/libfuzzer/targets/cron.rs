@@ -1,4 +1,4 @@
-//! libFuzzer's way into the target `cron`.
+//! The libFuzzer entry point of the target `cron`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| flotilla_fuzz::execute("cron", input));

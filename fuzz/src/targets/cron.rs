@@ -39,12 +39,12 @@ pub(super) const TARGET: Target = Target {
     check,
 };
 
-/// The year 1973: until the year before, a zone was half a minute beside the others, and what its only gap
+/// The year 1973: until the year before, a zone was half a minute off from the others, and the firing that its only gap
 /// swallowed comes at the first whole minute. In milliseconds.
 const AFTER_MS_MIN: u64 = 94_694_400_000;
 /// The year 4000: within every bound of the calendar's library. In milliseconds.
 const AFTER_MS_MAX: u64 = 64_060_588_800_000;
-/// Firings that are asked for one after another.
+/// How many firings are computed one after another.
 const FIRINGS_COUNT: usize = 3;
 
 fn check(input: &[u8]) -> Verdict {
@@ -69,7 +69,7 @@ fn check(input: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Checks the first firing after a time, and gives it.
+/// Checks the first firing after a time, and returns it.
 fn check_next(cron: &Cron, after_ms: u64) -> u64 {
     let firing = cron.next_firing(after_ms);
     let firing_ms = firing.expect("an expression that is accepted fires in every age");
@@ -78,7 +78,7 @@ fn check_next(cron: &Cron, after_ms: u64) -> u64 {
         "{firing_ms} does not lie after {after_ms}"
     );
     assert_eq!(firing_ms % 1_000, 0, "clocks show whole seconds");
-    // Whoever asks in between is told of the same firing: a leader that takes over skips none.
+    // A query in between returns the same firing: a new leader skips no firing.
     let between_ms = after_ms + (firing_ms - after_ms) / 2;
     for asked_ms in [between_ms, firing_ms - 1] {
         assert_eq!(

@@ -64,12 +64,12 @@ pub(super) const TARGET: Target = Target {
     check,
 };
 
-/// What a definition takes in the log for each byte of its text, at most: a text of the greatest size
+/// The maximum size in the log for each byte of text: a text of the maximum size
 /// must still fit into an entry.
 const LOG_BYTES_PER_TEXT_BYTE: usize = 8;
-/// What aliases may add to a text (W1), and defaults to a short one. In bytes.
+/// How much aliases may add to a text (W1), and defaults to a short one. In bytes.
 const TEXT_BYTES_ADDED: usize = 1 << 20;
-/// What one finding takes when it is shown, at most. In bytes.
+/// The maximum size of a printed finding. In bytes.
 const SHOWN_BYTES_MAX: usize = 8 << 10;
 
 fn check(input: &[u8]) -> Verdict {
@@ -130,7 +130,7 @@ fn check_definition(definition: &Definition, text: &str) {
     check_indexes(definition);
 }
 
-/// Every index leads to something: the engine does not look twice.
+/// Every index is valid: the engine does not check again.
 fn check_indexes(definition: &Definition) {
     assert_eq!(definition.step(StepIndex::START).name.as_str(), "start");
     for step in &definition.steps {
@@ -167,7 +167,7 @@ fn check_target(definition: &Definition, target: Goal) {
     }
 }
 
-/// The indexes are right, and with a value in each hole the template is JSON.
+/// The indexes are valid, and with a value in each hole the template is JSON.
 fn check_template(definition: &Definition, template: Option<&Template>) {
     let Some(template) = template else {
         return;

@@ -41,6 +41,6 @@ fn check_command(command: &Command, length_max: Option<usize>) {
     let encoded = command.encode();
     assert!(length_max.is_none_or(|max| encoded.len() <= max));
     assert_eq!(Command::decode(&encoded).expect("just encoded"), *command);
-    // What every command is asked before it is proposed.
+    // The checks of every command before it is proposed.
     let _ = (command.body.admission(), command.body.subject());
 }

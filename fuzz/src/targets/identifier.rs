@@ -1,4 +1,4 @@
-//! Short texts that callers send back: tokens of tasks, ids of runs and records, names.
+//! Short texts that callers send back: task tokens, ids of runs and records, names.
 
 use crate::target::{Target, Verdict};
 use flotilla_engine::ids::{
@@ -47,7 +47,7 @@ fn check(input: &[u8]) -> Verdict {
     }
 }
 
-/// A token was handed out, so no other spelling of it can be right.
+/// A token has only one valid spelling, that in which it was issued.
 fn is_token(text: &str) -> bool {
     let Ok(token) = text.parse::<TaskToken>() else {
         return false;
@@ -83,7 +83,7 @@ fn is_numbered_action_run(text: &str) -> bool {
     number.is_some()
 }
 
-/// A name is kept as it is, and holds nothing that would end a key or move a terminal's cursor.
+/// A name is unchanged, and contains nothing that would end a key or move a terminal's cursor.
 fn is_name(text: &str) -> bool {
     let names = [
         Namespace::new(text).map(|name| name.to_string()),

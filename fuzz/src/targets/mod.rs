@@ -13,7 +13,7 @@ mod schema;
 
 use crate::target::Target;
 
-/// Every target, in the order of the names.
+/// Every target, in order of name.
 pub const TARGETS: &[Target] = &[
     cron::TARGET,
     definition::TARGET,

@@ -57,10 +57,10 @@ fn check(input: &[u8]) -> Verdict {
     }
 }
 
-/// The memory that it needs decides, to the byte, which limits it can live with.
+/// The module's declared memory decides, to the byte, which limits it satisfies.
 fn check_limits(module: &[u8], info: ModuleInfo) {
-    let within = |memory_bytes_max: u64| {
-        let limits = Limits::new(memory_bytes_max, 1, 1).expect("within the ceilings");
+    let within = |max_memory_bytes: u64| {
+        let limits = Limits::new(max_memory_bytes, 1, 1).expect("within the ceilings");
         inspect(module, &limits)
     };
     let least = info.memory_bytes_min.max(PAGE_BYTES);
@@ -76,7 +76,7 @@ fn check_limits(module: &[u8], info: ModuleInfo) {
 fn check_refusal(rejected: &ModuleRejected, module: &[u8]) {
     assert_sentence(rejected.hint());
     match rejected {
-        // Tells the place in the text as compilers do, in several lines.
+        // The error of a text module shows the place as compilers do, in several lines.
         ModuleRejected::MalformedText { reason } => reason
             .lines()
             .filter(|line| !line.is_empty())

@@ -1,4 +1,4 @@
-//! Paths (W15), and the values that they lead to. The first line is a path, the rest a JSON text.
+//! Paths (W15), and the values that they select. The first line is a path, the rest a JSON text.
 
 use crate::target::{Target, Verdict};
 use flotilla_dsl::parse;
@@ -58,7 +58,7 @@ fn check(input: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The path, as a mapping of a definition has it; `None` for a text that is none.
+/// The path, as in a mapping of a definition; `None` for a text that is not a path.
 fn read(written: &str) -> Option<Path> {
     let mapping = Value::from(written);
     let text = format!(

@@ -1,13 +1,13 @@
-//! What holds for every place and every sentence that a reader gives back.
+//! What holds for every position and every sentence that a reader returns.
 
 use flotilla_dsl::Span;
 
-/// What one sentence may have at most, in bytes: it travels in the head of a gRPC answer.
+/// The maximum size of one sentence, in bytes: it is sent in the head of a gRPC response.
 const SENTENCE_BYTES_MAX: usize = 2_048;
 
-/// Asserts that the caret stands in one of the lines, or right behind its end.
+/// Asserts that the caret is in one of the lines, or right behind its end.
 ///
-/// A caret stands below one character at least, also where there is none.
+/// A caret is at least one character wide, even behind the last character.
 pub(super) fn assert_within<'a>(span: Span, mut lines: impl Iterator<Item = &'a str>) {
     let line = lines
         .nth(index(span.line))
@@ -20,11 +20,11 @@ pub(super) fn assert_within<'a>(span: Span, mut lines: impl Iterator<Item = &'a 
     );
     assert!(
         index(span.column) <= characters_count,
-        "expected {span:?} to stand in the line, which has {characters_count} characters"
+        "expected {span:?} to be in the line, which has {characters_count} characters"
     );
 }
 
-/// Asserts that the text is one line that a terminal shows as it is, of bounded length.
+/// Asserts that the text is one line that a terminal shows unchanged, of bounded length.
 pub(super) fn assert_sentence(sentence: &str) {
     assert!(!sentence.is_empty(), "expected a sentence, but it is empty");
     assert!(
@@ -38,7 +38,7 @@ pub(super) fn assert_sentence(sentence: &str) {
     );
 }
 
-/// From what is counted from 1 to what is counted from 0.
+/// Converts a number that counts from 1 to one that counts from 0.
 fn index(number: u32) -> usize {
     usize::try_from(number)
         .ok()

@@ -109,7 +109,7 @@ fn condition(condition: &Condition) -> String {
     }
 }
 
-/// The value as it is written: the first of its meanings is the one that says how.
+/// The value as it is written: the first of its meanings determines the form.
 fn value(value: &AttributeValue) -> String {
     match value {
         AttributeValue::String(text) => quoted(text),

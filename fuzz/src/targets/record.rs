@@ -1,6 +1,6 @@
 //! Rows of the state: the key and the record of every table (design rule 4).
 //!
-//! Two bytes say how long the key is, most significant first; then come the key, which begins with its
+//! The first two bytes are the length of the key, most significant first; then come the key, which starts with its
 //! table's number, and the record.
 
 use crate::target::{Target, Verdict};

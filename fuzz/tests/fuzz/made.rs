@@ -1,5 +1,5 @@
-//! The inputs that are made from other files of the project. `UPDATE=1` makes them again, as after a
-//! command or a table was added; the other files of a corpus are written by hand.
+//! The inputs that are generated from other files of the project. `UPDATE=1` generates them again, for example
+//! after a command or a table was added; the other files of a corpus are written by hand.
 
 use flotilla_engine::Entry;
 use flotilla_fuzz::corpus;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the names of made files begin with, and no others.
+/// The prefix of the names of generated files, and of no others.
 const ORIGINS: [&str; 4] = ["example-", "fixture-", "golden-", "manual-"];
-/// All corpora together, in bytes: every clone carries them.
+/// The maximum size of all corpora together, in bytes: every clone contains them.
 const CORPORA_BYTES_MAX: usize = 300 << 10;
 
 /// Files by path.
@@ -31,7 +31,7 @@ fn inputs_made_from_other_files_are_up_to_date() {
         let is_known = made.contains_key(path);
         assert!(
             is_known,
-            "{} is made from nothing; UPDATE=1 removes it",
+            "{} is generated from nothing; UPDATE=1 removes it",
             path.display()
         );
     }
@@ -61,7 +61,7 @@ fn is_made(path: &Path) -> bool {
     ORIGINS.iter().any(|origin| name.starts_with(origin))
 }
 
-/// What lies in the corpora.
+/// The existing files of the corpora.
 fn found() -> Inputs {
     let names = flotilla_fuzz::TARGETS.iter().map(|target| target.name);
     let paths = names.flat_map(|name| corpus::paths(name).unwrap_or_default());
@@ -75,7 +75,7 @@ fn found() -> Inputs {
         .collect()
 }
 
-/// What should lie there.
+/// The expected files.
 fn made() -> Inputs {
     let mut inputs = Inputs::new();
     let mut put = |target: &str, name: String, input: Vec<u8>| {
@@ -120,7 +120,7 @@ fn made() -> Inputs {
     inputs
 }
 
-/// The blocks of the manual that are definitions, as its own test takes them.
+/// The blocks of the manual that are definitions, as the manual's test selects them.
 fn manual_definitions() -> Vec<(String, String)> {
     let mut definitions = Vec::new();
     for page in [files("docs/manual"), files("docs/manual/workflows")].concat() {
@@ -140,7 +140,7 @@ fn manual_definitions() -> Vec<(String, String)> {
     definitions
 }
 
-/// The lines of a file of golden bytes: a name and so many columns of bytes.
+/// The lines of a file of golden bytes: a name and `COLUMNS` columns of bytes.
 fn golden<const COLUMNS: usize>(file: &str) -> Vec<(String, [Vec<u8>; COLUMNS])> {
     let path = root().join(format!("crates/engine/testdata/golden/{file}.txt"));
     let text = fs::read_to_string(path).expect("golden bytes");
@@ -160,7 +160,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The files of a folder of the project, without those in folders of it.
+/// The files of a folder of the project, without those in its subfolders.
 fn files(folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join(folder)).expect("a folder of the project");
     let paths = entries.map(|entry| entry.expect("an entry").path());

@@ -1,5 +1,5 @@
-//! What must hold for every input, tried with the corpora and with mutations of them; and proof that
-//! faults are found and told.
+//! What must hold for every input, tested with the corpora and with mutations of them; and proof that
+//! faults are found and reported.
 
 mod made;
 mod planted;

@@ -1,4 +1,4 @@
-//! Faults that are planted are found, kept and told: the tests can fail.
+//! Planted faults are found, kept and reported: the tests can fail.
 
 use flotilla_fuzz::{Budget, Campaign, Report, Target, Verdict};
 use std::path::Path;
@@ -23,7 +23,7 @@ fn campaign(check: fn(&[u8]) -> Verdict, seed: u64) -> Campaign {
         target: Target { check, ..SOUND },
         seed,
         budget: Budget::Mutations(10_000),
-        patience: Duration::from_secs(20),
+        limit: Duration::from_secs(20),
     }
 }
 
@@ -32,7 +32,7 @@ fn run(campaign: Campaign, folder: &Path) -> Report {
     report.expect("a temporary folder")
 }
 
-/// Fails on one piece of the language in one place: three changes away from the corpus.
+/// Fails on one piece of the language in one position: three changes away from the corpus.
 fn fails_on_a_third_token(input: &[u8]) -> Verdict {
     assert!(!input.starts_with(b"abcdcdcd"), "planted in {input:?}");
     (SOUND.check)(input)
@@ -101,7 +101,7 @@ fn an_input_without_end_is_found_and_stands_in_the_journal() {
     };
     let report = run(
         Campaign {
-            patience: Duration::from_secs(2),
+            limit: Duration::from_secs(2),
             ..campaign(never_returns, 1)
         },
         folder.path(),

@@ -1,21 +1,21 @@
-//! One test a target. `cargo xtask fuzz` runs them too, for longer, by the variables below.
+//! One test per target. `cargo xtask fuzz` runs them too, for longer, with the variables below.
 
 use flotilla_fuzz::{Budget, Campaign, TARGETS, corpus, target};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// For how many seconds mutations are tried; else [`MUTATIONS_COUNT`] are.
+/// How many seconds to run mutations; otherwise [`MUTATIONS_COUNT`] mutations run.
 const SECONDS: &str = "FLOTILLA_FUZZ_SECONDS";
-/// What decides the mutations; else [`SEED`] does, so that the same commit has the same verdict.
+/// The seed of the mutations; otherwise [`SEED`], so that the same commit has the same verdict.
 const SEED_VARIABLE: &str = "FLOTILLA_FUZZ_SEED";
-/// A file to try, and nothing else.
+/// A single file to run.
 const INPUT: &str = "FLOTILLA_FUZZ_INPUT";
 
 const SEED: u64 = 1;
 const MUTATIONS_COUNT: u64 = 3_000;
 /// Two hundred times what the slowest input of a corpus takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 macro_rules! tests {
     ($($test:ident = $target:literal;)*) => {
@@ -63,7 +63,7 @@ fn try_target(name: &str) {
         budget: number(SECONDS).map_or(Budget::Mutations(MUTATIONS_COUNT), |seconds| {
             Budget::Time(Duration::from_secs(seconds))
         }),
-        patience: PATIENCE,
+        limit: TIMEOUT,
     };
     let corpus = corpus::read(name).expect("a folder of inputs");
     let report = campaign
@@ -101,7 +101,7 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-/// Holds the input of now; left behind by a process that dies of it.
+/// The current input; left behind by a process that dies of it.
 fn journal(target: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{target}.input"))
 }

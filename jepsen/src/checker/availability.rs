@@ -1,4 +1,4 @@
-//! How long nothing was done.
+//! The longest time without a successful operation.
 
 use crate::history::{History, Outcome};
 
@@ -11,7 +11,7 @@ pub fn longest_silence_us(history: &History) -> u64 {
         .iter()
         .filter(|operation| operation.outcome == Outcome::Ok && operation.returned_us <= end);
     let mut moments: Vec<u64> = done.map(|operation| operation.returned_us).collect();
-    // The work's own beginning and end: a cluster that never serves again is silent to the end.
+    // The beginning and end of the work count too: a cluster that never serves again is silent to the end.
     moments.extend([0, end]);
     moments.sort_unstable();
     let gaps = moments.windows(2).map(|pair| pair[1] - pair[0]);
@@ -43,7 +43,7 @@ mod tests {
             ..History::default()
         };
         assert_eq!(longest_silence_us(&history), 35);
-        // Nothing more, until the end.
+        // No further success until the end.
         history.work_until_us = 100;
         assert_eq!(longest_silence_us(&history), 50);
         assert_eq!(longest_silence_us(&History::default()), 0);

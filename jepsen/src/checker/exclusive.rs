@@ -1,22 +1,22 @@
-//! Never two live holders of one task.
+//! A task never has two live holders.
 
 use super::Violation;
 use std::collections::BTreeMap;
 
-/// A worker that had a task in its hands.
+/// The time for which a worker held a task.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    /// What must not be in two hands.
+    /// The held task.
     pub subject: String,
     /// The worker.
     pub holder: String,
-    /// From when.
+    /// The beginning.
     pub from_us: u64,
-    /// Until when: it was done, or it was given up.
+    /// The end: the task was done or given up.
     pub until_us: u64,
 }
 
-/// The holds of one subject that overlap.
+/// The overlapping holds of one subject.
 #[must_use]
 pub fn overlapping(holds: &[Hold]) -> Vec<Violation> {
     let mut by_subject: BTreeMap<&str, Vec<&Hold>> = BTreeMap::new();
@@ -31,7 +31,7 @@ pub fn overlapping(holds: &[Hold]) -> Vec<Violation> {
         violations.extend(overlaps.map(|pair| {
             let (one, other) = (pair[0], pair[1]);
             Violation::new(format!(
-                "{} was held by two at a time: {one:?} and {other:?}",
+                "{} was held by two workers at a time: {one:?} and {other:?}",
                 one.subject
             ))
         }));

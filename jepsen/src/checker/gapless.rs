@@ -1,4 +1,4 @@
-//! Sequences without gap and without repeat.
+//! Sequences without gaps and duplicates.
 
 use super::Violation;
 
@@ -14,7 +14,7 @@ pub fn numbered(what: &str, numbers: &[u64]) -> Vec<Violation> {
     told.into_iter().collect()
 }
 
-/// Expects times in steps of `interval_ms`, whatever their order.
+/// Expects times in steps of `interval_ms`, in any order.
 #[must_use]
 pub fn evenly_spaced(what: &str, times_ms: &[u64], interval_ms: u64) -> Vec<Violation> {
     let mut times_ms = times_ms.to_vec();

@@ -1,44 +1,44 @@
-//! Whether calls to one register look as if each took effect at one moment between its beginning and
-//! its end (Wing and Gong's search, with the memory of visited states that Lowe added).
+//! Whether calls to one register look as if each took effect at one moment between its start and
+//! its end (Wing and Gong's search, with the cache of visited states that Lowe added).
 
 use std::collections::HashSet;
 
-/// What a call did to a register.
+/// The effect of a call on a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Saw this value, or none.
+    /// Read this value, or none.
     Read(Option<u64>),
     /// Set this value.
     Write(u64),
-    /// Set `to` because it saw `from`.
+    /// Set `to` because the value was `from`.
     Swap {
-        /// What was expected.
+        /// The expected value.
         from: u64,
-        /// What was set.
+        /// The new value.
         to: u64,
     },
-    /// Was refused because the value was another one.
+    /// Was refused because the value was a different one.
     SwapRefused {
-        /// What was expected.
+        /// The expected value.
         from: u64,
     },
 }
 
-/// A call to a register. Calls that certainly did nothing, and reads without an answer, are left out.
+/// A call to a register. Calls that certainly had no effect, and reads without a response, are left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// When it began.
+    /// The start.
     pub invoked_us: u64,
-    /// When it returned; `None` when it may take effect at any later time, or never.
+    /// The end; `None` if the call may take effect at any later time, or never.
     pub returned_us: Option<u64>,
-    /// What it did.
+    /// The effect.
     pub access: Access,
 }
 
-/// The calls that have taken effect, one bit each, and the value then.
+/// The calls that have taken effect, one bit each, and the resulting value.
 type State = (Vec<u64>, Option<u64>);
 
-/// Whether there is an order of the calls that a single register would have answered like this. The
+/// Whether a single register could have answered like this with the calls in some order. The
 /// register is empty at first.
 #[must_use]
 pub fn is_linearizable(calls: &[Call]) -> bool {
@@ -52,14 +52,14 @@ pub fn is_linearizable(calls: &[Call]) -> bool {
         let ends = (0..calls.len())
             .filter(waiting)
             .filter_map(|index| calls[index].returned_us);
-        // Whatever begins after the first of them has ended cannot be before it.
+        // A call that starts after the first of them has ended cannot be before it.
         let Some(first_end) = ends.min() else {
             return true;
         };
         let candidates = (0..calls.len())
             .take_while(|&index| calls[index].invoked_us <= first_end)
             .filter(waiting);
-        // Last in, first out: those whose answer is known are tried before those that may be.
+        // Last in, first out: calls with a known result are tried before those with an unknown one.
         let (known, unknown): (Vec<usize>, Vec<usize>) =
             candidates.partition(|&index| calls[index].returned_us.is_some());
         for index in unknown.into_iter().chain(known.into_iter().rev()) {
@@ -78,8 +78,8 @@ pub fn is_linearizable(calls: &[Call]) -> bool {
 }
 
 impl Access {
-    /// The value after this access of a register with `value`; `None` when a register with that
-    /// value would have answered something else.
+    /// The value of a register with `value` after this access; `None` if a register with that
+    /// value would have answered differently.
     fn follow(self, value: Option<u64>) -> Option<Option<u64>> {
         match self {
             Self::Read(seen) => (seen == value).then_some(value),

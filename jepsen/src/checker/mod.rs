@@ -1,4 +1,4 @@
-//! Judges what happened: pure functions from a history to what is wrong with it.
+//! Checks the history of a run: pure functions from a history to its violations.
 
 mod availability;
 mod exclusive;
@@ -14,7 +14,7 @@ pub use once::{Attempt, exactly_once};
 
 use std::fmt;
 
-/// Something that must not have happened.
+/// Something that must not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
@@ -25,7 +25,7 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
-    /// One that is told in these words.
+    /// A violation with this description.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -1,21 +1,21 @@
-//! Every acknowledged command is in the final state, each exactly once; an unknown one at most once.
+//! Every acknowledged command is in the final state exactly once; an unknown one at most once.
 
 use super::Violation;
 use crate::history::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An attempt to do something that has a key, so that it is done once however often it is tried.
+/// An attempt with a key, so that the work is done once however often it is tried.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     /// The key.
     pub key: String,
-    /// What became of this attempt.
+    /// The outcome of this attempt.
     pub outcome: Outcome,
-    /// What was made, where the answer names it.
+    /// The id of what was made, if the response names it.
     pub made: Option<String>,
 }
 
-/// Compares what was attempted with what is there in the end: pairs of a key and the thing made for it.
+/// Compares the attempts with the final state: pairs of a key and the id of what was made for it.
 #[must_use]
 pub fn exactly_once(attempts: &[Attempt], found: &[(String, String)]) -> Vec<Violation> {
     let mut there: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -33,7 +33,7 @@ pub fn exactly_once(attempts: &[Attempt], found: &[(String, String)]) -> Vec<Vio
     }
     for (key, made) in there {
         violations.push(Violation::new(format!(
-            "{key} was never asked for, but there is {made:?}"
+            "{key} was never requested, but there is {made:?}"
         )));
     }
     violations
@@ -50,7 +50,7 @@ fn judge(key: &str, attempts: &[&Attempt], there: &[&str]) -> Vec<Violation> {
     }
     if there.is_empty() && has(Outcome::Ok) {
         violations.push(Violation::new(format!(
-            "{key} was acknowledged, but it is not there"
+            "{key} was acknowledged, but it is missing"
         )));
     }
     if !there.is_empty() && !has(Outcome::Ok) && !has(Outcome::Unknown) {

@@ -1,4 +1,4 @@
-//! A backup under load, and a new cluster made of it.
+//! A backup under load, and a new cluster restored from it.
 
 use crate::nemesis::Nemesis;
 use crate::stage::Stage;
@@ -6,10 +6,10 @@ use flotilla_tests::{Cluster, Flo, Host, Scratch};
 use std::path::Path;
 use std::time::Duration;
 
-/// Keys that are set before the backup, and must be in the new cluster.
+/// Keys that are set before the backup, and must exist in the new cluster.
 const KEYS: usize = 20;
 
-/// Backs a cluster up while it serves, and restores it as a new one that grows to three nodes.
+/// Backs up a cluster while it serves, and restores it as a new one that grows to three nodes.
 pub(super) struct BackUpAndRestore;
 
 impl Nemesis for BackUpAndRestore {
@@ -51,7 +51,7 @@ impl Nemesis for BackUpAndRestore {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
-/// The cluster that the backup becomes, grown to three nodes.
+/// The cluster restored from the backup, grown to three nodes.
 fn restored(files: &Scratch, file: &Path) -> Cluster {
     let mut host = Host::local(1);
     let directory = files.path("restored");

@@ -1,15 +1,15 @@
-//! A new authority for all certificates, while everything goes on.
+//! A new authority for all certificates, under load and without a restart.
 
 use crate::nemesis::{Needs, Nemesis};
 use crate::network::Wanted;
 use crate::stage::Stage;
-use flotilla_tests::{Certificates, Flo, Node, PATIENCE, wait_until};
+use flotilla_tests::{Certificates, Flo, Node, TIMEOUT, wait_until};
 
-/// What a node's log says once it uses new files.
+/// What a node logs when it uses new files.
 const RENEWED: &str = "new connections use the new certificates";
 const OF_NODE: [&str; 2] = ["node-key.pem", "node.pem"];
 const OF_CLIENT: [&str; 2] = ["client-key.pem", "client.pem"];
-/// Any call does.
+/// Any call will do.
 const CALL: [&str; 3] = ["kv", "scan", "none/"];
 
 /// Replaces the certificates of all nodes and clients by those of another authority, without a restart.
@@ -22,7 +22,7 @@ impl Nemesis for RotateCertificates {
 
     fn needs(&self) -> Needs {
         Needs {
-            // Connections between nodes are broken in the end.
+            // At the end, connections between nodes are broken.
             network: Wanted::Shaped,
             has_certificates: true,
             ..Needs::default()
@@ -33,7 +33,7 @@ impl Nemesis for RotateCertificates {
         let scratch = stage.cluster.scratch();
         let next = Certificates::make(scratch.path("next-authority"));
         let credentials = stage.credentials();
-        // Somebody who knows of the new authority, but is not given a certificate by it.
+        // A client that trusts the new authority, but has no certificate from it.
         let former = credentials
             .clients()
             .copied_to(scratch.path("certificates-former"));
@@ -55,14 +55,14 @@ impl Nemesis for RotateCertificates {
         for flo in each_node(stage, &former) {
             flo.refused(&CALL)
                 .expect(5, "tls_failed")
-                .says("no authority that it trusts has signed this client's certificate");
+                .says("this client's certificate is not signed by an authority that it trusts");
         }
-        // Connections between nodes began with the old certificates: now the new ones have to do there, too.
+        // Connections between nodes began with the old certificates; new ones must work with the new certificates.
         stage.network.renew();
         stage.cluster.await_health();
         assert_eq!(self::processes(stage), processes, "a node was restarted");
         format!(
-            "nodes {:?} and their clients went over to another authority without a restart; a certificate of the \
+            "nodes {:?} and their clients moved to another authority without a restart; a certificate of the \
              former one is refused",
             stage.ids()
         )
@@ -71,15 +71,15 @@ impl Nemesis for RotateCertificates {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
-/// Changes the files of one node after the other, each when the one before uses its new ones.
+/// Changes the files of one node after the other, each when the previous one uses its new files.
 fn change_each(stage: &Stage, change: impl Fn(&Certificates)) {
     for node in stage.cluster.nodes() {
         let seen = renewals(node);
         change(stage.credentials().node(node.id()));
-        wait_until("a node to use its new files", PATIENCE, || {
+        wait_until("a node to use its new files", TIMEOUT, || {
             match renewals(node) > seen {
                 true => Ok(()),
-                false => Err(format!("node {} has said so {seen} times", node.id())),
+                false => Err(format!("node {} has logged it {seen} times", node.id())),
             }
         });
     }
@@ -89,7 +89,7 @@ fn renewals(node: &Node) -> usize {
     node.output().matches(RENEWED).count()
 }
 
-/// Commands to each node, as a client with these certificates.
+/// Calls each node as a client with these certificates.
 fn each_node(stage: &Stage, certificates: &Certificates) -> Vec<Flo> {
     let endpoints = stage.cluster.endpoints().into_iter();
     endpoints

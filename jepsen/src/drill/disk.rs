@@ -1,11 +1,11 @@
-//! Disks that fill up, and empty again.
+//! Disks that fill up, and get free space again.
 
 use crate::nemesis::{LEFT_BYTES, Needs, Nemesis, reserving_nodes};
 use crate::stage::Stage;
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use std::time::Duration;
 
-/// Fills the disks of all nodes down to their reserve, waits until they take no new work, and empties them.
+/// Fills the disks of all nodes down to their reserve, waits until they accept no new work, and frees them.
 pub(super) struct FillAndEmpty;
 
 impl Nemesis for FillAndEmpty {
@@ -23,7 +23,7 @@ impl Nemesis for FillAndEmpty {
         }
         let flo = stage.cluster.flo();
         let set = ["--timeout", "1s", "kv", "set", "drill", "1"];
-        wait_until("a refusal for want of room", PATIENCE, || {
+        wait_until("a refusal for lack of space", TIMEOUT, || {
             let answer = flo.run(&set);
             match answer.stderr.contains("nearly full") {
                 true => Ok(()),
@@ -33,14 +33,15 @@ impl Nemesis for FillAndEmpty {
         for disk in stage.disks.values() {
             disk.empty();
         }
-        wait_until("writes to go on by themselves", PATIENCE, || {
+        wait_until("writes to resume by themselves", TIMEOUT, || {
             let answer = flo.run(&set);
             match answer.code {
                 0 => Ok(()),
                 _ => Err(answer.show()),
             }
         });
-        "three disks down to their reserve: refused, then taken again without a restart".to_owned()
+        "three disks down to their reserve: writes refused, then accepted again without a restart"
+            .to_owned()
     }
 
     fn hold(&self) -> Duration {

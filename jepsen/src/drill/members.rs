@@ -1,4 +1,4 @@
-//! Members that come, go, are replaced, and lead in turn.
+//! Members that join, leave, are replaced, and lead in turn.
 
 use crate::nemesis::{Needs, Nemesis};
 use crate::stage::Stage;
@@ -25,7 +25,7 @@ impl Nemesis for GrowAndShrink {
             let _ = stage.add();
         }
         let added = stage.ids();
-        // The first stays: it is the one that clients were told of.
+        // The first one stays: clients are configured with its address.
         for id in stage.ids().into_iter().skip(1).rev() {
             stage.remove(id);
         }
@@ -39,7 +39,7 @@ impl Nemesis for GrowAndShrink {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
-/// Loses a node's disk, has its comeback refused, and puts a new node in its place.
+/// Wipes a node's disk, expects its restart to be refused, and puts a new node in its place.
 pub(super) struct ReplaceWiped;
 
 impl Nemesis for ReplaceWiped {
@@ -54,7 +54,7 @@ impl Nemesis for ReplaceWiped {
         fs::remove_dir_all(node.data_dir()).expect("a folder in the run's own folder");
         node.restart();
         let (status, output) = node.end();
-        assert!(!status.success(), "a wiped member took part again");
+        assert!(!status.success(), "a wiped member started again");
         assert!(
             output.contains("--join"),
             "expected advice, but found {output}"
@@ -70,7 +70,7 @@ impl Nemesis for ReplaceWiped {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
-/// Has each node lead in turn.
+/// Makes each node the leader in turn.
 pub(super) struct TransferLeader;
 
 impl Nemesis for TransferLeader {

@@ -1,6 +1,6 @@
-//! What an operator does to a cluster that serves.
+//! Operators' procedures on a cluster that serves.
 //!
-//! A drill is carried out once, under the same clients and judged by the same checkers as a fault. But it is no fault:
+//! A drill runs once, under the same clients and with the same checkers as a fault. But a drill is not a fault:
 //! a call that fails in spite of the client's retries counts against it.
 
 mod backup;

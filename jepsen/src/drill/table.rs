@@ -1,4 +1,4 @@
-//! What came of drills, as a table.
+//! The results of drills, as a table.
 
 use crate::history::Outcome;
 use crate::report::Report;
@@ -13,8 +13,8 @@ const HEADINGS: [&str; 7] = [
     "what was done",
 ];
 
-/// What came of drills: calls tried, those that failed in spite of retries, those whose outcome their caller does not
-/// know, what the checkers found missing or double, and the longest time without an answer.
+/// The results of drills: calls tried, calls that failed in spite of retries, calls with an unknown outcome,
+/// what the checkers found missing or duplicated, and the longest time without a response.
 #[must_use]
 pub fn table(reports: &[Report]) -> String {
     let rows: Vec<[String; 7]> = reports.iter().map(row).collect();

@@ -1,12 +1,12 @@
-//! The data of the release before, served by this build.
+//! The data of the previous release, served by this build.
 
 use crate::nemesis::{Needs, Nemesis};
 use crate::release::{Site, versions};
 use crate::stage::Stage;
 use std::time::Duration;
 
-/// Serves what the release before left behind: two of its three members run this build already, and clients work; now
-/// the third does, too, so that all go over to this build's engine version.
+/// Serves the data of the previous release. Two of its three members already run this build while clients work; then
+/// the third does, too, so that all switch to this build's engine version.
 pub(super) struct Upgrade;
 
 impl Nemesis for Upgrade {
@@ -30,15 +30,15 @@ impl Nemesis for Upgrade {
         let (old, new) = (release.engine_version(), after.agreed);
         assert_eq!(
             before.agreed, old,
-            "a member was away, and all decide by {before:?}"
+            "a member was away, and all apply by {before:?}"
         );
         let site = Site {
             flo: stage.cluster.flo(),
             scratch: stage.cluster.scratch(),
         };
-        let taken_up = release.take_up(&site);
+        let resumed = release.resume(&site);
         format!(
-            "data of {} with engine version {old} served by {} with {new}; taken up: {taken_up}",
+            "data of {} with engine version {old} served by {} with {new}; resumed: {resumed}",
             release.version(),
             after.binary
         )

@@ -1,13 +1,13 @@
-//! What a nemesis did.
+//! A fault of a nemesis.
 
 use serde::{Deserialize, Serialize};
 
-/// A fault, from its beginning to its healing.
+/// A fault, from its injection to its healing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Who did it.
+    /// The nemesis.
     pub nemesis: String,
-    /// What was done, and to whom.
+    /// The fault and its victims.
     pub what: String,
     /// When it began, in microseconds since the run began.
     pub started_us: u64,

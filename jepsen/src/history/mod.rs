@@ -1,4 +1,4 @@
-//! What was asked of the cluster, and what became of it.
+//! The calls of clients and their outcomes.
 
 mod fault;
 mod operation;
@@ -7,7 +7,7 @@ mod recorder;
 pub use fault::Fault;
 pub use operation::{Operation, Outcome};
 pub use recorder::{Moment, Recorder};
-pub(crate) use recorder::{outcome_of, told};
+pub(crate) use recorder::{describe_error, outcome_of};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,16 +16,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// All that a run saw: the operations, the faults meanwhile, and what was read in the end.
+/// Everything that a run saw: the operations, the faults, and the final reads.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// In the order in which they returned.
     pub operations: Vec<Operation>,
-    /// In the order in which they began.
+    /// In the order of their injection.
     pub faults: Vec<Fault>,
-    /// What each workload read in the end, by its name.
+    /// The final read of each workload, by name.
     pub final_reads: BTreeMap<String, Value>,
-    /// When the last client ended its work; what came later only looked at the result.
+    /// When the last client stopped working; later calls only read the result.
     pub work_until_us: Moment,
 }
 
@@ -45,7 +45,7 @@ impl History {
         operations.filter(move |operation| operation.workload == workload)
     }
 
-    /// What a workload read in the end; null when it did not come to that.
+    /// The final read of a workload; null if the run did not get there.
     #[must_use]
     pub fn final_read(&self, workload: &str) -> &Value {
         self.final_reads.get(workload).unwrap_or(&Value::Null)
@@ -74,10 +74,10 @@ impl History {
         out.flush()
     }
 
-    /// Reads what [`History::write`] wrote, so that a kept history can be judged again.
+    /// Reads what [`History::write`] wrote, so that a kept history can be checked again.
     ///
     /// # Errors
-    /// When the text is something else.
+    /// When the text is not a history.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         let mut history = Self::default();
         let mut work_until_us = None;
@@ -91,7 +91,7 @@ impl History {
                 Line::Work { until_us } => work_until_us = Some(until_us),
             }
         }
-        // A history of before that line was written is all work.
+        // An older history lacks this line: all of it counts as work.
         let last = history.operations.iter().map(|one| one.returned_us).max();
         history.work_until_us = work_until_us.or(last).unwrap_or(0);
         Ok(history)

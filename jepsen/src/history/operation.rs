@@ -1,38 +1,38 @@
-//! One call of a client.
+//! A client's call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client knows of its call (jepsen/README.md).
+/// The outcome of a call as its client knows it (jepsen/README.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// It was done.
     Ok,
-    /// It certainly was not done, and never will be.
+    /// It was certainly not done, and never will be.
     Fail,
-    /// It may have been done, or may still be.
+    /// It may have been done, or may still be done.
     Unknown,
 }
 
-/// One call of a client: when it began and returned, and what became of it.
+/// A client's call: its start, end and outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Whose call it is.
+    /// The workload.
     pub workload: String,
-    /// Which of the workload's clients; each does one call at a time.
+    /// The number of the client; each client makes one call at a time.
     pub process: u64,
-    /// What was asked.
+    /// The operation.
     pub name: String,
-    /// Of what.
+    /// Its subject.
     pub input: Value,
     /// When the call began, in microseconds since the run began.
     pub invoked_us: u64,
     /// When it returned, in microseconds since the run began.
     pub returned_us: u64,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The answer, or the reason why there is none.
+    /// The response, or why there is no response.
     pub output: Value,
 }
 

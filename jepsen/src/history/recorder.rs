@@ -1,4 +1,4 @@
-//! Writes down operations while they happen.
+//! Records operations while they happen.
 
 use super::{Operation, Outcome};
 use flotilla_client::{ClientError, ErrorKind};
@@ -9,7 +9,7 @@ use std::time::Instant;
 /// A time in a run, in microseconds since it began.
 pub type Moment = u64;
 
-/// Writes down operations while they happen, from many clients at a time.
+/// Records operations while they happen, from many clients.
 #[derive(Debug)]
 pub struct Recorder {
     start: Instant,
@@ -26,13 +26,13 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Now.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Moment {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Writes down an operation that has returned.
+    /// Records an operation that has returned.
     pub fn record(&self, operation: Operation) {
         self.lock().push(operation);
     }
@@ -57,7 +57,7 @@ impl Recorder {
     }
 }
 
-/// What a client knows after an error. Only what says that it may have been done leaves that open.
+/// What a client knows after an error. The outcome is unknown only if the error says that it may have been done.
 pub(crate) fn outcome_of(error: &ClientError) -> Outcome {
     match error.kind() {
         ErrorKind::Unknown => Outcome::Unknown,
@@ -65,11 +65,11 @@ pub(crate) fn outcome_of(error: &ClientError) -> Outcome {
         | ErrorKind::Usage
         | ErrorKind::Refused
         | ErrorKind::Retryable
-        | ErrorKind::CannotConnect => Outcome::Fail,
+        | ErrorKind::ConnectionFailed => Outcome::Fail,
     }
 }
 
-/// An error as a history tells it.
-pub(crate) fn told(error: &ClientError) -> Value {
+/// An error as a history shows it.
+pub(crate) fn describe_error(error: &ClientError) -> Value {
     json!({"code": error.code(), "message": error.message()})
 }

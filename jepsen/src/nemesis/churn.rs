@@ -1,5 +1,5 @@
-//! Members come and go: one is removed for good, and a new one with an empty disk takes its place, as
-//! an operator replaces a machine. Now and then another voter is told to lead before.
+//! Membership changes: one member is removed for good, and a new one with an empty disk takes its place, as
+//! an operator replaces a machine. Sometimes leadership is transferred to another voter first.
 
 use super::Nemesis;
 use crate::stage::Stage;

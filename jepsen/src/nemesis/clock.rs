@@ -1,4 +1,4 @@
-//! Wall clocks that are wrong: they jump, or they run too fast or too slow.
+//! Wrong wall clocks: they jump, or run too fast or too slow.
 
 use super::Nemesis;
 use super::kill::a_follower;
@@ -6,14 +6,14 @@ use crate::stage::Stage;
 use rand::RngExt;
 use std::time::Duration;
 
-/// Sets the wall clocks of nodes wrong.
+/// Makes the wall clocks of nodes wrong.
 pub(super) struct Clock {
     is_jump: bool,
 }
 
-/// How far a clock jumps, either way. In milliseconds.
+/// How far a clock jumps, in either direction. In milliseconds.
 const JUMP_MS_MAX: i64 = 3_600_000;
-/// How much too fast or too slow clocks run, of a thousand: far worse than any crystal.
+/// How much too fast or too slow clocks run, in thousandths: far worse than any crystal.
 const DRIFT_PER_MILLE_MAX: i64 = 300;
 
 impl Clock {
@@ -36,7 +36,7 @@ impl Nemesis for Clock {
 
     fn strike(&mut self, stage: &mut Stage) -> String {
         if self.is_jump {
-            // One clock alone: no majority agrees with it.
+            // A single clock, so that no majority agrees with it.
             let leads = stage.random.random_bool(0.5);
             let victim = match leads {
                 true => stage.leader(),
@@ -54,7 +54,7 @@ impl Nemesis for Clock {
             stage.set_drift(id, per_mille);
             told.push((id, per_mille));
         }
-        format!("the clocks run too fast by {told:?} of a thousand")
+        format!("the clocks run too fast by {told:?} thousandths")
     }
 
     fn hold(&self) -> Duration {

@@ -49,7 +49,7 @@ impl Nemesis for Combined {
     fn needs(&self) -> Needs {
         Needs {
             network: Wanted::Shaped,
-            flags: &["--snapshot-log-bytes=262144", "--log-bytes-max=524288"],
+            flags: &["--snapshot-log-bytes=262144", "--max-log-bytes=524288"],
             ..Needs::default()
         }
     }
@@ -57,7 +57,7 @@ impl Nemesis for Combined {
     fn strike(&mut self, stage: &mut Stage) -> String {
         let first = stage.random.random_range(0..self.nemeses.len());
         let second = stage.random.random_range(0..self.nemeses.len());
-        // In the order of the list: what ends processes comes last, so that nobody strikes a node
+        // In the order of the list: faults that end processes come last, so that no other fault hits a node
         // that is gone.
         self.active = vec![first.min(second), first.max(second)];
         self.active.dedup();

@@ -1,4 +1,4 @@
-//! A disk without room, disks with little room, and a disk that is slow.
+//! A full disk, nearly full disks, and a slow disk.
 
 use super::kill::a_follower;
 use super::{Needs, Nemesis};
@@ -20,7 +20,7 @@ impl Nemesis for FullDisk {
     fn needs(&self) -> Needs {
         Needs {
             small_disks: true,
-            // The node must not see it coming.
+            // The node must not notice it beforehand.
             flags: &["--disk-reserve-bytes=0"],
             ..Needs::default()
         }
@@ -43,13 +43,13 @@ impl Nemesis for FullDisk {
         }
     }
 
-    /// A node that cannot write ends and says why.
+    /// A node that cannot write stops with an error.
     fn may_end_nodes(&self) -> bool {
         true
     }
 }
 
-/// What nodes keep free, as `LowDisk` tells them, and what it leaves them.
+/// The reserve of the nodes, configured by `LowDisk`, and how much of it remains.
 const RESERVE_FLAG: &str = "--disk-reserve-bytes=67108864";
 pub(crate) const LEFT_BYTES: u64 = 24 << 20;
 
@@ -62,8 +62,8 @@ pub(crate) fn reserving_nodes() -> Needs {
     }
 }
 
-/// Fills the disk of one node, or of all, so far that nothing is written any more that can be refused. No
-/// node may end.
+/// Fills the disk of one node, or of all, until every write that can be refused is refused. No
+/// node may stop.
 #[derive(Default)]
 pub(super) struct LowDisk {
     victims: Vec<u64>,
@@ -130,7 +130,7 @@ impl Nemesis for SlowDisk {
     }
 }
 
-/// The leader, or one that follows.
+/// The leader, or a follower.
 fn drawn(stage: &mut Stage) -> u64 {
     match stage.random.random_bool(0.5) {
         true => stage.leader(),

@@ -1,4 +1,4 @@
-//! SIGKILL: whatever was not on the disk is gone.
+//! SIGKILL: everything that is not on disk is lost.
 
 use super::Nemesis;
 use crate::stage::Stage;
@@ -51,7 +51,7 @@ impl Nemesis for Kill {
             Victims::All => stage.ids(),
         };
         for &victim in &victims {
-            // In a combination it may be gone already.
+            // In combination with another nemesis it may be gone already.
             if stage.cluster.node(victim).is_alive() {
                 stage.cluster.kill(victim);
             }
@@ -62,7 +62,7 @@ impl Nemesis for Kill {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
-/// A node that does not lead.
+/// A node that is not the leader.
 pub(super) fn a_follower(stage: &mut Stage) -> Option<u64> {
     let followers = stage.followers();
     followers.choose(&mut stage.random).copied()

@@ -1,4 +1,4 @@
-//! Links that are late, and links that break.
+//! Slow links and links that break.
 
 use super::{Needs, Nemesis};
 use crate::network::Wanted;
@@ -6,7 +6,7 @@ use crate::stage::Stage;
 use rand::RngExt;
 use std::time::Duration;
 
-/// Makes all links between the nodes bad.
+/// Makes all links between the nodes slow or lossy.
 pub(super) struct Links {
     is_slow: bool,
 }
@@ -40,7 +40,7 @@ impl Nemesis for Links {
         if self.is_slow {
             let delay_ms = stage.random.random_range(20..120);
             stage.network.slow(Duration::from_millis(delay_ms));
-            return format!("messages are {delay_ms} ms late, give or take a half");
+            return format!("messages are {delay_ms} ms late, plus or minus a half");
         }
         let per_mille = stage.random.random_range(10..60);
         stage.network.slow(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! What goes wrong while clients work.
+//! Faults that are injected while clients work.
 
 mod churn;
 mod clock;
@@ -18,47 +18,47 @@ use crate::network::Wanted;
 use crate::stage::Stage;
 use std::time::Duration;
 
-/// Makes things go wrong, one fault after the other, and mends them.
+/// Injects faults, one after the other, and heals them.
 pub trait Nemesis: Send {
-    /// Its name, in histories and on the command line.
+    /// Its name in histories and on the command line.
     fn name(&self) -> &'static str;
 
-    /// What the stage must offer.
+    /// What the stage must provide.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// Makes something go wrong, and says what.
+    /// Injects a fault, and describes it.
     fn strike(&mut self, stage: &mut Stage) -> String;
 
-    /// How long it stays like that.
+    /// How long the fault lasts.
     fn hold(&self) -> Duration {
         Duration::from_secs(2)
     }
 
-    /// Mends it. Nodes that do not run are started by the run.
+    /// Heals the fault. The run restarts nodes that do not run.
     fn heal(&mut self, stage: &mut Stage);
 
-    /// Whether a node may end by itself, with an error that it tells, under this fault.
+    /// Whether a node may stop with an error under this fault.
     fn may_end_nodes(&self) -> bool {
         false
     }
 }
 
-/// What a nemesis needs of the stage.
+/// What a nemesis needs from the stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// What the network must be able to.
+    /// The required capability of the network.
     pub network: Wanted,
-    /// Whether disks are so small that they can be filled.
+    /// Whether disks are small enough to be filled.
     pub small_disks: bool,
-    /// Whether nodes and clients speak TLS, each with certificates of its own.
+    /// Whether nodes and clients use TLS, each with separate certificates.
     pub has_certificates: bool,
-    /// Whether the nodes begin with the data of the release before, and the last of them is started by the nemesis.
+    /// Whether the nodes start with the data of the previous release, and the nemesis starts the last one.
     pub has_release_data: bool,
-    /// Further flags of the nodes.
+    /// Further flags for the nodes.
     pub flags: &'static [&'static str],
 }
 
@@ -75,7 +75,7 @@ impl Default for Needs {
     }
 }
 
-/// Nothing goes wrong: what a healthy cluster does.
+/// No fault: the behaviour of a healthy cluster.
 struct Calm;
 
 impl Nemesis for Calm {

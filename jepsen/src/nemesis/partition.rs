@@ -1,4 +1,4 @@
-//! Nodes that do not hear each other.
+//! Network partitions.
 
 use super::{Needs, Nemesis};
 use crate::network::Wanted;
@@ -6,19 +6,19 @@ use crate::stage::Stage;
 use rand::RngExt;
 use std::time::Duration;
 
-/// Cuts the network in one of several ways.
+/// Partitions the network in one of several ways.
 pub(super) struct Partition {
     cut: Cut,
 }
 
 enum Cut {
-    /// The leader hears nobody and nobody hears it.
+    /// The leader is isolated in both directions.
     Leader,
-    /// Each of five nodes hears two others: each sees a majority, and no two see the same one.
+    /// Each of five nodes reaches two others: each sees a majority, and no two see the same one.
     Ring,
-    /// Nobody hears the leader, but it hears the others; or the other way round.
+    /// Messages from the leader are lost, but it receives those of the others; or the reverse.
     OneWay,
-    /// One node hears both halves, which do not hear each other.
+    /// One node reaches both halves, which do not reach each other.
     Bridge,
 }
 
@@ -63,13 +63,13 @@ impl Nemesis for Partition {
 
     fn strike(&mut self, stage: &mut Stage) -> String {
         let leader = stage.leader();
-        // Asked once: leadership may move meanwhile.
+        // Read once: leadership may change meanwhile.
         let mut others = stage.ids();
         others.retain(|&id| id != leader);
         match self.cut {
             Cut::Leader => {
                 cut_both(stage, leader, &others);
-                format!("node {leader} hears nobody and nobody hears it")
+                format!("node {leader} is isolated in both directions")
             }
             Cut::OneWay => {
                 let is_mute = stage.random.random_bool(0.5);
@@ -82,7 +82,7 @@ impl Nemesis for Partition {
                 let how = if is_mute {
                     "is not heard"
                 } else {
-                    "hears nobody"
+                    "hears no other node"
                 };
                 format!("node {leader} {how}")
             }

@@ -1,4 +1,4 @@
-//! SIGSTOP, longer than any lease of leadership, then SIGCONT: a node that does not know that time has
+//! SIGSTOP, longer than any leader lease, then SIGCONT: a node that does not notice that time has
 //! passed.
 
 use super::Nemesis;
@@ -6,7 +6,7 @@ use super::kill::a_follower;
 use crate::stage::Stage;
 use std::time::Duration;
 
-/// Stops a node and lets it go on.
+/// Pauses a node and resumes it.
 pub(super) struct Pause {
     is_leader: bool,
     victim: Option<u64>,
@@ -48,7 +48,7 @@ impl Nemesis for Pause {
     }
 
     fn hold(&self) -> Duration {
-        // The lease of a leader is below a second.
+        // A leader lease is shorter than a second.
         Duration::from_secs(4)
     }
 

@@ -1,4 +1,4 @@
-//! One node after the other is stopped in order and started again, as for a new version.
+//! One node after the other is stopped gracefully and started again, as for a new version.
 
 use super::Nemesis;
 use crate::stage::Stage;
@@ -16,7 +16,7 @@ impl Nemesis for RollingRestart {
         for id in stage.ids() {
             let _ = stage.cluster.node_mut(id).stop();
             stage.cluster.restart(id);
-            // As an operator would: the next one only when this one is back.
+            // As an operator would: the next one only after this one is back.
             stage.cluster.await_health();
         }
         "SIGTERM to each node in turn".to_owned()

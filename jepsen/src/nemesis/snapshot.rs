@@ -1,4 +1,4 @@
-//! A follower that misses what the log no longer has, and gets a snapshot while clients go on.
+//! A follower that lacks entries purged from the log, and gets a snapshot while clients work.
 
 use super::kill::a_follower;
 use super::{Needs, Nemesis};
@@ -6,7 +6,7 @@ use crate::stage::Stage;
 use rand::RngExt;
 use std::time::Duration;
 
-/// Keeps a follower away, by SIGKILL or SIGSTOP, while the log is purged behind short snapshots.
+/// Keeps a follower away with SIGKILL or SIGSTOP, while frequent snapshots let the log be purged.
 #[derive(Default)]
 pub(super) struct SnapshotInstall {
     paused: Option<u64>,
@@ -19,7 +19,7 @@ impl Nemesis for SnapshotInstall {
 
     fn needs(&self) -> Needs {
         Needs {
-            flags: &["--snapshot-log-bytes=65536", "--log-bytes-max=131072"],
+            flags: &["--snapshot-log-bytes=65536", "--max-log-bytes=131072"],
             ..Needs::default()
         }
     }
@@ -30,11 +30,11 @@ impl Nemesis for SnapshotInstall {
         };
         if stage.random.random_bool(0.5) {
             stage.cluster.kill(victim);
-            return format!("SIGKILL {victim}, until the log has gone on without it");
+            return format!("SIGKILL {victim}, until the log has moved on without it");
         }
         stage.cluster.node(victim).pause();
         self.paused = Some(victim);
-        format!("SIGSTOP {victim}, until the log has gone on without it")
+        format!("SIGSTOP {victim}, until the log has moved on without it")
     }
 
     fn hold(&self) -> Duration {

@@ -1,21 +1,21 @@
-//! A power failure in the midst of a write: the tail of the newest file of the log is not what was
+//! A power failure during a write: the tail of the newest file of the log is not what was
 //! written.
 //!
-//! What was synced is what an acknowledgement rests on, so only one node is torn at a time, and the
-//! next only after it has caught up: the others still have what it lost. A node may also see that what
-//! was synced is damaged, and refuse to start with an error that says so. Its operator would replace
-//! it; here it gets its log back as it was.
+//! Acknowledgements rest on synced writes, so only one node is torn at a time, and the
+//! next only after it has caught up: the others still have what it lost. A node may also detect that
+//! synced data is damaged, and refuse to start with an error that says so. An operator would replace
+//! it; here its log is restored.
 
 use super::Nemesis;
 use super::kill::a_follower;
 use crate::stage::{Stage, newest};
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use rand::RngExt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The largest part of the tail that is torn, in bytes.
+/// The maximum length of the torn tail, in bytes.
 const TORN_BYTES_MAX: u64 = 200;
 
 /// Tears the tail of a killed node's log.
@@ -24,7 +24,7 @@ pub(super) struct TornWrite {
     torn: Option<Torn>,
 }
 
-/// What was torn, and how it was before.
+/// The torn file, and its earlier content.
 struct Torn {
     node: u64,
     file: PathBuf,
@@ -66,7 +66,7 @@ impl Nemesis for TornWrite {
         };
         let node = stage.cluster.node_mut(torn.node);
         node.restart();
-        let settled = wait_until("the torn node to serve or to refuse", PATIENCE, || {
+        let settled = wait_until("the torn node to serve or to refuse", TIMEOUT, || {
             match (node.is_alive(), node.status()) {
                 (false, _) => Ok(false),
                 (true, Ok(_)) => Ok(true),
@@ -80,7 +80,7 @@ impl Nemesis for TornWrite {
     }
 }
 
-/// What was never synced: the beginning of a write.
+/// Data that was never synced: the beginning of a write.
 fn append(file: &Path, bytes: u64) -> String {
     let mut log = OpenOptions::new()
         .append(true)
@@ -90,7 +90,7 @@ fn append(file: &Path, bytes: u64) -> String {
         .map(|byte| u8::try_from(byte % 251).unwrap_or(0))
         .collect();
     log.write_all(&garbage).expect("a disk with room");
-    format!("has {bytes} further bytes")
+    format!("has {bytes} additional bytes")
 }
 
 fn truncate(file: &Path, bytes: u64) -> String {

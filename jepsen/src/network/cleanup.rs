@@ -1,4 +1,4 @@
-//! Networks go when their process is done with them, however it ends.
+//! Removes networks when their process has ended, however it ends.
 
 use super::names::owner;
 use std::io;
@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Waits for the end of its input, then ends what still runs in the namespaces and removes them. Virtual cards
-/// and bridges go with their namespace.
+/// Waits for the end of its input, then kills the processes in the namespaces and removes these. Virtual cards
+/// and bridges are removed with their namespace.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 cat
@@ -17,17 +17,17 @@ for namespace do
 done
 "#;
 
-/// Removes namespaces when it is dropped, and also when this process ends without that.
+/// Removes namespaces when it is dropped, and also when this process ends without a drop.
 ///
 /// A child process does it. Its input is a pipe whose other end only this process has: the kernel closes that end
-/// after Ctrl-C and SIGKILL too. The child is in a process group of its own, which Ctrl-C does not reach.
+/// even after Ctrl-C and SIGKILL. The child is in a separate process group, which Ctrl-C does not reach.
 #[derive(Debug)]
 pub(super) struct Cleanup {
     child: Child,
 }
 
 impl Cleanup {
-    /// Takes charge of namespaces that are there or are to be made.
+    /// Takes charge of namespaces that exist or will be made.
     ///
     /// # Errors
     /// When the child cannot be started.
@@ -46,12 +46,12 @@ impl Cleanup {
 
 impl Drop for Cleanup {
     fn drop(&mut self) {
-        // It closes the child's input first. There is nobody to tell if something cannot be removed.
+        // It closes the child's input first. If something cannot be removed, there is no way to report it.
         let _ = self.child.wait();
     }
 }
 
-/// Removes the namespaces of processes that ended together with their cleanup.
+/// Removes the namespaces of processes that ended together with their cleanup child.
 pub(super) fn remove_leftovers() {
     let listed = Command::new("ip").args(["netns", "list"]).output();
     let listed = listed.map(|output| output.stdout).unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) fn remove_leftovers() {
     let is_left = |name: &&str| owner(name).is_some_and(|owner| !is_running(owner));
     let left: Vec<String> = names.filter(is_left).map(str::to_owned).collect();
     if !left.is_empty() {
-        // Without `sh` they stay; then none is made either.
+        // Without `sh` they stay; but then none is made either.
         drop(Cleanup::of(&left));
     }
 }

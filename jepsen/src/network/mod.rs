@@ -1,4 +1,4 @@
-//! What is between the nodes, and how it fails.
+//! The network between the nodes, and how it fails.
 
 mod cleanup;
 mod names;
@@ -14,32 +14,32 @@ pub(crate) use proxies::Proxies;
 
 use std::time::Duration;
 
-/// What a nemesis needs of the network.
+/// The capability that a nemesis needs from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wanted {
-    /// Nothing: loopback.
+    /// None: loopback.
     Plain,
-    /// Messages can be lost for good between two nodes.
+    /// Messages between two nodes can be dropped.
     Cuttable,
-    /// Messages can also be late, and connections break.
+    /// Messages can also be delayed, and connections break.
     Shaped,
 }
 
-/// What is between the nodes.
+/// The network between the nodes.
 pub(crate) enum Network {
     /// Loopback; it never fails.
     Plain,
-    /// Each node has a network of its own; a bridge, which has one too, connects them.
+    /// Each node has a separate network namespace; a bridge, in another one, connects them.
     Namespaces(Namespaces),
-    /// A proxy before each node's port for peers.
+    /// A proxy before each node's peer port.
     Proxies(Proxies),
 }
 
 impl Network {
-    /// Loses all messages from one node to another.
+    /// Drops all messages from one node to another.
     ///
     /// # Panics
-    /// When the network cannot, which whoever set the stage has to see to.
+    /// When the network cannot; the stage must provide one that can.
     pub(crate) fn cut(&mut self, from: u64, to: u64) {
         match self {
             Self::Plain => panic!("expected a network that can be cut, but this is loopback"),
@@ -50,7 +50,7 @@ impl Network {
         }
     }
 
-    /// Delays all messages by so long, give or take a half.
+    /// Delays all messages by this duration, plus or minus a half.
     ///
     /// # Panics
     /// When the network cannot.
@@ -58,7 +58,7 @@ impl Network {
         self.shaped().change(|rules| rules.delay = delay);
     }
 
-    /// Breaks the connection at so many of a thousand messages.
+    /// Breaks the connection at this many of 1000 messages.
     ///
     /// # Panics
     /// When the network cannot.
@@ -67,7 +67,7 @@ impl Network {
             .change(|rules| rules.resets_per_mille = per_mille);
     }
 
-    /// Breaks each connection once, also one that is idle; nodes make new ones.
+    /// Breaks each connection once, even an idle one; nodes reconnect.
     ///
     /// # Panics
     /// When the network cannot.
@@ -75,7 +75,7 @@ impl Network {
         self.shaped().change(|rules| rules.breaks_count += 1);
     }
 
-    /// Mends everything.
+    /// Heals all faults.
     pub(crate) fn heal(&mut self) {
         match self {
             Self::Plain => {}
@@ -88,7 +88,7 @@ impl Network {
         match self {
             Self::Proxies(proxies) => proxies,
             Self::Plain | Self::Namespaces(_) => {
-                panic!("expected a network of proxies, but there is another one")
+                panic!("expected a network of proxies, but it is of another kind")
             }
         }
     }

@@ -1,14 +1,14 @@
-//! What the parts of a network are called, and which addresses they have.
+//! The names and addresses of the parts of a network.
 
 use std::net::Ipv4Addr;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const PREFIX: &str = "flo-jepsen";
-/// Spreads the networks of one process over the addresses that other processes are unlikely to have.
+/// Spreads the networks of one process over addresses that other processes are unlikely to use.
 const STRIDE: u32 = 4_099;
 
-/// The names of one network. No other network has them: they hold the id of this process and a number.
+/// The names of one network. They are unique: they contain the id of this process and a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
     process: u32,
@@ -16,7 +16,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a network that is to be made.
+    /// The names of a new network.
     pub(super) fn draw() -> Self {
         static DRAWN: AtomicU32 = AtomicU32::new(0);
         Self {
@@ -39,12 +39,12 @@ impl Names {
         format!("{PREFIX}-{}-{}-{part}", self.process, self.number)
     }
 
-    /// A card in this process's own network; the kernel allows names of 15 bytes.
+    /// A virtual card in this process's network; the kernel allows names of 15 bytes.
     pub(super) fn card(self) -> String {
         format!("fj{}x{}", self.process, self.number)
     }
 
-    /// An address, in a subnet that no two networks at a time are likely to share.
+    /// An address, in a subnet that two networks are unlikely to share.
     pub(super) fn address(self, last: u8) -> Ipv4Addr {
         let subnet = self.process.wrapping_add(self.number.wrapping_mul(STRIDE));
         let [.., high, low] = subnet.to_be_bytes();

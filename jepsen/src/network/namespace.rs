@@ -1,4 +1,4 @@
-//! Work in a network namespace of this machine, and the tool `ip` that makes them.
+//! Runs work in a network namespace of this machine, and the tool `ip` that makes namespaces.
 
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
@@ -11,9 +11,9 @@ use std::thread;
 /// Where `ip netns` keeps namespaces.
 const FOLDER: &str = "/var/run/netns";
 
-/// Does work in a namespace that has a name. Sockets that it opens and programs that it runs belong there.
+/// Runs work in a named namespace: the sockets that it opens and the programs that it runs belong there.
 ///
-/// It has a thread of its own, since a thread that has entered a namespace stays there.
+/// It runs in a dedicated thread, since a thread that has entered a namespace stays there.
 ///
 /// # Errors
 /// When the namespace cannot be entered.
@@ -32,7 +32,7 @@ pub(super) fn inside<T: Send>(namespace: &str, work: impl FnOnce() -> T + Send) 
 /// Runs `ip`.
 ///
 /// # Errors
-/// What it says when it fails.
+/// The output of `ip` when it fails.
 pub(super) fn ip(arguments: &[&str]) -> Result<(), String> {
     let output = Command::new("ip").args(arguments).output();
     let output = output.map_err(|error| format!("`ip` cannot be run: {error}"))?;

@@ -1,14 +1,14 @@
-//! A network of its own for each node: a namespace, joined to one bridge by a pair of virtual cards.
+//! A separate network for each node: a namespace, joined to one bridge by a pair of virtual cards.
 //!
-//! The bridge has a namespace of its own, too. The kernel applies a firewall's rules to what a bridge forwards
-//! (`net.bridge.bridge-nf-call-iptables`), and they are those of the bridge's namespace: here there are none. In
+//! The bridge has a separate namespace, too. The kernel applies a firewall's rules to what a bridge forwards
+//! (`net.bridge.bridge-nf-call-iptables`), and uses the rules of the bridge's namespace: here it has no rules. In
 //! the machine's own namespace they would be the machine's, and a machine with Docker forwards nothing by default.
-//! This process reaches the nodes over one more pair of cards. That is input and output for the machine, nothing
-//! that it forwards.
+//! This process reaches the nodes over one more pair of cards. For the machine that is input and output, not
+//! forwarding.
 //!
-//! A cut tells the sender a wrong hardware address for the receiver: frames leave and nobody takes
-//! them, as behind a broken switch. That needs only `ip`, works in one direction and on connections
-//! that stand, and leaves this process's own connections to the nodes alone.
+//! A cut gives the sender a wrong hardware address for the receiver: frames are sent and no card accepts
+//! them, as behind a broken switch. That needs only `ip`, works in one direction and on existing connections,
+//! and does not affect this process's own connections to the nodes.
 
 use super::cleanup::{Cleanup, remove_leftovers};
 use super::names::Names;
@@ -20,15 +20,15 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-/// Nobody's hardware address.
+/// A hardware address that no card has.
 const NOWHERE: &str = "02:00:00:00:00:00";
 const PORT: u16 = 9_000;
-/// In the switch's namespace.
+/// In the bridge's namespace.
 const BRIDGE: &str = "bridge0";
 /// The last byte of this process's own address.
 const CLIENTS: u8 = 254;
 
-/// Networks of nodes; dropping it removes them.
+/// The networks of nodes; dropping it removes them.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     names: Names,
@@ -41,7 +41,7 @@ impl Namespaces {
     /// Makes a network for each node.
     ///
     /// # Errors
-    /// Why this machine does not allow it.
+    /// When this machine does not allow it, with the reason.
     pub(crate) fn create(nodes: &[u64]) -> Result<Self, String> {
         remove_leftovers();
         let names = Names::draw();
@@ -61,10 +61,10 @@ impl Namespaces {
         Ok(created)
     }
 
-    /// Tries whether this process reaches each node, and each node the others.
+    /// Checks that this process reaches each node, and each node the others.
     ///
     /// # Errors
-    /// Which two ends do not reach each other, what was tried, and where to look for the reason.
+    /// The two ends that do not reach each other, what was tried, and where to look for the cause.
     pub(crate) fn prove(&self) -> Result<(), String> {
         let nodes: Vec<End> = self.nodes.iter().map(|&node| self.end(node)).collect();
         let clients = End {
@@ -83,7 +83,7 @@ impl Namespaces {
         }
     }
 
-    /// The place of a node.
+    /// The end of a node.
     pub(crate) fn host(&self, node: u64) -> Host {
         let launcher = ["ip", "netns", "exec", &self.names.node(node)].map(OsString::from);
         Host {
@@ -92,7 +92,7 @@ impl Namespaces {
         }
     }
 
-    /// Loses all messages from one node to another.
+    /// Drops all messages from one node to another.
     pub(crate) fn cut(&mut self, from: u64, to: u64) {
         let to_address = self.address(to).to_string();
         let change = ["neigh", "replace", &to_address, "lladdr", NOWHERE];
@@ -102,7 +102,7 @@ impl Namespaces {
         self.cuts.push((from, to));
     }
 
-    /// Mends everything.
+    /// Heals all faults.
     pub(crate) fn heal(&mut self) {
         for (from, to) in std::mem::take(&mut self.cuts) {
             let change = ["neigh", "del", &self.address(to).to_string(), "dev", "eth0"];
@@ -138,7 +138,7 @@ impl Namespaces {
         self.within(node, &["link", "set", "lo", "up"])
     }
 
-    /// What is known of the reason.
+    /// What is known about the cause.
     fn explain(&self, unreachable: &Unreachable) -> String {
         let rules = self.forward_rules();
         if unreachable.from.namespace.is_some() {
@@ -151,7 +151,7 @@ impl Namespaces {
         )
     }
 
-    /// What the bridge's namespace does to frames, in words: it is gone when a person could look.
+    /// The rules of the bridge's namespace, as text: the namespace is gone before a person could look.
     fn forward_rules(&self) -> String {
         let switch = self.names.switch();
         let found = inside(&switch, || {
@@ -217,7 +217,7 @@ mod tests {
             }
             let Some(network) = network() else { return };
             network.prove().unwrap();
-            // The same rules in the bridge's namespace: they do what they did in the machine's.
+            // The same rules in the bridge's namespace: they have the effect that they had in the machine's.
             let mut within = Command::new("ip");
             within.args(["netns", "exec", &network.names.switch(), "iptables"]);
             assert!(forbid_forwarding(within));
@@ -269,7 +269,7 @@ mod tests {
             .ok()
     }
 
-    /// Runs the test in a thread whose network is not the machine's, so that it may change the rules.
+    /// Runs the test in a thread with a separate network namespace, so that it may change the rules.
     fn in_a_machine_of_its_own(test: impl FnOnce() + Send + 'static) {
         let thread = thread::spawn(|| match unshare(CloneFlags::CLONE_NEWNET) {
             Ok(()) => test(),

@@ -1,4 +1,4 @@
-//! Whether each end of a network reaches the others: tried before anything is built on it.
+//! Checks that each end of a network reaches the others, before it is used.
 //!
 //! A probe is a TCP connection, made in the namespaces by this process: nodes speak TCP too, and `ping` is not
 //! installed everywhere.
@@ -10,15 +10,15 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// How long a connection may take: a lost first packet is sent again after one second, and again after two.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One end of a network.
 #[derive(Clone, Debug)]
 pub(super) struct End {
-    /// Who is there, in words.
+    /// A readable name.
     pub(super) name: String,
     pub(super) address: Ipv4Addr,
-    /// Absent: this process's own.
+    /// The namespace; absent for this process's own.
     pub(super) namespace: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn probe(servers: &[End], clients: &[End]) -> Result<(), Unreachable>
             to: to.clone(),
             error,
         };
-        // The kernel takes connections for a listener; nobody has to accept them.
+        // The kernel accepts connections for a listener; no process has to.
         let listener = to.run(|| TcpListener::bind((to.address, 0)));
         let listener = listener.map_err(|error| fail(to, error))?;
         let target = listener.local_addr().map_err(|error| fail(to, error))?;
@@ -55,7 +55,7 @@ pub(super) fn probe(servers: &[End], clients: &[End]) -> Result<(), Unreachable>
 
 impl End {
     fn connect(&self, target: SocketAddr) -> io::Result<()> {
-        self.run(|| TcpStream::connect_timeout(&target, PATIENCE))
+        self.run(|| TcpStream::connect_timeout(&target, TIMEOUT))
             .map(drop)
     }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Unreachable {
         let Self { from, to, error } = self;
         write!(
             formatter,
-            "expected {from} to reach {to}, but a TCP connection failed within {PATIENCE:?}: {error}"
+            "expected {from} to reach {to}, but a TCP connection failed within {TIMEOUT:?}: {error}"
         )
     }
 }

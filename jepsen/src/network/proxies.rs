@@ -1,9 +1,9 @@
-//! A fault proxy before each node's port for peers, for machines that allow no network namespaces
-//! and for faults that a kernel without netem does not know.
+//! A fault proxy before each node's peer port, for machines without network namespaces
+//! and for faults that a kernel without netem cannot inject.
 //!
-//! A proxy copies bytes, so what it can do to messages is what TCP lets happen: they are late, they
-//! stand still as behind a partition, or the connection breaks and what was under way is lost or is
-//! sent again by the node. Nothing within a connection is lost or changes places.
+//! A proxy copies bytes, so it can do to messages what TCP allows: delay them, hold them
+//! as behind a partition, or break the connection, so that data in flight is lost or
+//! sent again by the node. Within a connection nothing is lost or reordered.
 
 use super::rules::Rules;
 use super::source;
@@ -26,7 +26,7 @@ pub(crate) struct Proxies {
     runtime: Option<Runtime>,
 }
 
-/// One connection's way through a proxy.
+/// The path of one connection through a proxy.
 #[derive(Clone, Copy)]
 struct Route {
     from: u64,
@@ -34,7 +34,7 @@ struct Route {
 }
 
 impl Proxies {
-    /// No proxies as yet.
+    /// Without proxies at first.
     pub(crate) fn new() -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -46,8 +46,8 @@ impl Proxies {
         })
     }
 
-    /// Starts a proxy before a node, and returns where its peers find it from now on. `folder` is the
-    /// one that the arguments of all nodes of the cluster name.
+    /// Starts a proxy before a node, and returns the address at which its peers now find it. `folder` is
+    /// the folder that the arguments of all nodes of the cluster name.
     pub(crate) fn before(
         &self,
         node: u64,
@@ -60,7 +60,7 @@ impl Proxies {
         let rules = self.rules.subscribe();
         runtime.spawn(async move {
             loop {
-                // An accept fails when the process is out of descriptors; others close theirs.
+                // An accept fails when the process is out of descriptors; other connections free theirs.
                 let Ok((stream, peer)) = listener.accept().await else {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                     continue;
@@ -70,7 +70,7 @@ impl Proxies {
                     let port = peer.port();
                     let look = move || source::node_at(port, &folder);
                     let from = tokio::task::spawn_blocking(look).await.ok().flatten();
-                    // Whoever cannot be told is gone already.
+                    // A failed send means that the receiver is gone.
                     let Some(from) = from else { return };
                     pass(stream, target, Route { from, to: node }, rules).await;
                 });
@@ -79,7 +79,7 @@ impl Proxies {
         Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
     }
 
-    /// Changes what happens to messages, those under way too.
+    /// Changes the faults of messages, also of those in flight.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Rules)) {
         self.rules.send_modify(change);
     }
@@ -103,7 +103,7 @@ async fn pass(
         return;
     };
     for stream in [&stream, &onward] {
-        // A proxy must not be slower than it is told to be.
+        // A proxy must not be slower than its configured delay.
         let _ = stream.set_nodelay(true);
     }
     let (near_read, near_write) = stream.into_split();
@@ -112,7 +112,7 @@ async fn pass(
         from: route.to,
         to: route.from,
     };
-    // When one direction breaks, the other does too, as a connection does.
+    // When one direction breaks, so does the other, as in a connection.
     tokio::select! {
         () = pump(near_read, far_write, route, rules.clone()) => {}
         () = pump(far_read, near_write, back, rules) => {}
@@ -156,9 +156,9 @@ async fn pump(
     }
 }
 
-/// Waits until connections break that are as old as this count.
+/// Waits until connections that are as old as this count must break.
 async fn await_break(rules: &mut watch::Receiver<Rules>, breaks_count: u64) {
-    // It fails when there are no rules any more, and then no proxy either.
+    // It fails when the rules are dropped, and then the proxies are, too.
     let _ = rules
         .wait_for(|rules| rules.breaks_count > breaks_count)
         .await;

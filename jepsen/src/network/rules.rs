@@ -1,23 +1,23 @@
-//! What proxies do to messages.
+//! The faults that proxies inject.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What proxies do to messages; nothing by default.
+/// The faults that proxies inject; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
-    /// Pairs of sender and receiver between which nothing goes.
+    /// Pairs of sender and receiver without a connection.
     pub(crate) cut: BTreeSet<(u64, u64)>,
-    /// How late messages are, give or take a half.
+    /// The delay of messages, plus or minus a half.
     pub(crate) delay: Duration,
-    /// At how many of a thousand messages the connection breaks.
+    /// At how many of 1000 messages the connection breaks.
     pub(crate) resets_per_mille: u32,
-    /// How often all connections were broken: one that is older than the last time breaks.
+    /// How often all connections were broken: a connection older than the last time breaks.
     pub(crate) breaks_count: u64,
 }
 
 impl Rules {
-    /// Messages go through again.
+    /// Removes all faults.
     pub(crate) fn mend(&mut self) {
         *self = Self {
             breaks_count: self.breaks_count,
@@ -25,7 +25,7 @@ impl Rules {
         };
     }
 
-    /// Whether nothing goes from one node to another.
+    /// Whether messages from one node to another are blocked.
     pub(crate) fn is_cut(&self, from: u64, to: u64) -> bool {
         self.cut.contains(&(from, to))
     }

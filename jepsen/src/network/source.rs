@@ -1,12 +1,12 @@
-//! Which node is at the other end of a connection on this machine.
+//! Identifies the node at the other end of a connection on this machine.
 
 use std::fs;
 use std::path::Path;
 
-/// The id of the node that connects from this port of loopback, if it is one whose arguments name
+/// The id of the node that connects from this loopback port, if it is one whose arguments name
 /// the folder.
 ///
-/// Nodes on one machine all have the address 127.0.0.1, so the kernel's tables are asked: the port
+/// All nodes of one machine have the address 127.0.0.1, so the kernel's tables are read: the port
 /// leads to a socket, the socket to a process, the process's arguments to the node.
 pub(crate) fn node_at(port: u16, folder: &Path) -> Option<u64> {
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
@@ -19,7 +19,7 @@ pub(crate) fn node_at(port: u16, folder: &Path) -> Option<u64> {
         .map(|(node, _)| node)
 }
 
-/// The inode of a line of /proc/net/tcp, when its local address is loopback with this port.
+/// The inode of a line of /proc/net/tcp, if its local address is loopback with this port.
 fn inode_at(line: &str, port: u16) -> Option<&str> {
     let mut fields = line.split_whitespace();
     let local = fields.nth(1)?;

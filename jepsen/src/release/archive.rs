@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What RocksDB writes for people alone.
+/// Files that RocksDB writes only for people.
 const LOGS: [&str; 2] = ["--exclude=LOG", "--exclude=LOG.old.*"];
 
-/// Packs these folders of a folder. Whose files they are is nobody's business.
+/// Packs these subfolders of a folder, without the owners of the files.
 ///
 /// # Panics
 /// When that is not possible.
@@ -19,7 +19,7 @@ pub(super) fn pack(folder: &Path, names: &[String], archive: &Path) {
     run(command);
 }
 
-/// Unpacks an archive into a folder. The files are those of whoever does it.
+/// Unpacks an archive into a folder. The files belong to the current user.
 ///
 /// # Panics
 /// When that is not possible.
@@ -55,9 +55,9 @@ mod tests {
     fn what_was_packed_is_unpacked_without_the_logs_of_the_database() {
         let from = tempfile::tempdir().expect("a temporary folder");
         let data = from.path().join("node-1/log");
-        fs::create_dir_all(&data).expect("a folder of its own");
+        fs::create_dir_all(&data).expect("an empty folder");
         for name in ["000004.log", "LOG", "LOG.old.17"] {
-            fs::write(data.join(name), name).expect("a folder of its own");
+            fs::write(data.join(name), name).expect("an empty folder");
         }
         let archive = from.path().join("packed.tar.gz");
         pack(from.path(), &["node-1".to_owned()], &archive);

@@ -1,4 +1,4 @@
-//! What was acknowledged before a release's nodes were stopped, and where they were.
+//! What was acknowledged before a release's nodes were stopped, and the addresses of the nodes.
 
 use flotilla_tests::Host;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// What is known of a release's data.
+/// What is known about a release's data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// The engine version on which the members had agreed.
+    /// The agreed engine version of the members.
     pub(super) engine_version: u32,
     /// The version of their binary.
     pub(super) version: String,
     /// The members.
     pub(super) members: Vec<Member>,
-    /// What was acknowledged, by the name of the legacy.
+    /// What was acknowledged, by the name of the kind.
     pub(super) acknowledged: BTreeMap<String, Value>,
 }
 
@@ -33,29 +33,29 @@ pub(super) struct Member {
 }
 
 impl Manifest {
-    /// Reads one.
+    /// Reads a manifest.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the file is not a manifest.
     pub(super) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path);
         let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Writes it.
+    /// Writes the manifest.
     ///
     /// # Panics
     /// When it cannot be written.
     pub(super) fn write(&self, path: &Path) {
-        let text = serde_json::to_string_pretty(self).expect("it has nothing but plain values");
+        let text = serde_json::to_string_pretty(self).expect("it contains only plain values");
         let written = fs::write(path, format!("{text}\n"));
         written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 }
 
 impl Member {
-    /// Its place.
+    /// The member's host.
     pub(super) fn host(&self) -> Host {
         Host::at(self.node_id, self.ip, self.port)
     }

@@ -1,8 +1,8 @@
-//! What a release left behind: the data of a cluster of three, and what had been acknowledged of it.
+//! The data of a release: that of a cluster of three, and what had been acknowledged.
 //!
-//! For each engine version there is an archive and, beside it, a manifest. The release that brings the version
-//! records them, by `cargo xtask record-release-data`, and nobody changes them afterwards: what this build has to serve
-//! is what that one has written. Nodes listen on addresses of loopback that are always the same, since members know
+//! For each engine version there is an archive and, beside it, a manifest. The release that introduces the version
+//! records them with `cargo xtask record-release-data`, and they never change afterwards: this build must serve
+//! exactly what that release has written. Nodes always listen on the same loopback addresses, since members know
 //! each other by them.
 
 mod archive;
@@ -22,26 +22,26 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Both files of a release are named after its engine version, with these endings.
+/// The two files of a release are named after its engine version, with these suffixes.
 const ARCHIVE: &str = "tar.gz";
 const MANIFEST: &str = "json";
-/// An archive is in every clone for good.
+/// The maximum size of an archive, which every clone contains for good.
 const ARCHIVE_BYTES_MAX: u64 = 300 << 10;
 
-/// What a release left behind.
+/// The data of a release.
 pub(crate) struct Release {
     manifest: Manifest,
     archive: PathBuf,
-    /// Holds the archive of data that was recorded for this run alone.
+    /// Owns the folder of an archive that was recorded for this run only.
     _scratch: Option<Scratch>,
 }
 
 impl Release {
-    /// The newest of an older engine version than this build's, or else of the same. As long as nothing is recorded,
-    /// which is so before the first release, this build leaves it behind first.
+    /// The newest release with an older engine version than this build's, or else with the same. If there are no
+    /// recordings, as before the first release, this build makes one first.
     ///
     /// # Panics
-    /// When a cluster that leaves it behind does not do as it should.
+    /// When the cluster of such a recording does not behave as expected.
     pub(crate) fn previous() -> Self {
         let recorded = recorded(&folder());
         let known: Vec<u32> = recorded.keys().copied().collect();
@@ -51,7 +51,7 @@ impl Release {
         }
     }
 
-    /// The one with this manifest.
+    /// The release with this manifest.
     fn read(manifest: &Path) -> Self {
         Self {
             archive: manifest.with_extension(ARCHIVE),
@@ -60,20 +60,20 @@ impl Release {
         }
     }
 
-    /// The engine version on which its members had agreed.
+    /// The agreed engine version of its members.
     pub(crate) fn engine_version(&self) -> u32 {
         self.manifest.engine_version
     }
 
-    /// Its version, for people.
+    /// Its version, as text.
     pub(crate) fn version(&self) -> &str {
         &self.manifest.version
     }
 
-    /// Where a member was, and has to be again.
+    /// The host of a member, which must be the same again.
     ///
     /// # Panics
-    /// When there was none of this id.
+    /// When there is no member with this id.
     pub(crate) fn host(&self, id: u64) -> Host {
         let mut hosts = self.hosts().into_iter();
         let host = hosts.find(|host| host.node_id == id);
@@ -85,7 +85,7 @@ impl Release {
         members.map(manifest::Member::host).collect()
     }
 
-    /// Puts the members' data into a cluster's folder, where its nodes look for it.
+    /// Copies the members' data into a cluster's folder, where its nodes look for it.
     ///
     /// # Panics
     /// When that is not possible.
@@ -93,15 +93,15 @@ impl Release {
         archive::unpack(&self.archive, folder);
     }
 
-    /// Finds all that was acknowledged, has what is open go on to its end, and says what there was.
+    /// Finds everything that was acknowledged, resumes open work until it ends, and describes it.
     ///
     /// # Panics
-    /// When something is missing, or does not go on.
-    pub(crate) fn take_up(&self, site: &Site) -> String {
+    /// When something is missing, or does not resume.
+    pub(crate) fn resume(&self, site: &Site) -> String {
         for (name, acknowledged) in &self.manifest.acknowledged {
             let legacy = legacy::named(name);
             let legacy = legacy.unwrap_or_else(|| panic!("expected no legacy `{name}`"));
-            legacy.take_up(site, acknowledged);
+            legacy.resume(site, acknowledged);
         }
         let names: Vec<&str> = self
             .manifest
@@ -113,7 +113,7 @@ impl Release {
     }
 }
 
-/// Which of these engine versions this build is upgraded from.
+/// The engine version from which this build is upgraded.
 fn previous(recorded: &[u32], build: u32) -> Option<u32> {
     let known = recorded.iter().copied().filter(|&version| version <= build);
     known.max_by_key(|&version| (version < build, version))
@@ -133,8 +133,8 @@ fn recorded(folder: &Path) -> BTreeMap<u32, PathBuf> {
         .collect()
 }
 
-/// Where the project keeps what releases left behind. Cargo says at run time which clone it serves; what was compiled
-/// in may be the folder of another one (ADR 0004).
+/// The project's folder of recorded releases. Cargo sets at run time which clone it serves; the compiled-in
+/// path may be that of another clone (ADR 0004).
 fn folder() -> PathBuf {
     let member = env::var_os("CARGO_MANIFEST_DIR");
     let member = member.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
@@ -165,7 +165,7 @@ mod tests {
             "engine-x.json",
             "README.md",
         ] {
-            fs::write(folder.path().join(name), "").expect("a folder of its own");
+            fs::write(folder.path().join(name), "").expect("an empty folder");
         }
         let found = recorded(folder.path());
         let expected = BTreeMap::from([(2, folder.path().join("engine-2.json"))]);

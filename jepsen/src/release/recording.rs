@@ -1,4 +1,4 @@
-//! Recording what a release leaves behind.
+//! Records the data of a release.
 
 use super::legacy::{self, Site};
 use super::manifest::{Manifest, Member};
@@ -12,20 +12,20 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 const MEMBERS: u8 = 3;
-/// Addresses of loopback that nobody else is likely to use; they are part of the data.
+/// Loopback addresses that other programs are unlikely to use; they are part of the data.
 const NETWORK: [u8; 3] = [127, 77, 0];
 const PORT: u16 = 9_700;
-/// After so many kinds a member makes a snapshot, so that its state has to be read as well as its log.
+/// After this many kinds a member makes a snapshot, so that both its state and its log must be read.
 const SNAPSHOT_AFTER: usize = 2;
 
-/// Records what the binary under test leaves behind, in this folder, once it has served it again, and returns the
+/// Records the data of the binary under test in this folder, after serving it once more, and returns the
 /// manifest's path.
 ///
 /// # Errors
-/// When something is recorded already for its engine version, or the folder cannot be written.
+/// When there is a recording for its engine version already, or the folder cannot be written.
 ///
 /// # Panics
-/// When the cluster does not do as it should, or its data is too large.
+/// When the cluster does not behave as expected, or its data is too large.
 pub fn record(folder: &Path) -> Result<PathBuf, String> {
     let files = Scratch::new();
     let release = make(files.path("release").with_extension(ARCHIVE));
@@ -33,7 +33,7 @@ pub fn record(folder: &Path) -> Result<PathBuf, String> {
     let manifest = folder.join(format!("engine-{version}.{MANIFEST}"));
     if manifest.exists() {
         return Err(format!(
-            "expected nothing of engine version {version}, but {} is there: what a release left is never changed",
+            "expected no recording of engine version {version}, but {} exists: recordings never change",
             manifest.display()
         ));
     }
@@ -45,7 +45,7 @@ pub fn record(folder: &Path) -> Result<PathBuf, String> {
     Ok(manifest)
 }
 
-/// Has three members leave something of every kind, and packs their data.
+/// Lets three members store data of every kind, and packs it.
 fn make(archive: PathBuf) -> Release {
     let members: Vec<Member> = (1..=MEMBERS).map(member).collect();
     let hosts: Vec<Host> = members.iter().map(Member::host).collect();
@@ -72,7 +72,7 @@ fn make(archive: PathBuf) -> Release {
     }
 }
 
-/// What this build leaves behind, for one run.
+/// Data of this build, for one run.
 pub(super) fn make_for_now() -> Release {
     let scratch = Scratch::new();
     let release = make(scratch.path("release").with_extension(ARCHIVE));
@@ -82,7 +82,7 @@ pub(super) fn make_for_now() -> Release {
     }
 }
 
-/// Leaves something of every kind.
+/// Stores data of every kind.
 fn leave_all(cluster: &Cluster) -> BTreeMap<String, Value> {
     let site = Site {
         flo: cluster.flo(),
@@ -98,8 +98,8 @@ fn leave_all(cluster: &Cluster) -> BTreeMap<String, Value> {
     acknowledged
 }
 
-/// Stops all members in good order but the last, which is killed: whoever starts it again finds little more than its
-/// log, and what it makes of that has to be what the others have.
+/// Stops all members gracefully except the last, which is killed: on restart it finds little more than its
+/// log, and replaying that must give the same state as on the others.
 fn end(cluster: &mut Cluster) {
     let ids = cluster.ids();
     let (last, others) = ids.split_last().expect("a cluster has members");
@@ -110,7 +110,7 @@ fn end(cluster: &mut Cluster) {
     cluster.kill(*last);
 }
 
-/// Serves what was recorded with the binary that has written it: data that it does not take up is good for nothing.
+/// Serves the recording with the binary that has written it: data that it does not resume is useless.
 fn rehearse(release: &Release) {
     let scratch = Scratch::new();
     release.unpack(&scratch.path(""));
@@ -120,7 +120,7 @@ fn rehearse(release: &Release) {
         flo: cluster.flo(),
         scratch: cluster.scratch(),
     };
-    drop(release.take_up(&site));
+    drop(release.resume(&site));
     let _ = cluster.agreement();
 }
 

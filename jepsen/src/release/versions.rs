@@ -1,45 +1,45 @@
-//! The engine versions that members know, and the one on which they have agreed.
+//! The engine versions that members know, and the agreed one.
 
 use flotilla_client::{Client, ClientOptions, v1};
-use flotilla_tests::{DevNode, PATIENCE, wait_until};
+use flotilla_tests::{DevNode, TIMEOUT, wait_until};
 use tokio::runtime;
 
-/// What members say of versions.
+/// The versions that members report.
 #[derive(Clone, Debug)]
 pub(crate) struct Versions {
-    /// The engine version by which all decide.
+    /// The agreed engine version.
     pub(crate) agreed: u32,
-    /// The newest that each member knows; 0 for one that does not answer.
+    /// The newest version that each member knows; 0 for one that does not answer.
     known: Vec<u32>,
-    /// The version of the binary of whichever member is named first.
+    /// The version of the binary of the first member in the list.
     pub(crate) binary: String,
 }
 
 impl Versions {
-    /// Whether all members know the same version, and decide by it.
+    /// Whether all members know the same version, and have agreed on it.
     fn is_settled(&self) -> bool {
         self.known.iter().all(|known| *known == self.agreed)
     }
 }
 
-/// Waits until the nodes at these endpoints say by what version they decide.
+/// Waits until the nodes at these endpoints report the agreed version.
 ///
 /// # Panics
 /// When they do not.
 pub(crate) fn await_answer(endpoints: &[String]) -> Versions {
-    wait_until("the members' versions", PATIENCE, || ask(endpoints))
+    wait_until("the members' versions", TIMEOUT, || ask(endpoints))
 }
 
-/// Waits until the nodes at these endpoints decide by the newest version that they know, all of them.
+/// Waits until the nodes at these endpoints have all agreed on the newest version that they know.
 ///
 /// # Panics
 /// When they do not.
 pub(crate) fn await_settled(endpoints: &[String]) -> Versions {
-    wait_until("the newest version to be agreed on", PATIENCE, || {
+    wait_until("the newest version to be agreed on", TIMEOUT, || {
         let versions = ask(endpoints)?;
         match versions.is_settled() {
             true => Ok(versions),
-            false => Err(format!("the members say {versions:?}")),
+            false => Err(format!("the members report {versions:?}")),
         }
     })
 }
@@ -47,7 +47,7 @@ pub(crate) fn await_settled(endpoints: &[String]) -> Versions {
 /// The newest engine version that the binary under test knows.
 ///
 /// # Panics
-/// When a node of it does not start.
+/// When a node with it does not start.
 pub(super) fn of_this_build() -> u32 {
     let node = DevNode::start();
     let versions = await_settled(&[node.endpoint()]);

@@ -12,7 +12,7 @@ pub enum Part {
     Figures,
     /// The planted bugs that were found.
     Planted,
-    /// What came of the drills.
+    /// The results of the drills.
     Drills,
 }
 
@@ -26,7 +26,7 @@ impl Part {
     }
 }
 
-/// Replaces a generated part of a document; a document without it gets it at its end.
+/// Replaces a generated part of a document; appends it if it is missing.
 #[must_use]
 pub fn rewrite(document: &str, part: Part, table: &str) -> String {
     let [begin, end] = part.marks();
@@ -37,7 +37,7 @@ pub fn rewrite(document: &str, part: Part, table: &str) -> String {
     format!("{before}{begin}\n\n{table}\n{end}{after}")
 }
 
-/// The figures of each storm, and of all of them.
+/// The figures of each storm, and the totals.
 #[must_use]
 pub fn figures(reports: &[Report]) -> String {
     let mut text = String::from(
@@ -57,7 +57,7 @@ pub fn figures(reports: &[Report]) -> String {
     text
 }
 
-/// A row for one report, or for several together.
+/// A row for one report, or for several combined.
 fn push(text: &mut String, name: &str, seed: &str, reports: &[&Report]) {
     let sum = |part: &dyn Fn(&Report) -> u64| reports.iter().map(|one| part(one)).sum::<u64>();
     let [ok, fail, unknown] = [Outcome::Ok, Outcome::Fail, Outcome::Unknown]

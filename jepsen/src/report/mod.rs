@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The report of a run.
 
 mod document;
 mod timeline;
@@ -15,30 +15,30 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The plan in one line, to be repeated.
+    /// The plan in one line, to repeat it.
     pub plan: String,
     /// The seed.
     pub seed: u64,
     /// The nemesis.
     pub nemesis: String,
-    /// How long all of it took, in seconds.
+    /// How long the run took, in seconds.
     pub seconds: u64,
-    /// How many operations of each workload came to each outcome: ok, fail, unknown.
+    /// How many operations of each workload had each outcome: ok, fail, unknown.
     pub operations: BTreeMap<String, [u64; 3]>,
-    /// How many faults there were.
+    /// The number of faults.
     pub faults: usize,
-    /// What each of them was.
+    /// A description of each fault.
     pub done: Vec<String>,
-    /// From each healing until the cluster served again, in milliseconds.
+    /// The time from each healing until the cluster served again, in milliseconds.
     pub recoveries_ms: Vec<u64>,
-    /// The longest time between two operations that succeeded, in milliseconds.
+    /// The longest time between two successful operations, in milliseconds.
     pub silence_ms_max: u64,
-    /// What was wrong; nothing, if all is well.
+    /// The violations; empty if every check passed.
     pub violations: Vec<Violation>,
-    /// What a reader should know of how it was run.
+    /// Remarks about how it was run.
     pub remarks: Vec<String>,
     /// Where history, logs and timeline are, if they were kept.
     pub kept: Option<PathBuf>,
@@ -80,13 +80,13 @@ impl Report {
         Self::new(plan, &History::default(), Vec::new(), vec![violation])
     }
 
-    /// Whether nothing was wrong.
+    /// Whether every check passed.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// How many operations came to an outcome, in all.
+    /// How many operations had an outcome, in total.
     #[must_use]
     pub fn count(&self, outcome: Outcome) -> u64 {
         let counts = self.operations.values();
@@ -151,7 +151,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// How many violations are printed, and how much of each; the kept verdict has all.
+/// How many violations are printed, and how much of each; the kept verdict has all of them.
 const VIOLATIONS_SHOWN: usize = 20;
 const VIOLATION_CHARACTERS: usize = 600;
 

@@ -1,4 +1,4 @@
-//! A picture of operations and faults over time.
+//! Draws operations and faults over time.
 
 use crate::history::{History, Operation, Outcome};
 use std::collections::BTreeMap;

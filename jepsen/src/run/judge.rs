@@ -1,4 +1,4 @@
-//! What the nodes said themselves.
+//! Violations that the nodes report themselves.
 
 use crate::checker::Violation;
 use crate::stage::Stage;
@@ -6,7 +6,7 @@ use crate::stage::Stage;
 /// What Rust prints when a thread panics.
 const PANICKED: &str = "panicked at";
 
-/// A violation for each panic that a node has told of.
+/// A violation for each panic in a node's log.
 pub(crate) fn panics(stage: &Stage) -> Vec<Violation> {
     let mut violations = Vec::new();
     for node in stage.cluster.nodes() {

@@ -1,14 +1,14 @@
 //! A run: workloads and a nemesis on a stage, then healing, final reads and the verdict.
 
-mod crew;
 mod faults;
 mod judge;
+mod participants;
 mod plan;
 
 pub use plan::{Pace, Plan};
 
-use self::crew::Crew;
 use self::faults::Struck;
+use self::participants::Participants;
 use crate::checker::Violation;
 use crate::history::{History, Recorder};
 use crate::report::Report;
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Runs a plan, and keeps the evidence when something is wrong.
+/// Runs a plan, and keeps history and logs if a check fails.
 #[must_use]
 pub fn run(mut plan: Plan) -> Report {
     println!("{}", plan.line());
@@ -71,23 +71,23 @@ fn play(
     for workload in &plan.workloads {
         workload.prepare(&flo);
     }
-    let crew = Crew::begin(plan, stage.nodes(), recorder);
-    faults::storm(plan, stage, (recorder, &crew), struck);
-    crew.stop_clients();
+    let participants = Participants::begin(plan, stage.nodes(), recorder);
+    faults::storm(plan, stage, (recorder, &participants), struck);
+    participants.stop_clients();
     history.work_until_us = recorder.now();
     stage.cluster.await_health();
-    history.final_reads = crew.final_reads(plan, &mut struck.violations);
-    crew.stop_workers();
+    history.final_reads = participants.final_reads(plan, &mut struck.violations);
+    participants.stop_workers();
     // Replicas that differ make this panic, which is a violation.
     let digest = stage.cluster.agreement();
     println!("all nodes have digest {} at {}", digest.value, digest.index);
 }
 
-/// Runs something of the harness, which panics when the cluster is not as it has to be.
+/// Runs a function of the harness, which panics when the cluster is not as it must be.
 fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Violation> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        Violation::new(text.unwrap_or_else(|| "the run ended without a word".to_owned()))
+        Violation::new(text.unwrap_or_else(|| "the run panicked without a message".to_owned()))
     })
 }

@@ -1,4 +1,4 @@
-//! What is to be run.
+//! The plan of a run.
 
 use crate::nemesis::Nemesis;
 use crate::workload::Workload;
@@ -6,39 +6,39 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be run.
+/// The plan of a run.
 pub struct Plan {
-    /// What clients do, all of it at a time.
+    /// The workloads, which run concurrently.
     pub workloads: Vec<Arc<dyn Workload>>,
-    /// What goes wrong.
+    /// The nemesis.
     pub nemesis: Box<dyn Nemesis>,
-    /// Decides everything that is left to chance here.
+    /// The seed of all random decisions of the harness.
     pub seed: u64,
-    /// For how long, and how often.
+    /// How long clients work, and how often faults are injected.
     pub pace: Pace,
     /// How soon after healing the cluster must serve.
     pub recovery_max: Duration,
-    /// A bug to plant into the nodes, by the name in jepsen/README.md.
+    /// A bug to plant in the nodes, by its name in jepsen/README.md.
     pub bug: Option<String>,
-    /// Where the evidence is kept.
+    /// Where history, logs and timeline are kept.
     pub folder: PathBuf,
-    /// Keeps the evidence also when nothing is wrong.
+    /// Keeps them also when every check passes.
     pub keep: bool,
 }
 
-/// For how long clients work, and how often something happens meanwhile.
+/// How long clients work, and how often faults are injected meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How long clients work, unless `strikes_max` ends it before.
+    /// How long clients work, unless `strikes_max` ends it earlier.
     pub duration: Duration,
-    /// How often something happens at most.
+    /// The maximum number of faults.
     pub strikes_max: usize,
-    /// How long a client goes on with one call.
+    /// How long a client retries one call.
     pub call_timeout: Duration,
 }
 
 impl Pace {
-    /// Faults, one after the other, for so long. Clients give up soon, so that they have much to tell.
+    /// Faults, one after the other, for this long. Clients give up soon, so that they make many calls.
     #[must_use]
     pub fn storm(duration: Duration) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Pace {
         }
     }
 
-    /// One drill, however long it takes, with clients as patient as those of the command line are.
+    /// One drill, however long it takes, with clients that retry for as long as those of the command line.
     #[must_use]
     pub fn drill() -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Pace {
 }
 
 impl Plan {
-    /// All of it in one line, to be repeated.
+    /// The plan in one line, to repeat it.
     #[must_use]
     pub fn line(&self) -> String {
         let workloads = self.workload_names().join(",");

@@ -6,18 +6,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Room for a node that runs for a while.
+/// Space for a node that runs for a while.
 const SIZE: &str = "size=256m";
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// A small file system in memory; dropping it removes it.
+/// A small file system in memory; dropping it unmounts it.
 #[derive(Debug)]
 pub(crate) struct SmallDisk {
     folder: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one.
+    /// Mounts a file system.
     ///
     /// # Panics
     /// When the machine does not allow it.
@@ -36,19 +36,19 @@ impl SmallDisk {
         }
     }
 
-    /// Where it is.
+    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Leaves no room on it.
+    /// Leaves no free space on it.
     pub(crate) fn fill(&self) {
         let mut filler = File::create(self.filler()).expect("an empty file takes no room");
-        // It ends when there is no room left, which is what it is for.
+        // It fails when no space is left, as intended.
         while filler.write_all(&[0; BLOCK_BYTES]).is_ok() {}
     }
 
-    /// Leaves at most so many bytes of room on it.
+    /// Leaves at most this many bytes free on it.
     pub(crate) fn fill_but(&self, free_bytes: u64) {
         let mut filler = File::create(self.filler()).expect("an empty file takes no room");
         while self.free_bytes() > free_bytes && filler.write_all(&[0; BLOCK_BYTES]).is_ok() {}
@@ -59,7 +59,7 @@ impl SmallDisk {
         found.blocks_available() * found.fragment_size()
     }
 
-    /// Makes room again.
+    /// Frees the space again.
     pub(crate) fn empty(&self) {
         // It may not have been filled.
         let _ = fs::remove_file(self.filler());

@@ -1,4 +1,4 @@
-//! Where a run takes place: a cluster, its network, its disks and its clocks.
+//! The stage of a run: a cluster, its network, its disks and its clocks.
 
 mod credentials;
 mod disk;
@@ -21,28 +21,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use service::await_service;
 
-/// Where a run takes place.
+/// The stage of a run.
 pub struct Stage {
-    // Dropped in this order: the processes before what they stand on.
+    // Dropped in this order: the processes before what they use.
     pub(crate) cluster: Cluster,
     pub(crate) network: Network,
     pub(crate) disks: BTreeMap<u64, SmallDisk>,
-    /// With what nodes and clients speak TLS, where they do.
+    /// The certificates, with TLS.
     credentials: Option<Credentials>,
-    /// Whose data the nodes began with, where they did not begin with empty disks.
+    /// The release whose data the nodes started with; `None` for empty disks.
     pub(crate) release: Option<Release>,
     /// The member that is not started yet.
     absent: Option<Host>,
-    /// Draws what faults are left to chance.
+    /// Draws the random decisions of faults.
     pub(crate) random: StdRng,
-    /// Variables of every node.
+    /// Environment variables of every node.
     environment: Vec<(String, String)>,
-    /// Where the network is not what was wished for, why.
+    /// Why the network is not of the preferred kind, if it is not.
     pub(crate) remarks: Vec<String>,
 }
 
 impl Stage {
-    /// Sets it as a nemesis needs it, and waits for a healthy cluster. `environment` is set for every
+    /// Sets up the stage as a nemesis needs it, and waits for a healthy cluster. `environment` is set for every
     /// node.
     ///
     /// # Panics
@@ -74,7 +74,7 @@ impl Stage {
         let mut hosts: Vec<Host> = hosts.collect();
         let absent = release.as_ref().and_then(|release| {
             release.unpack(&scratch.path(""));
-            // An upgrade ends when the last member runs the new version: clients are to be there then.
+            // An upgrade ends when the last member runs the new version: clients must work at that time.
             hosts.pop()
         });
         let cluster = match &credentials {
@@ -100,7 +100,7 @@ impl Stage {
         }
     }
 
-    /// How clients reach the nodes that run.
+    /// How clients reach the running nodes.
     pub(crate) fn nodes(&self) -> Nodes {
         Nodes {
             endpoints: self.cluster.endpoints(),
@@ -108,16 +108,16 @@ impl Stage {
         }
     }
 
-    /// With what nodes and clients speak TLS.
+    /// The certificates of the stage.
     ///
     /// # Panics
-    /// When they do not, which whoever set the stage has to see to.
+    /// Without TLS; the nemesis must ask for it.
     pub(crate) fn credentials(&self) -> &Credentials {
         let credentials = self.credentials.as_ref();
         credentials.expect("a stage on which TLS is spoken")
     }
 
-    /// Starts the member that is not started yet, if one is not, and waits until all are healthy.
+    /// Starts the member that is not started yet, if there is one, and waits until all are healthy.
     pub(crate) fn complete(&mut self) {
         if let Some(host) = self.absent.take() {
             self.cluster.bring(&host);
@@ -130,11 +130,10 @@ impl Stage {
         self.cluster.ids()
     }
 
-    /// The node that leads, as one that lives says; any one when none says so.
+    /// The leader, as a running node reports it; an arbitrary node if none does.
     pub(crate) fn leader(&self) -> u64 {
         let alive = || self.cluster.nodes().iter().filter(|node| node.is_alive());
-        let own =
-            |node: &&Node| matches!(node.status(), Ok(status) if status.leader == Some(node.id()));
+        let own = |node: &&Node| matches!(node.status(), Ok(status) if status.leader_id == Some(node.id()));
         let leader = alive().find(own).or_else(|| alive().next());
         leader.map_or(1, Node::id)
     }
@@ -145,7 +144,7 @@ impl Stage {
         self.ids().into_iter().filter(|&id| id != leader).collect()
     }
 
-    /// Starts the nodes again that are not there, and returns those that had ended by themselves.
+    /// Restarts the nodes that are not running, and returns those that had ended by themselves.
     pub(crate) fn raise(&mut self) -> Vec<u64> {
         let mut ended = Vec::new();
         for id in self.ids() {
@@ -162,7 +161,7 @@ impl Stage {
         ended
     }
 
-    /// Puts a new node with an empty disk in a member's place, and returns its id, which is new too.
+    /// Replaces a member by a new node with an empty disk, and returns its id, which is new too.
     pub(crate) fn replace(&mut self, id: u64) -> u64 {
         let successor = self.ids().into_iter().max().unwrap_or(id) + 1;
         let (host, ended) = self.cluster.shrink(id);
@@ -173,7 +172,7 @@ impl Stage {
     /// The same for a member that is lost already.
     pub(crate) fn replace_lost(&mut self, id: u64) -> u64 {
         let successor = self.ids().into_iter().max().unwrap_or(id) + 1;
-        let host = self.cluster.bury(id);
+        let host = self.cluster.forget(id);
         self.succeed(host, successor)
     }
 
@@ -200,12 +199,12 @@ impl Stage {
         self.cluster.await_health();
     }
 
-    /// Sets how wrong a node's wall clock is, in milliseconds.
+    /// Sets the offset of a node's wall clock, in milliseconds.
     pub(crate) fn set_clock(&self, node: u64, offset_ms: i64) {
         self.set_fault(node, "clock", &offset_ms.to_string());
     }
 
-    /// Lets a node's wall clock run too fast, or too slow, from now on: by so many of a thousand.
+    /// Makes a node's wall clock run too fast or too slow from now on, by this many thousandths.
     pub(crate) fn set_drift(&self, node: u64, per_mille: i64) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_ms = now
@@ -214,24 +213,24 @@ impl Stage {
         self.set_fault(node, "clock", &format!("0 {per_mille} {now_ms}"));
     }
 
-    /// Sets how long a node's log takes to be durable.
+    /// Sets how long a node's log takes to become durable.
     pub(crate) fn set_fsync_delay(&self, node: u64, delay: Duration) {
         self.set_fault(node, "fsync", &delay.as_millis().to_string());
     }
 
     fn set_fault(&self, node: u64, name: &str, text: &str) {
         let file = faults_folder(self.cluster.scratch(), node).join(name);
-        // Renamed into place: a node never reads half of it.
+        // Renamed into place: a node never reads a partial file.
         let draft = file.with_extension("draft");
         fs::write(&draft, text).expect("a file in the run's own folder");
         fs::rename(&draft, &file).expect("a file in the run's own folder");
     }
 
-    /// Writes down what the nodes' threads are doing, beside the logs.
+    /// Records what the nodes' threads are doing, beside the logs.
     pub(crate) fn describe_threads(&self) {
         for node in self.cluster.nodes() {
             let name = format!("node-{}.threads", node.id());
-            // Evidence: without it there is still the rest.
+            // Only for diagnosis: a failure here must not hide the rest.
             let _ = fs::write(self.logs().join(name), threads::describe(node));
         }
     }

@@ -1,4 +1,4 @@
-//! What the threads of a node are doing: for one that lives but does not answer.
+//! The threads of a node: to diagnose one that runs but does not answer.
 
 use flotilla_tests::Node;
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) fn describe(node: &Node) -> String {
 fn line(thread: &Path) -> String {
     let read = |name: &str| fs::read_to_string(thread.join(name)).unwrap_or_default();
     let stat = read("stat");
-    // Behind the name in brackets: the state first, user and system ticks twelfth and thirteenth.
+    // After the name in brackets: the state comes first, user and system ticks twelfth and thirteenth.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |index: usize| fields.get(index).copied().unwrap_or("?");

@@ -1,4 +1,4 @@
-//! Calls and readings that several workloads share.
+//! Calls and reads that several workloads share.
 
 use super::Session;
 use crate::checker::Attempt;
@@ -8,7 +8,7 @@ use flotilla_tests::Flo;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Between two looks at what is to end.
+/// The interval between checks whether runs have ended.
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(250);
 
 /// Starts a run with an idempotency key, and the same key as its input.
@@ -33,7 +33,7 @@ pub(super) async fn start(
     Ok(started?.run_id)
 }
 
-/// What an operation with a key attempted.
+/// The attempts of the operations with a key.
 pub(super) fn attempt(operation: &Operation) -> Attempt {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Attempt {
@@ -43,7 +43,7 @@ pub(super) fn attempt(operation: &Operation) -> Attempt {
     }
 }
 
-/// Pairs of a key and what was made for it, as a final read holds them.
+/// Pairs of a key and what was made for it, as in a final read.
 pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }
@@ -67,10 +67,10 @@ pub(super) async fn runs(client: &Client, workflow: &str) -> Result<Vec<v1::RunR
         };
         let page = client.list_runs(request).await?;
         rows.extend(page.items);
-        if page.next_page.is_empty() {
+        if page.next_page_token.is_empty() {
             return Ok(rows);
         }
-        page_token = page.next_page;
+        page_token = page.next_page_token;
     }
 }
 
@@ -109,8 +109,8 @@ async fn input(client: &Client, run_id: &str) -> Result<Value, ClientError> {
     Ok(serde_json::from_slice(&run.input).unwrap_or_default())
 }
 
-/// Waits until all runs of a workflow have ended, but looks only so often: what is open then is the
-/// checker's to judge.
+/// Waits until all runs of a workflow have ended, for a limited number of checks: the checker judges those that are
+/// still open.
 pub(super) async fn await_end(
     session: &Session,
     workflow: &str,

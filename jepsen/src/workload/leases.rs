@@ -1,7 +1,7 @@
-//! Tasks of workers: never two live holders of one, and each acknowledged invocation completes.
+//! Tasks of workers: a task never has two live holders, and each acknowledged invocation completes.
 
 use super::calls::LOOK_PAUSE;
-use super::workforce::{self, Handled, Handler};
+use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
 use crate::checker::{Hold, Violation, overlapping};
 use crate::history::{History, Operation, Outcome};
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 const ACTIONS: &[&str] = &["chaos-hold"];
 const PAUSE: Duration = Duration::from_millis(80);
-/// How long a task is held: far shorter than its lease of 10 s, so that no holder can outlive its
-/// right to it.
+/// How long a task is held: much shorter than its lease of 10 s, so that no holder can outlive its
+/// lease.
 const HELD: Duration = Duration::from_millis(60);
 const LOOKS_MAX: usize = 120;
 
@@ -53,7 +53,7 @@ impl Workload for Leases {
             let call = session.client.invoke_action(request);
             let input = json!({"key": key});
             let show = |invoked: &v1::InvokeActionResponse| json!({"made": invoked.action_run_id});
-            // The history has what became of it.
+            // The history has the outcome.
             let _ = session.call(("invoke", input), call, show).await;
             session.rest(PAUSE).await;
         }
@@ -64,7 +64,7 @@ impl Workload for Leases {
         let noting = session.clone();
         let handler: Handler =
             Arc::new(move |worker, context| hold(noting.clone(), worker, context).boxed());
-        workforce::work(session, ACTIONS, handler).boxed()
+        workers::work(session, ACTIONS, handler).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
@@ -118,10 +118,10 @@ async fn action_runs(session: &Session) -> Result<BTreeMap<String, String>, Clie
             let status = row.status().as_str_name().to_owned();
             found.insert(row.action_run_id, status);
         }
-        if page.next_page.is_empty() {
+        if page.next_page_token.is_empty() {
             return Ok(found);
         }
-        page_token = page.next_page;
+        page_token = page.next_page_token;
     }
 }
 
@@ -137,7 +137,7 @@ fn hold_of(operation: &Operation) -> Option<Hold> {
     })
 }
 
-/// Notes when a hold ends, however it does: a worker drops the handler of a task that it has lost.
+/// Records the end of a hold, whatever its cause: a worker drops the handler of a task that it has lost.
 struct Held {
     session: Session,
     invoked_us: u64,

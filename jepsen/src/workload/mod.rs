@@ -1,4 +1,4 @@
-//! What clients do while faults happen, and what must hold afterwards.
+//! The calls of clients while faults happen, and what must hold afterwards.
 
 mod calls;
 mod leases;
@@ -11,7 +11,7 @@ mod starts;
 mod steps;
 mod triggers;
 mod watch;
-mod workforce;
+mod workers;
 
 pub use nodes::{Nodes, OneNode};
 pub use session::Session;
@@ -25,34 +25,34 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What clients do while faults happen, and what must hold afterwards.
+/// The calls of clients while faults happen, and what must hold afterwards.
 pub trait Workload: Send + Sync {
-    /// Its name, in histories and on the command line.
+    /// Its name in histories and on the command line.
     fn name(&self) -> &'static str;
 
     /// Prepares the healthy cluster: definitions, streams.
     fn prepare(&self, flo: &Flo);
 
-    /// How many clients call at a time.
+    /// The number of concurrent clients.
     fn processes(&self) -> u64 {
         4
     }
 
-    /// One or a few operations of one client, which the session writes down.
+    /// One or a few operations of one client, which the session records.
     fn step<'a>(&'a self, session: &'a Session, random: &'a mut StdRng) -> BoxFuture<'a, ()>;
 
-    /// Runs beside the clients until the session's stop, as workers do.
+    /// Runs beside the clients until the session stops, as workers do.
     fn assist(&self, _session: Session) -> BoxFuture<'static, ()> {
         Box::pin(async {})
     }
 
-    /// Reads what there is in the end, from the healed cluster: what [`Workload::check`] needs.
+    /// Reads the final state from the healed cluster: what [`Workload::check`] needs.
     ///
     /// # Errors
     /// When the healed cluster does not answer.
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>>;
 
-    /// What is wrong with the history; nothing else is looked at.
+    /// The violations in the history; it uses no other input.
     fn check(&self, history: &History) -> Vec<Violation>;
 }
 

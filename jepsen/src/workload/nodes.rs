@@ -6,25 +6,25 @@ use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request};
 
-/// How long a client waits for an answer. Shorter than most faults, so that there are unknown ones.
+/// How long a client waits for a response. Shorter than most faults, so that some outcomes are unknown.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The same for a node that is asked over TLS, of which nothing keeps an answer away for good.
+/// The same for a node with TLS: no fault blocks its responses for good.
 const TIMEOUT_SECURED: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the files of TLS are read before they count as no good: they may be replaced meanwhile.
+/// How often the TLS files are read before they count as invalid: they may be replaced meanwhile.
 const READINGS: usize = 3;
 
-/// The nodes, as clients reach them.
+/// The nodes as clients reach them.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     /// Their addresses, as `host:port`.
     pub endpoints: Vec<String>,
-    /// With what TLS is spoken, if it is.
+    /// The TLS settings, if there are any.
     pub tls: Option<TlsOptions>,
 }
 
 impl Nodes {
-    /// The same, beginning with another one.
+    /// The same nodes, starting with another one.
     #[must_use]
     pub fn turned(&self, turn: usize) -> Self {
         let mut turned = self.clone();
@@ -32,10 +32,10 @@ impl Nodes {
         turned
     }
 
-    /// A client of all of them, for one who does not give up soon. Must be called within a tokio runtime.
+    /// A client of all nodes, which retries for long. Must be called within a tokio runtime.
     ///
     /// # Panics
-    /// When an endpoint is no address, or the files of TLS are no good.
+    /// When an endpoint is not an address, or the TLS files are invalid.
     #[must_use]
     pub fn client(&self) -> Client {
         let options = ClientOptions {
@@ -49,10 +49,10 @@ impl Nodes {
             .expect("the harness knows the nodes' addresses and has made the files")
     }
 
-    /// Each by itself. Must be called within a tokio runtime.
+    /// A client for each node. Must be called within a tokio runtime.
     ///
     /// # Panics
-    /// When an endpoint is no address.
+    /// When an endpoint is not an address.
     #[must_use]
     pub fn each(&self) -> Vec<OneNode> {
         let one = |endpoint: &String| match &self.tls {
@@ -69,21 +69,21 @@ impl Nodes {
     }
 }
 
-/// One node, which is asked itself and once.
+/// A client of one node, which calls it once, without retries.
 #[derive(Clone, Debug)]
 pub enum OneNode {
-    /// Over a connection that stays.
+    /// Over a connection that stays open.
     Plain(Channel),
-    /// Over TLS, and over a connection of its own each time: it shows the certificate of the moment. The answer is
-    /// the node's own only as long as it gives one.
+    /// Over TLS, with a new connection for each call: it uses the current certificate. The response is that of
+    /// this node as long as it gives one.
     Secured(ClientOptions),
 }
 
 impl OneNode {
-    /// What the node says of a key; that there is none is an answer.
+    /// The node's response for a key; that the key does not exist is a response.
     ///
     /// # Errors
-    /// Why there was no answer, where that counts as a failed call: a node without TLS may be away.
+    /// When there was no response and that counts as a failed call: a node without TLS may be down.
     pub(super) async fn get_key(
         &self,
         key: &str,
@@ -130,10 +130,10 @@ async fn secured(
     }
 }
 
-/// Whether what this side has for TLS is no good. A client reads the certificate and then the key: when both are
-/// replaced between, they do not match.
+/// Whether the TLS files of this side do not match. A client reads the certificate and then the key: if both are
+/// replaced in between, they do not match.
 fn is_of_files(error: &ClientError) -> bool {
-    error.code() == "tls_invalid" || error.message().contains("the files for TLS are no good")
+    error.code() == "tls_invalid" || error.message().contains("the TLS files are invalid")
 }
 
 fn channel(endpoint: &str) -> Channel {

@@ -2,7 +2,7 @@
 
 use super::{Session, Workload};
 use crate::checker::{Access, Call, Violation, is_linearizable};
-use crate::history::{History, Operation, Outcome, outcome_of, told};
+use crate::history::{History, Operation, Outcome, describe_error, outcome_of};
 use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A key is used for so many operations, so that what has to be searched stays small.
+/// How many operations use the same key: few, so that the search of the checker stays small.
 const OPERATIONS_PER_KEY: u64 = 48;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -49,7 +49,7 @@ impl Workload for Register {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            // Written down like any other: what is there in the end is the last read.
+            // Recorded like any other read: the final state is the last read.
             let keys = self
                 .operations
                 .load(Ordering::Relaxed)
@@ -75,13 +75,13 @@ impl Workload for Register {
     }
 }
 
-/// Reads from one node, once; what it saw.
+/// Reads from one node, once; returns the value that it saw.
 async fn read(session: &Session, key: &str, node: usize) -> Option<v1::KeyValue> {
     let input = json!({"key": key, "node": node});
     let invoked_us = session.recorder.now();
     let item = match session.each[node].get_key(key).await {
         Ok(answer) => answer.item,
-        // A read without an answer saw nothing and did nothing.
+        // A read without a response saw nothing and changed nothing.
         Err(None) => return None,
         Err(Some(error)) => {
             session.note_failure(("read", input), invoked_us, &error);
@@ -96,7 +96,7 @@ async fn read(session: &Session, key: &str, node: usize) -> Option<v1::KeyValue>
 async fn write(session: &Session, (key, value): (&str, u64), if_version: Option<u64>) {
     let call = session.client.set_key(set(key, value, if_version));
     let input = json!({"key": key, "value": value});
-    // The history has what became of it.
+    // The history has the outcome.
     let _ = session.call(("write", input), call, |_| Value::Null).await;
 }
 
@@ -114,7 +114,7 @@ async fn swap(session: &Session, key: &str, value: u64) {
     let (outcome, output) = match &answer {
         Ok(_) => (Outcome::Ok, json!("swapped")),
         Err(error) if error.code() == "key_version_mismatch" => (Outcome::Ok, json!("refused")),
-        Err(error) => (outcome_of(error), told(error)),
+        Err(error) => (outcome_of(error), describe_error(error)),
     };
     session.recorder.record(Operation {
         workload: session.workload.to_owned(),
@@ -141,7 +141,7 @@ fn value_of(item: &v1::KeyValue) -> Option<u64> {
     std::str::from_utf8(&item.value).ok()?.parse().ok()
 }
 
-/// The operation as the checker sees it; `None` when it certainly did nothing.
+/// The operation as the checker sees it; `None` if it certainly had no effect.
 fn call(operation: &Operation) -> Option<Call> {
     let input = &operation.input;
     let from = input["from"].as_u64();

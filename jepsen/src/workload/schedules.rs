@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const WORKFLOW: &str = "chaos-schedule";
-/// As the definition says.
+/// As in the definition.
 const INTERVAL_MS: u64 = 500;
 const DEFINITION: &str = "kind: Workflow
 name: chaos-schedule
@@ -47,7 +47,7 @@ impl Workload for Schedules {
                 ..v1::GetScheduleRequest::default()
             });
             let show = |schedule: &v1::Schedule| json!({"fired": schedule.fired_count});
-            // It fires by itself; the look is for the timeline.
+            // It fires by itself; this read is for the timeline.
             let _ = session.call(("look", Value::Null), call, show).await;
             session.rest(Duration::from_millis(INTERVAL_MS)).await;
         }
@@ -56,7 +56,7 @@ impl Workload for Schedules {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            // From here on it stands still, so that its runs can be counted.
+            // From here on the schedule is paused, so that its runs can be counted.
             let disable = v1::DisableWorkflowRequest {
                 name: WORKFLOW.to_owned(),
                 ..v1::DisableWorkflowRequest::default()
@@ -87,7 +87,7 @@ impl Workload for Schedules {
 
 fn firing(event: &v1::Event) -> Option<u64> {
     let told: Value = serde_json::from_slice(&event.attributes).ok()?;
-    told["firing_at_ms"].as_u64()
+    told["scheduled_at_ms"].as_u64()
 }
 
 #[cfg(test)]

@@ -1,37 +1,37 @@
 //! One client of a workload.
 
 use super::nodes::{Nodes, OneNode};
-use crate::history::{Operation, Outcome, Recorder, outcome_of, told};
+use crate::history::{Operation, Outcome, Recorder, describe_error, outcome_of};
 use flotilla_client::{Client, ClientError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// One client of a workload: its calls are written down.
+/// One client of a workload: its calls are recorded.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The workload.
     pub workload: &'static str,
     /// The client's number in the workload.
     pub process: u64,
-    /// Calls any node, and tries again within its timeout.
+    /// Calls any node, and retries within its timeout.
     pub client: Client,
-    /// Calls one node each, once.
+    /// One client per node, without retries.
     pub each: Vec<OneNode>,
-    /// The nodes, beginning with the one whose turn it is.
+    /// The nodes, starting with this client's.
     pub nodes: Nodes,
-    /// Where operations are written down.
+    /// Where operations are recorded.
     pub recorder: Arc<Recorder>,
     /// Cancelled when the run is over.
     pub stop: CancellationToken,
 }
 
 impl Session {
-    /// A client that begins with the node whose turn it is. Must be called within a tokio runtime.
+    /// A client that starts with a node by its number. Must be called within a tokio runtime.
     ///
     /// # Panics
-    /// When an endpoint is no address.
+    /// When an endpoint is not an address.
     #[must_use]
     pub fn new(
         (workload, process): (&'static str, u64),
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Makes a call and writes it down. `show` tells what the answer was.
+    /// Makes a call and records it. `show` formats the response.
     pub async fn call<T>(
         &self,
         (name, input): (&str, Value),
@@ -62,20 +62,24 @@ impl Session {
         let answer = call.await;
         let (outcome, output) = match &answer {
             Ok(answer) => (Outcome::Ok, show(answer)),
-            Err(error) => (outcome_of(error), told(error)),
+            Err(error) => (outcome_of(error), describe_error(error)),
         };
         self.record((name, input), invoked_us, (outcome, output));
         answer
     }
 
-    /// Writes down something that took from `invoked_us` until now and succeeded.
+    /// Records an operation that took from `invoked_us` until now and succeeded.
     pub fn note(&self, operation: (&str, Value), invoked_us: u64, output: Value) {
         self.record(operation, invoked_us, (Outcome::Ok, output));
     }
 
-    /// Writes down something that took from `invoked_us` until now, did nothing and failed.
+    /// Records an operation that took from `invoked_us` until now, had no effect and failed.
     pub fn note_failure(&self, operation: (&str, Value), invoked_us: u64, error: &ClientError) {
-        self.record(operation, invoked_us, (Outcome::Fail, told(error)));
+        self.record(
+            operation,
+            invoked_us,
+            (Outcome::Fail, describe_error(error)),
+        );
     }
 
     fn record(
@@ -96,7 +100,7 @@ impl Session {
         });
     }
 
-    /// Waits for so long, or until the run is over.
+    /// Waits for this long, or until the run is over.
     pub async fn rest(&self, pause: Duration) {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}

@@ -1,4 +1,4 @@
-//! Signals with ids: each acknowledged signal is received once by its run.
+//! Signals with ids: a run receives each acknowledged signal once.
 
 use super::calls::{attempt, define, events, pairs, runs, start};
 use super::{Session, Workload};
@@ -22,7 +22,7 @@ start:
   transitions: {success: flo.Completed}
 ";
 const SIGNALS_PER_RUN: u64 = 30;
-/// One in so many signals is sent again, whatever the first answer was.
+/// One in this many signals is sent again, whatever the first response was.
 const REPEATED: f64 = 0.3;
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -49,7 +49,7 @@ impl Workload for Signals {
         async move {
             let number = self.signals.fetch_add(1, Ordering::Relaxed);
             let run = format!("signals-{}", number / SIGNALS_PER_RUN);
-            // The run may be there already: the same key gives the same run.
+            // The run may exist already: the same key gives the same run.
             if let Ok(run_id) = start(session, (WORKFLOW, &run)).await {
                 signal(session, &run_id, number).await;
                 if random.random_bool(REPEATED) {
@@ -70,8 +70,9 @@ impl Workload for Signals {
                     .iter()
                     .filter(|event| event.r#type == "signal_received");
                 for event in received {
-                    let told: Value = serde_json::from_slice(&event.attributes).unwrap_or_default();
-                    found.push((told["signal_id"].clone(), row.run_id.clone()));
+                    let attributes: Value =
+                        serde_json::from_slice(&event.attributes).unwrap_or_default();
+                    found.push((attributes["signal_id"].clone(), row.run_id.clone()));
                 }
             }
             Ok(json!(found))
@@ -97,7 +98,7 @@ async fn signal(session: &Session, run_id: &str, number: u64) {
     };
     let call = session.client.signal_run(request);
     let input = json!({"key": key, "run": run_id});
-    // The history has what became of it.
+    // The history has the outcome.
     let _ = session
         .call(("signal", input), call, |_| json!({"made": run_id}))
         .await;

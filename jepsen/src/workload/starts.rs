@@ -1,4 +1,4 @@
-//! Starts with idempotency keys: each acknowledged key is one run, and no key is two.
+//! Starts with idempotency keys: each acknowledged key is one run, and no key has two runs.
 
 use super::calls::{attempt, define, pairs, runs_by_key, start};
 use super::{Session, Workload};
@@ -21,7 +21,7 @@ start:
   waitForSignal: {type: never, timeoutMs: 3600000, onTimeout: flo.TimedOut}
   transitions: {success: flo.Completed}
 ";
-/// One in so many starts repeats an earlier key.
+/// One in this many starts repeats an earlier key.
 const REPEATED: f64 = 0.3;
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -48,7 +48,7 @@ impl Workload for Starts {
                 false => self.keys.fetch_add(1, Ordering::Relaxed),
             };
             let key = format!("key-{number}");
-            // Whoever it is that fails, the next client may ask with the same key.
+            // If a client fails, the next one may use the same key.
             let _ = start(session, (WORKFLOW, &key)).await;
             session.rest(PAUSE).await;
         }

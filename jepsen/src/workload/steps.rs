@@ -1,8 +1,8 @@
-//! Runs of several steps that external workers carry out and count: each acknowledged run completes,
+//! Runs of several steps that external workers execute and count: each acknowledged run completes,
 //! each of its steps once.
 
 use super::calls::{attempt, await_end, define, events, run, runs, start};
-use super::workforce::{self, Handled, Handler};
+use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
@@ -40,7 +40,7 @@ steps:
 const STEPS: [&str; 3] = ["start", "second", "third"];
 const ACTIONS: &[&str] = &["chaos-count"];
 const PAUSE: Duration = Duration::from_millis(120);
-/// How often is looked whether the runs have ended, once all is healed.
+/// How often to check whether the runs have ended, after all faults are healed.
 const LOOKS_MAX: usize = 120;
 
 /// Runs of several steps.
@@ -49,7 +49,7 @@ pub(super) struct Steps {
     keys: AtomicU64,
 }
 
-/// A run in the end.
+/// The final state of a run.
 #[derive(Debug, Deserialize, Serialize)]
 struct Ended {
     key: String,
@@ -77,7 +77,7 @@ impl Workload for Steps {
     fn step<'a>(&'a self, session: &'a Session, _random: &'a mut StdRng) -> BoxFuture<'a, ()> {
         async move {
             let key = format!("steps-{}", self.keys.fetch_add(1, Ordering::Relaxed));
-            // The history has what became of it.
+            // The history has the outcome.
             let _ = start(session, (WORKFLOW, &key)).await;
             session.rest(PAUSE).await;
         }
@@ -90,7 +90,7 @@ impl Workload for Steps {
         let handler: Handler = Arc::new(move |worker, context| {
             count(noting.clone(), (worker, seen.clone()), context).boxed()
         });
-        workforce::work(session, ACTIONS, handler).boxed()
+        workers::work(session, ACTIONS, handler).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
@@ -130,7 +130,7 @@ impl Ended {
         let mut violations = numbered(&format!("the history of {key}"), &self.seqs);
         let mut wrong = |text: String| violations.push(Violation::new(text));
         if status != "RUN_STATUS_COMPLETED" {
-            wrong(format!("{key} was to complete, but its status is {status}"));
+            wrong(format!("{key} should complete, but its status is {status}"));
         } else if self.steps_completed != STEPS {
             let steps = &self.steps_completed;
             wrong(format!(
@@ -140,7 +140,7 @@ impl Ended {
         for step in &self.steps_completed {
             if !executions.contains_key(&(key.clone(), step.clone())) {
                 wrong(format!(
-                    "{step} of {key} completed, but nobody carried it out"
+                    "{step} of {key} completed, but no worker executed it"
                 ));
             }
         }
@@ -148,7 +148,7 @@ impl Ended {
     }
 }
 
-/// How often a worker has carried out each step of each key with success.
+/// How often a worker has executed each step of each key successfully.
 fn executions(history: &History) -> BTreeMap<(String, String), u64> {
     let mut counts = BTreeMap::new();
     for operation in history.of("steps").filter(|one| one.name == "execute") {
@@ -163,10 +163,10 @@ fn executions(history: &History) -> BTreeMap<(String, String), u64> {
     counts
 }
 
-/// The steps that some worker has tried, so that the first try can fail.
+/// The steps that a worker has tried, so that the first attempt can fail.
 type Seen = Mutex<BTreeSet<(String, String)>>;
 
-/// Fails at first, so that retries are seen, then counts.
+/// Fails at first, so that retries happen, then counts.
 async fn count(
     session: Session,
     (worker, seen): (String, Arc<Seen>),

@@ -59,7 +59,7 @@ impl Workload for Triggers {
                 ..v1::AppendRecordsRequest::default()
             });
             let input = json!({"key": key});
-            // The history has what became of it.
+            // The history has the outcome.
             let _ = session.call(("append", input), call, |_| Value::Null).await;
             session.rest(PAUSE).await;
         }

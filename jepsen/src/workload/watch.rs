@@ -1,4 +1,4 @@
-//! Runs that are watched to their end: no event is left out and none is told twice.
+//! Runs that are watched to their end: no event is missing or duplicated.
 
 use super::calls::{await_end, define, run, runs, start};
 use super::{Session, Workload};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORKFLOW: &str = "chaos-watch";
-/// Waits that end by their timers: events come by themselves.
+/// Waits that expire, so that events come without calls.
 const DEFINITION: &str = "kind: Workflow
 name: chaos-watch
 version: \"1.0.0\"
@@ -30,7 +30,7 @@ steps:
     transitions: {success: flo.Completed}
 ";
 
-/// How often is looked whether the runs have ended, once all is healed.
+/// How often to check whether the runs have ended, after all faults are healed.
 const LOOKS_MAX: usize = 60;
 
 /// Runs that are watched to their end.
@@ -105,7 +105,7 @@ impl Workload for Watch {
         let stuck = ends.values().filter(is_stuck).count();
         let mut violations = Vec::new();
         if stuck > 0 {
-            let text = format!("{stuck} runs were to complete by their timers, but did not");
+            let text = format!("{stuck} runs should complete by their timers, but did not");
             violations.push(Violation::new(text));
         }
         for operation in history.of(self.name()).filter(|one| one.name == "watch") {

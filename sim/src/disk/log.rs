@@ -17,9 +17,9 @@ pub(crate) struct SimulatedLog {
 #[derive(Default)]
 struct State {
     contents: Volatile<LogContents>,
-    /// Whether a sync only claims to be one: a planted bug.
+    /// Whether a sync only pretends: a planted bug.
     is_lying: bool,
-    /// The power fails during the write after so many; whether that write survives.
+    /// After how many writes the power fails during the next one, and whether that write survives.
     failing_after: Option<(u64, bool)>,
     has_failed: bool,
 }
@@ -33,12 +33,12 @@ impl Contents for LogContents {
 }
 
 impl SimulatedLog {
-    /// A disk that says that it has synced when it has not: a planted bug.
+    /// A disk that reports syncs that it has not done: a planted bug.
     pub(crate) fn lie(&self) {
         self.state().is_lying = true;
     }
 
-    /// Lets the power fail during one of the next writes.
+    /// Makes the power fail during one of the next writes.
     pub(crate) fn fail_soon(&self, random: &mut Random) {
         let survives = random.chance(500);
         self.state().failing_after = Some((random.within(0..20), survives));
@@ -49,12 +49,12 @@ impl SimulatedLog {
         self.state().has_failed
     }
 
-    /// Power is back after it failed; some of what was not synced is gone.
+    /// Power is restored; some of the unsynced writes are gone.
     pub(crate) fn cut_power(&self, random: &mut Random) -> u64 {
         self.state().contents.cut_power(random)
     }
 
-    /// Forgets failures past and planned.
+    /// Forgets past and planned power failures.
     pub(crate) fn repair(&self) {
         let mut state = self.state();
         (state.failing_after, state.has_failed) = (None, false);

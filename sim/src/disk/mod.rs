@@ -1,7 +1,7 @@
-//! What a machine keeps: in memory, but as forgetful as a disk.
+//! The disk of a machine: in memory, but as forgetful as a real disk.
 //!
-//! A write is there for readers at once, and safe from a power cut only after a sync. What a power cut
-//! leaves is what was synced and a prefix of the writes since, as the seams of the replica promise.
+//! Readers see a write immediately, but a power cut loses it unless it is synced. A power cut
+//! leaves the synced writes and a prefix of the later ones, as the storage traits of the replica require.
 
 mod log;
 mod pace;

@@ -29,12 +29,12 @@ impl Contents for MemoryStore {
 }
 
 impl SimulatedState {
-    /// Power is back after it failed; some of what was not flushed is gone.
+    /// Power is restored; some of the unflushed rows are gone.
     pub(crate) fn cut_power(&self, random: &mut Random) -> u64 {
         self.change(|kept| kept.contents.cut_power(random))
     }
 
-    /// How many snapshots were made here, and how many of others installed.
+    /// How many snapshots were made here, and how many from others were installed.
     pub(crate) fn snapshots(&self) -> (u64, u64) {
         self.look(|kept| (kept.captures_count, kept.installs_count))
     }
@@ -77,7 +77,7 @@ impl StateStore for SimulatedState {
         Ok(())
     }
 
-    /// Nothing is durable before a flush that was asked for: a simulated process may lose all that.
+    /// Nothing is durable before an explicit flush: a simulated process may lose everything else.
     fn limit_buffers(&self, _percent: u32) -> Result<(), StoreError> {
         Ok(())
     }
@@ -105,7 +105,7 @@ impl StateStore for SimulatedState {
     }
 }
 
-/// Rows on their way in.
+/// Rows that are being received.
 struct Received {
     rows: MemoryStore,
     state: SimulatedState,

@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(crate) struct Disk {
     log: Arc<SimulatedLog>,
     state: SimulatedState,
-    /// Who has locked the data directory.
+    /// The lock of the data directory.
     holder: Arc<Mutex<Weak<()>>>,
 }
 
 impl Disk {
-    /// A disk that says that it has synced the log when it has not: a planted bug.
+    /// A disk that reports syncs of the log that it has not done: a planted bug.
     pub(crate) fn lie(&self) {
         self.log.lie();
     }
 
-    /// Lets the power fail during one of the next writes to the log.
+    /// Makes the power fail during one of the next writes to the log.
     pub(crate) fn fail_soon(&self, random: &mut Random) {
         self.log.fail_soon(random);
     }
@@ -33,17 +33,17 @@ impl Disk {
         self.log.has_failed()
     }
 
-    /// Power fails and comes back. Returns how many writes are gone, of log and state.
+    /// Cuts and restores the power. Returns how many writes are lost, of log and state.
     pub(crate) fn cut_power(&self, random: &mut Random) -> (u64, u64) {
         (self.log.cut_power(random), self.state.cut_power(random))
     }
 
-    /// How many snapshots were made here, and how many of others installed.
+    /// How many snapshots were made here, and how many from others were installed.
     pub(crate) fn snapshots(&self) -> (u64, u64) {
         self.state.snapshots()
     }
 
-    /// Forgets failures past and planned.
+    /// Forgets past and planned power failures.
     pub(crate) fn repair(&self) {
         self.log.repair();
     }

@@ -2,12 +2,12 @@
 
 use crate::random::Random;
 
-/// What can be written to.
+/// Contents that accept writes.
 pub(crate) trait Contents: Clone {
-    /// One write: all of it is done, or nothing.
+    /// One write: it is done completely, or not at all.
     type Write;
 
-    /// Carries out a write.
+    /// Performs a write.
     fn carry_out(&mut self, write: &Self::Write);
 }
 
@@ -31,32 +31,32 @@ impl<C: Contents + Default> Default for Volatile<C> {
 }
 
 impl<C: Contents> Volatile<C> {
-    /// What readers see.
+    /// The contents that readers see.
     pub(crate) fn current(&self) -> &C {
         &self.current
     }
 
-    /// Carries out a write; a power cut may undo it.
+    /// Performs a write; a power cut may undo it.
     pub(crate) fn write(&mut self, write: C::Write) {
         self.current.carry_out(&write);
         self.unsynced.push(write);
     }
 
-    /// Makes everything written so far safe.
+    /// Syncs everything written so far.
     pub(crate) fn sync(&mut self) {
         for write in self.unsynced.drain(..) {
             self.durable.carry_out(&write);
         }
     }
 
-    /// Puts other contents in place, safely.
+    /// Replaces the contents and syncs them.
     pub(crate) fn replace(&mut self, contents: C) {
         self.unsynced.clear();
         self.durable = contents.clone();
         self.current = contents;
     }
 
-    /// Leaves what was synced and some of the writes since, the oldest. Returns how many were lost.
+    /// Keeps the synced contents and some of the later writes, oldest first. Returns how many were lost.
     pub(crate) fn cut_power(&mut self, random: &mut Random) -> u64 {
         let written = self.unsynced.len() as u64;
         let spared = random.within(0..written + 1);

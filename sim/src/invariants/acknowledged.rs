@@ -1,5 +1,5 @@
-//! Every acknowledged command is in the final state, exactly once; an unknown one at most once, and one
-//! that was certainly not done is not there.
+//! Every acknowledged command is in the final state exactly once; an unknown one at most once; and one
+//! that certainly failed is not there.
 
 use super::rows::rows;
 use crate::record::{Events, Outcome};
@@ -8,7 +8,7 @@ use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{ActionRuns, EventKind, History, Runs};
 use std::collections::BTreeMap;
 
-/// What was asked for, under a name that no two commands share unless they ask for the same.
+/// The requested commands, by a name that two commands share only if they request the same thing.
 type Effects = BTreeMap<String, u64>;
 
 pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {
@@ -36,11 +36,14 @@ pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {
         }
     }
     let unasked = found.keys().filter(|name| !wanted.contains_key(*name));
-    broken.extend(unasked.map(|name| format!("expected nobody's {name}, but it is there")));
+    broken
+        .extend(unasked.map(|name| {
+            format!("expected no {name}, since it was not requested, but it is there")
+        }));
     broken
 }
 
-/// What a command leaves, where that can be told from what others leave.
+/// What a command leaves behind, if it can be attributed to the command.
 fn name(body: &Body) -> Option<String> {
     match body {
         Body::StartRun(start) => start

@@ -1,6 +1,6 @@
-//! Nodes that have applied the same entries have the same state, at every moment.
+//! Nodes that have applied the same entries have the same state at all times.
 //!
-//! The digest is chained over all writes of all entries, so two nodes that once differed differ for ever.
+//! The digest is chained over all writes of all entries, so two nodes that differ once stay different.
 
 use super::Evidence;
 use crate::record::Events;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
     let mut broken = Vec::new();
     let mut digests = BTreeMap::new();
-    // 0 is also what a node says that has applied nothing.
+    // A node that has applied nothing also reports 0.
     for seen in events.progress.iter().filter(|seen| seen.index > 0) {
         let (host, digest) = *digests
             .entry(seen.index)

@@ -1,4 +1,4 @@
-//! The time of the log never goes back, whatever the machines' clocks do.
+//! The time of the log never goes backwards, whatever the machines' clocks do.
 
 use crate::record::Events;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What one node has applied is never lost: in the end every node has it.
+//! What one node has applied is never lost: at the end every node has it.
 
 use super::Evidence;
 use crate::record::Events;

@@ -1,4 +1,4 @@
-//! A report that was acknowledged ended its task, and no other report did.
+//! An acknowledged report ended its task, and no other report did.
 
 use super::rows::rows;
 use crate::record::{Events, Outcome};

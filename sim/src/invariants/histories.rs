@@ -1,4 +1,4 @@
-//! Histories have no gap: every event of a run is there, under the next number.
+//! Histories have no gaps: every event of a run exists, and has the next number.
 
 use super::rows::rows;
 use flotilla_engine::store::MemoryStore;

@@ -1,8 +1,8 @@
-//! Keys are registers, and reads and writes of them linearizable (A40, design rule 14).
+//! Keys are registers with linearizable reads and writes (A40, design rule 14).
 //!
 //! The cluster gives every write a version from one sequence, so the order of the writes is known and only
-//! real time is to be compared: what was answered before something else was asked comes first. A write by
-//! comparison follows the very version that it names, and a read shows the newest write.
+//! real time must be compared: an operation that ended before another began comes first. A
+//! compare-and-set write follows exactly the version that it names, and a read returns the newest write.
 
 use crate::record::{Events, Operation, Outcome};
 use flotilla_engine::{Body, Reply, SetCondition, SetKey, reply};
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 struct Write<'a> {
     set: &'a SetKey,
     version: u64,
-    asked_ms: u64,
-    answered_ms: u64,
+    invoked_ms: u64,
+    returned_ms: u64,
 }
 
 pub(super) fn check(events: &Events) -> Vec<String> {
@@ -34,11 +34,11 @@ pub(super) fn check(events: &Events) -> Vec<String> {
         let version = read.found.as_ref().map_or(0, |(version, _)| *version);
         let before = writes
             .iter()
-            .filter(|write| write.answered_ms < read.asked_ms);
+            .filter(|write| write.returned_ms < read.invoked_ms);
         let newest = before.map(|write| write.version).max().unwrap_or(0);
         let after = writes
             .iter()
-            .filter(|write| write.asked_ms > read.answered_ms);
+            .filter(|write| write.invoked_ms > read.returned_ms);
         let oldest = after.map(|write| write.version).min().unwrap_or(u64::MAX);
         let value = read.found.as_ref().map(|(_, value)| value.as_slice());
         let written = writes.iter().find(|write| write.version == version);
@@ -61,8 +61,8 @@ fn acknowledged(operation: &Operation) -> Option<Write<'_>> {
         Outcome::Acknowledged(Reply::KeySet(reply::KeySet { version })) => Some(Write {
             set,
             version,
-            asked_ms: operation.asked_ms,
-            answered_ms: operation.answered_ms?,
+            invoked_ms: operation.invoked_ms,
+            returned_ms: operation.returned_ms?,
         }),
         _ => None,
     }
@@ -78,7 +78,7 @@ fn check_writes(key: &str, writes: &[Write<'_>]) -> Vec<String> {
             SetCondition::IfVersion(expected) => expected >= before.version,
         };
         let is_twice = before.version == after.version;
-        if !follows || is_twice || after.answered_ms < before.asked_ms {
+        if !follows || is_twice || after.returned_ms < before.invoked_ms {
             broken.push(format!(
                 "expected version {} of key {key} to follow {} by {:?}, but it cannot",
                 after.version, before.version, after.set.condition
@@ -88,13 +88,13 @@ fn check_writes(key: &str, writes: &[Write<'_>]) -> Vec<String> {
     broken
 }
 
-/// Reads one after the other that see an older value: the newer one was never safe.
+/// Reads in sequence of which a later one sees an older value: the newer value was not committed.
 fn reads_that_go_back(events: &Events) -> Option<String> {
     for later in &events.reads {
         let version = |found: &Option<(u64, Vec<u8>)>| found.as_ref().map_or(0, |(v, _)| *v);
         let earlier = events.reads.iter().find(|earlier| {
             earlier.key == later.key
-                && earlier.answered_ms < later.asked_ms
+                && earlier.returned_ms < later.invoked_ms
                 && version(&earlier.found) > version(&later.found)
         });
         if let Some(earlier) = earlier {

@@ -1,8 +1,8 @@
 //! No task is held by two workers (A4).
 //!
-//! A task that a worker holds goes to another only after the lease has ended by the time of the log, after
-//! the worker has said that it failed, or after a new process of the same worker has registered. And all
-//! nodes say of each assignment the same.
+//! A task that a worker holds is assigned to another only after the lease has expired by the time of the log, after
+//! the worker has reported a failure, or after a new process of the same worker has registered. And all
+//! nodes report the same worker for each assignment.
 
 use crate::record::{Assigned, Events, Outcome};
 use flotilla_engine::ids::{ActionRunNumber, WorkerId};
@@ -33,10 +33,10 @@ pub(super) fn check(events: &Events) -> Vec<String> {
     broken
 }
 
-/// What workers have said that ends a lease early.
+/// The reports of workers that end a lease early.
 struct Reports {
     failed: BTreeSet<TaskToken>,
-    /// Until when a worker was told that it may keep a task, in milliseconds.
+    /// When the lease that a worker was granted ends, in milliseconds.
     extended: BTreeMap<TaskToken, u64>,
     /// How often each worker has registered.
     registered: BTreeMap<WorkerId, u64>,
@@ -76,7 +76,7 @@ impl Reports {
     fn may_follow(&self, held: &Assigned, given: &Assigned) -> bool {
         let extended_ms = self.extended.get(&held.token).copied().unwrap_or(0);
         let is_expired = held.lease_expires_at_ms.max(extended_ms) <= given.now_ms;
-        // A release gives the same attempt to somebody else, with another secret.
+        // A release assigns the same attempt to another worker, with another secret.
         let is_release = held.token.attempt == given.token.attempt
             && self
                 .registered

@@ -1,7 +1,7 @@
-//! What must hold, one file each.
+//! The invariants, one file each.
 //!
-//! Most are judged once all has ended, from the record and from what every node has then: what broke on
-//! the way is still to be seen there, since nothing that is acknowledged is ever forgotten.
+//! Most are checked at the end, from the record and from the final state of every node: a violation on
+//! the way is still visible there, since nothing that is acknowledged is ever forgotten.
 
 mod acknowledged;
 mod agreement;
@@ -21,12 +21,12 @@ use crate::record::Events;
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
 
-/// What each node has in the end: how far it has applied, with the digest, and its rows.
+/// The final state of each node: the applied index with the digest, and its rows.
 pub(crate) struct Evidence {
     pub(crate) nodes: BTreeMap<Host, ((u64, u128), MemoryStore)>,
 }
 
-/// What was broken.
+/// The violations.
 pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
     let mut broken = survival::check(events);
     broken.extend(agreement::check(events, evidence));
@@ -34,7 +34,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
     broken.extend(clock::check(events));
     broken.extend(leases::check(events));
     broken.extend(keys::check(events));
-    // All nodes have the same rows, or that is broken already.
+    // All nodes have the same rows, or the agreement is broken already.
     if let Some((_, rows)) = evidence.nodes.values().next() {
         broken.extend(acknowledged::check(events, rows));
         broken.extend(completions::check(events, rows));

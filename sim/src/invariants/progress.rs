@@ -1,4 +1,4 @@
-//! Liveness: once all is put right, every node serves again soon, and all that was begun ends.
+//! Liveness: once all faults are healed, every node soon serves again, and all work in progress ends.
 
 use crate::node::Machine;
 use crate::record::Events;
@@ -6,7 +6,7 @@ use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{ActionRuns, Runs, encode_prefix, visit};
 use std::ops::ControlFlow;
 
-/// Whether one node leads, and every other follows it and can be read.
+/// Whether one node leads, and every other one follows it and can be read.
 pub(crate) fn all_serve(machines: &[Machine]) -> bool {
     let replicas: Option<Vec<_>> = machines.iter().map(Machine::replica).collect();
     let Some(replicas) = replicas else {
@@ -27,17 +27,17 @@ pub(crate) fn all_serve(machines: &[Machine]) -> bool {
         && replicas.iter().all(|replica| replica.is_readable())
 }
 
-/// Whether nobody waits for an answer.
+/// Whether no caller waits for a response.
 pub(crate) fn all_answered(events: &Events) -> bool {
     let mut operations = events.operations.iter();
-    operations.all(|operation| operation.answered_ms.is_some())
+    operations.all(|operation| operation.returned_ms.is_some())
 }
 
-/// Whether all that was begun has ended, and all nodes know it.
+/// Whether all work in progress has ended, and all nodes know it.
 pub(crate) fn all_ended(machines: &[Machine]) -> bool {
     let progress = machines
         .iter()
-        .map(|machine| Some(machine.replica()?.progress()));
+        .map(|machine| Some(machine.replica()?.applied_position()));
     let progress: Option<Vec<_>> = progress.collect();
     let is_same = progress.is_some_and(|all| all.iter().all(|one| *one == all[0]));
     is_same
@@ -46,7 +46,7 @@ pub(crate) fn all_ended(machines: &[Machine]) -> bool {
             .all(|machine| open_count(machine) == Some(0))
 }
 
-/// What is left open, once the time is over.
+/// What is still open when the time is over.
 pub(crate) fn judge(
     machines: &[Machine],
     (served_ms, served_ms_max): (Option<u64>, u64),
@@ -59,7 +59,9 @@ pub(crate) fn judge(
     }
     if !all_ended(machines) {
         let stands = |machine: &Machine| {
-            let progress = machine.replica().map(|replica| replica.progress().0);
+            let progress = machine
+                .replica()
+                .map(|replica| replica.applied_position().0);
             format!(
                 "node {} at {progress:?}, {:?} open",
                 machine.host,
@@ -68,14 +70,14 @@ pub(crate) fn judge(
         };
         let stands: Vec<String> = machines.iter().map(stands).collect();
         broken.push(format!(
-            "expected all that was begun to end on all nodes, but: {}",
+            "expected all work in progress to end on all nodes, but: {}",
             stands.join("; ")
         ));
     }
     broken
 }
 
-/// How many runs and action runs are open, as a node knows; `None` when it cannot be read.
+/// How many runs and action runs are open according to a node; `None` if it cannot be read.
 fn open_count(machine: &Machine) -> Option<u64> {
     let counted = machine.replica()?.view(|view| count_open(view));
     counted.ok()?.ok()

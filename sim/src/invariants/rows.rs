@@ -1,10 +1,10 @@
-//! Reading the rows of a table, for those who judge them.
+//! Reads the rows of a table for the invariants.
 
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{Key, Table, encode_prefix, visit};
 use std::ops::ControlFlow;
 
-/// The records whose keys begin with these parts, by key.
+/// The records whose keys start with these parts, by key.
 pub(super) fn rows<T: Table>(store: &MemoryStore, prefix: &impl Key) -> Vec<(T::Key, T::Record)> {
     let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
     let mut rows = Vec::new();

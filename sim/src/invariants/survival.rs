@@ -1,7 +1,7 @@
-//! No process dies of anything but the faults that are injected.
+//! No process dies of anything but the injected faults.
 //!
-//! A replica that cannot go on says why: openraft has panicked (its issue 2116 is one way), an entry
-//! could not be applied, its state differs from the others', or a data directory is not what it was.
+//! A replica that stops gives the reason: openraft has panicked (its issue 2116 is one way), an entry
+//! could not be applied, its state differs from the others', or its data directory was damaged.
 
 use crate::record::Events;
 

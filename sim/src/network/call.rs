@@ -1,27 +1,27 @@
-//! A call: a question and its answer, each a message.
+//! A call: a request and its response, each a message.
 
 use super::{Network, Process, Route};
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Why a call has no answer.
+/// Why a call has no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallError {
-    /// Nobody serves there: it certainly did not arrive.
+    /// No process serves there: it certainly did not arrive.
     Refused,
     /// It may have arrived.
     Lost,
 }
 
-/// What a process does with a question; an echo asks it again.
+/// What a process does with a request; an echo sends it again.
 type Ask<T> = Arc<dyn Fn(Process) -> BoxFuture<'static, T> + Send + Sync>;
 
-/// Where the first answer goes.
+/// The receiver of the first response.
 type Answer<T> = Arc<Mutex<Option<oneshot::Sender<Result<T, CallError>>>>>;
 
 impl Network {
-    /// Asks a process a question that may arrive twice, and waits for its answer or until it is known
+    /// Sends a process a request that may arrive twice, and waits for its response or until it is known
     /// that none will come.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
@@ -30,13 +30,13 @@ impl Network {
     ) -> Result<T, CallError> {
         let ask: Ask<T> = Arc::new(ask);
         if let Some(echo_ms) = self.echo_ms() {
-            // Nobody waits for the answer to an echo.
+            // No caller waits for the response to an echo.
             self.ask_at(echo_ms, route, (Arc::clone(&ask), Answer::default()));
         }
         self.ask(route, ask).await
     }
 
-    /// Asks a process a question that arrives once at most.
+    /// Sends a process a request that arrives at most once.
     pub(crate) async fn call_once<T: Send + 'static>(
         &self,
         route: Route,
@@ -73,9 +73,9 @@ impl Network {
             };
             let handle = process.handle.clone();
             handle.spawn(async move {
-                let answered = ask(process).await;
+                let response = ask(process).await;
                 match network.arrival_ms(route.back()) {
-                    Some(back_ms) => network.at(back_ms, move || tell(&answer, Ok(answered))),
+                    Some(back_ms) => network.at(back_ms, move || tell(&answer, Ok(response))),
                     None => network.at(network.silence_ms(), move || {
                         tell(&answer, Err(CallError::Lost));
                     }),
@@ -85,10 +85,10 @@ impl Network {
     }
 }
 
-fn tell<T>(answer: &Answer<T>, answered: Result<T, CallError>) {
+fn tell<T>(answer: &Answer<T>, response: Result<T, CallError>) {
     let sender = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(sender) = sender {
-        // Who asked may be gone.
-        drop(sender.send(answered));
+        // The caller may be gone.
+        drop(sender.send(response));
     }
 }

@@ -1,8 +1,8 @@
-//! The network between machines: what is sent arrives late, in another order, twice or never.
+//! The network between machines: messages arrive late, in another order, twice or never.
 //!
-//! A message is a piece of work that is due at a time; [`Network::deliver`] does it on the machine that it
-//! is for. Calls are single messages, each with a fate of its own. Streams are connections: in order
-//! while they last, and a message that is lost ends them, as TCP would, after a silence.
+//! A message is a job that is due at a time; [`Network::deliver`] does it on the machine to which
+//! it is sent. Calls are single messages with independent fates. Streams are connections: they keep the order
+//! while they last, and a lost message ends them after a silence, as with TCP.
 
 mod call;
 mod peer;
@@ -24,10 +24,10 @@ use tokio::runtime::Handle;
 /// A machine's number: that of its node, or [`OUTSIDE`].
 pub(crate) type Host = u64;
 
-/// Where clients and workers are.
+/// The machine of clients and workers.
 pub(crate) const OUTSIDE: Host = 0;
 
-/// From where to where.
+/// A direction from one machine to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Route {
     pub(crate) from: Host,
@@ -35,7 +35,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The way back.
+    /// The opposite direction.
     pub(crate) fn back(self) -> Self {
         Self {
             from: self.to,
@@ -47,11 +47,11 @@ impl Route {
 /// A process that can be reached.
 #[derive(Clone)]
 pub(crate) struct Process {
-    /// What runs its tasks.
+    /// The runtime of its tasks.
     pub(crate) handle: Handle,
-    /// What it answers its peers.
+    /// Its handler for peers.
     pub(crate) peer: Arc<dyn PeerCalls>,
-    /// What it answers clients and workers, once it serves them.
+    /// Its handler for clients and workers, once it serves them.
     pub(crate) gateway: Option<Arc<Gateway>>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Network {
 struct State {
     random: Random,
     weather: Weather,
-    /// Ways on which nothing arrives.
+    /// Directions in which nothing arrives.
     cuts: BTreeSet<Route>,
     processes: BTreeMap<Host, Process>,
     /// By time in milliseconds, and by the order in which they were sent.
@@ -90,17 +90,17 @@ impl Network {
         }
     }
 
-    /// Sets how the network is from now on.
+    /// Sets the conditions of the network from now on.
     pub(crate) fn set_weather(&self, weather: Weather) {
         self.state().weather = weather;
     }
 
-    /// Nothing that is sent on these ways arrives.
+    /// Nothing that is sent in these directions arrives.
     pub(crate) fn cut(&self, routes: impl IntoIterator<Item = Route>) {
         self.state().cuts.extend(routes);
     }
 
-    /// All ways are open again.
+    /// All directions are open again.
     pub(crate) fn mend(&self) {
         self.state().cuts.clear();
     }
@@ -108,7 +108,7 @@ impl Network {
     /// A process serves its peers.
     pub(crate) fn attach(&self, host: Host, process: Process) {
         let before = self.state().processes.insert(host, process);
-        // Not under the lock: what it drops may send.
+        // Outside the lock: a drop may send.
         drop(before);
     }
 
@@ -130,7 +130,7 @@ impl Network {
         self.state().processes.get(&host).cloned()
     }
 
-    /// Does what is due.
+    /// Does the jobs that are due.
     pub(crate) fn deliver(&self) {
         let now_ms = self.time.now_ms();
         loop {
@@ -147,7 +147,7 @@ impl Network {
         }
     }
 
-    /// Has something done at a time.
+    /// Schedules a job at a time.
     fn at(&self, due_ms: u64, delivery: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         state.sent_count += 1;
@@ -163,14 +163,14 @@ impl Network {
         (!is_lost).then(|| self.time.now_ms() + delay_ms)
     }
 
-    /// Whether a message that is sent now arrives once more, later; then when.
+    /// When a message that is sent now arrives a second time, if it does.
     fn echo_ms(&self) -> Option<u64> {
         let state = &mut *self.state();
         let echo_ms = state.weather.echo_ms(&mut state.random)?;
         Some(self.time.now_ms() + echo_ms)
     }
 
-    /// When somebody who hears nothing any more learns that.
+    /// When a receiver that gets no further messages notices it.
     fn silence_ms(&self) -> u64 {
         let state = &mut *self.state();
         self.time.now_ms() + state.random.within(20..3_000)

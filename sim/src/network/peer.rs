@@ -1,4 +1,4 @@
-//! Peers over the simulated network: the replica's seam for its transport.
+//! Peers over the simulated network: implements the replica's transport.
 
 use super::call::CallError;
 use super::{Host, Network, Process, Route};
@@ -8,7 +8,7 @@ use flotilla_replica::protocol::{
     TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use flotilla_replica::{
-    Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Transport,
+    PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses, Transport,
 };
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
@@ -90,15 +90,15 @@ impl SimulatedPeer {
     ) -> PeerResult<T> {
         let called = self.network.call(self.route, move |to| ask(to.peer)).await;
         match called {
-            Ok(answered) => answered,
+            Ok(response) => response,
             Err(CallError::Refused) => {
-                Err(PeerError::Unreachable("nobody serves there".to_owned()))
+                Err(PeerError::Unreachable("no process serves there".to_owned()))
             }
-            Err(CallError::Lost) => Err(PeerError::Failed("no answer came".to_owned())),
+            Err(CallError::Lost) => Err(PeerError::Failed("no response came".to_owned())),
         }
     }
 
-    /// What was appended before may arrive again, when the log has long gone on.
+    /// An old append may arrive again when the log has long moved on.
     fn echo_append(&self, request: &AppendRequest) {
         let Some(echo_ms) = self.network.echo_ms() else {
             return;
@@ -110,8 +110,8 @@ impl SimulatedPeer {
             };
             handle.spawn(async move {
                 let requests: Requests<AppendRequest> = Box::pin(stream::iter([request]));
-                if let Ok(answers) = peer.append(requests).await {
-                    answers.for_each(|_| std::future::ready(())).await;
+                if let Ok(responses) = peer.append(requests).await {
+                    responses.for_each(|_| std::future::ready(())).await;
                 }
             });
         });
@@ -126,7 +126,10 @@ impl SimulatedPeer {
 }
 
 impl PeerCalls for SimulatedPeer {
-    fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>> {
+    fn append(
+        &self,
+        requests: Requests<AppendRequest>,
+    ) -> PeerFuture<'_, Responses<AppendResponse>> {
         let echoing = self.another();
         let requests = Box::pin(requests.inspect(move |request| echoing.echo_append(request)));
         let open = |to: Process, requests: Requests<AppendRequest>| -> BoxFuture<'static, _> {
@@ -146,21 +149,21 @@ impl PeerCalls for SimulatedPeer {
         let open = |to: Process, parts: Requests<SnapshotPart>| -> BoxFuture<'static, _> {
             Box::pin(async move {
                 let answer = to.peer.install_snapshot(parts).await?;
-                let answers: Answers<SnapshotResponse> = Box::pin(stream::iter([Ok(answer)]));
-                Ok(answers)
+                let responses: Responses<SnapshotResponse> = Box::pin(stream::iter([Ok(answer)]));
+                Ok(responses)
             })
         };
         Box::pin(async move {
-            let mut answers = self.network.stream(self.route, parts, open).await?;
+            let mut responses = self.network.stream(self.route, parts, open).await?;
             let lost = || PeerError::Failed("the connection was lost".to_owned());
-            answers.next().await.ok_or_else(lost)?
+            responses.next().await.ok_or_else(lost)?
         })
     }
 
     fn fetch_snapshot(
         &self,
         request: FetchSnapshotRequest,
-    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+    ) -> PeerFuture<'_, Responses<SnapshotPart>> {
         let open =
             |to: Process, mut requests: Requests<FetchSnapshotRequest>| -> BoxFuture<'static, _> {
                 Box::pin(async move {
@@ -186,7 +189,7 @@ impl PeerCalls for SimulatedPeer {
     fn forward(
         &self,
         requests: Requests<ForwardRequest>,
-    ) -> PeerFuture<'_, Answers<ForwardResponse>> {
+    ) -> PeerFuture<'_, Responses<ForwardResponse>> {
         let open = |to: Process, requests: Requests<ForwardRequest>| -> BoxFuture<'static, _> {
             Box::pin(async move { to.peer.forward(requests).await })
         };

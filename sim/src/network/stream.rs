@@ -1,7 +1,7 @@
-//! A stream of questions and answers over one connection.
+//! A stream of requests and responses over one connection.
 
 use super::{Network, Process, Route};
-use flotilla_replica::{Answers, PeerError, PeerResult, Requests};
+use flotilla_replica::{PeerError, PeerResult, Requests, Responses};
 use futures::future::BoxFuture;
 use futures::stream::{Stream, StreamExt};
 use std::pin::Pin;
@@ -12,20 +12,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Messages that have arrived and that the process has not taken; more break the connection.
+/// How many messages may wait for the process; more break the connection.
 const ARRIVED_MAX: usize = 65_536;
 
-/// How a process answers a stream of questions.
-pub(super) type Open<Q, A> = fn(Process, Requests<Q>) -> BoxFuture<'static, PeerResult<Answers<A>>>;
+/// How a process handles a stream of requests.
+pub(super) type Open<Q, A> =
+    fn(Process, Requests<Q>) -> BoxFuture<'static, PeerResult<Responses<A>>>;
 
 impl Network {
-    /// Opens a connection, sends the questions, and returns the answers once the process has taken it.
+    /// Opens a connection, sends the requests, and returns the responses once the process has accepted it.
     pub(super) async fn stream<Q: Send + 'static, A: Send + 'static>(
         &self,
         route: Route,
         mut questions: Requests<Q>,
         open: Open<Q, A>,
-    ) -> PeerResult<Answers<A>> {
+    ) -> PeerResult<Responses<A>> {
         let line = Line::new(self);
         let (question_sender, question_receiver) = mpsc::channel(ARRIVED_MAX);
         let (answer_sender, answer_receiver) = mpsc::channel(ARRIVED_MAX);
@@ -35,16 +36,16 @@ impl Network {
         let network = self.clone();
         forth.carry(move || {
             let Some(process) = network.process(route.to) else {
-                let refused = PeerError::Unreachable("nobody serves there".to_owned());
+                let refused = PeerError::Unreachable("no process serves there".to_owned());
                 return drop(opened_sender.send(Err(refused)));
             };
             let handle = process.handle.clone();
             handle.spawn(async move {
                 let questions: Requests<Q> = Box::pin(ReceiverStream::new(question_receiver));
                 match open(process, questions).await {
-                    Ok(mut answers) => {
+                    Ok(mut responses) => {
                         back.carry(move || drop(opened_sender.send(Ok(()))));
-                        while let Some(answer) = answers.next().await {
+                        while let Some(answer) = responses.next().await {
                             back.send(answer);
                         }
                     }
@@ -57,21 +58,21 @@ impl Network {
                 forth.send(question);
             }
         });
-        // Whoever drops the answers, or gives up before they come, closes the connection.
+        // If the responses are dropped, or the caller gives up before they come, the connection closes.
         let guard = Closing(pump.abort_handle());
         let lost = || PeerError::Failed("the connection was lost".to_owned());
         opened.await.map_err(|_| lost())??;
-        let answers = ReceiverStream::new(answer_receiver);
-        Ok(Box::pin(Guarded { answers, guard }))
+        let responses = ReceiverStream::new(answer_receiver);
+        Ok(Box::pin(Guarded { responses, guard }))
     }
 }
 
-/// A connection: once a message on it is lost nothing more arrives in either direction, and after a
-/// silence both ends learn it.
+/// A connection: once a message on it is lost, nothing more arrives in either direction, and after a
+/// silence both ends notice it.
 struct Line {
     network: Network,
     is_broken: AtomicBool,
-    /// What tells the ends.
+    /// Notifies the ends.
     ends: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -102,7 +103,7 @@ impl Line {
     }
 }
 
-/// One direction of a connection: what is sent arrives in order.
+/// One direction of a connection: messages arrive in order.
 struct Pipe<T: Send + 'static> {
     line: Arc<Line>,
     route: Route,
@@ -110,7 +111,7 @@ struct Pipe<T: Send + 'static> {
     last_ms: u64,
 }
 
-/// Where messages arrive, as long as the connection lasts.
+/// The receiver, as long as the connection lasts.
 type Arrived<T> = Arc<Mutex<Option<mpsc::Sender<T>>>>;
 
 impl<T: Send + 'static> Pipe<T> {
@@ -139,7 +140,7 @@ impl<T: Send + 'static> Pipe<T> {
         });
     }
 
-    /// Has something done at the other end, behind all that was sent before.
+    /// Schedules a job at the other end, after all that was sent before.
     fn carry(&mut self, delivery: impl FnOnce() + Send + 'static) {
         if self.line.is_broken() {
             return;
@@ -152,7 +153,7 @@ impl<T: Send + 'static> Pipe<T> {
             }
             None => {
                 self.line.break_down();
-                // Kept for as long: what waits for it must not learn it sooner.
+                // Kept for as long: the receiver must not notice it earlier.
                 network.at(network.silence_ms(), move || drop(delivery));
             }
         }
@@ -160,7 +161,7 @@ impl<T: Send + 'static> Pipe<T> {
 }
 
 impl<T: Send + 'static> Drop for Pipe<T> {
-    /// The other end learns of the end in order, if it does not learn of a loss.
+    /// The other end sees the end in order, unless it notices a loss first.
     fn drop(&mut self) {
         let arrived = Arc::clone(&self.arrived);
         self.carry(move || close(&arrived));
@@ -183,9 +184,9 @@ impl Drop for Closing {
     }
 }
 
-/// Answers that close their connection when nobody wants more.
+/// Responses that close their connection when they are dropped.
 struct Guarded<A> {
-    answers: ReceiverStream<PeerResult<A>>,
+    responses: ReceiverStream<PeerResult<A>>,
     guard: Closing,
 }
 
@@ -193,7 +194,7 @@ impl<A: Send + 'static> Stream for Guarded<A> {
     type Item = PeerResult<A>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = Pin::new(&mut self.answers).poll_next(context);
+        let next = Pin::new(&mut self.responses).poll_next(context);
         if matches!(next, Poll::Ready(None)) {
             self.guard.0.abort();
         }

@@ -1,24 +1,24 @@
-//! How the network is.
+//! The conditions of the network.
 
 use crate::random::Random;
 
-/// How the network is.
+/// The conditions of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weather {
-    /// What a message takes at least, in milliseconds, from 1.
+    /// The minimum delay of a message, in milliseconds, from 1.
     pub(crate) delay_ms_min: u64,
-    /// And usually at most, in milliseconds.
+    /// The usual maximum, in milliseconds.
     pub(crate) delay_ms_max: u64,
-    /// How many messages of a thousand take up to ten times longer.
+    /// How many of 1000 messages are delayed, by a factor of up to ten.
     pub(crate) stragglers: u64,
-    /// How many messages of a thousand are lost.
+    /// How many of 1000 messages are lost.
     pub(crate) losses: u64,
-    /// How many messages of a thousand arrive twice.
+    /// How many of 1000 messages arrive twice.
     pub(crate) echoes: u64,
 }
 
 impl Weather {
-    /// A quiet network within one room.
+    /// A quiet local network.
     pub(crate) const FAIR: Self = Self {
         delay_ms_min: 1,
         delay_ms_max: 2,
@@ -34,7 +34,7 @@ impl Weather {
         losses: 1,
         echoes: 5,
     };
-    /// A network far away.
+    /// A wide-area network.
     pub(crate) const SLOW: Self = Self {
         delay_ms_min: 20,
         delay_ms_max: 120,

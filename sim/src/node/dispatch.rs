@@ -1,10 +1,10 @@
-//! Ready tasks meet free slots, where the turn that made them ready found no offer.
+//! Assigns ready tasks to free slots, when the turn that readied them found no offer.
 
 use super::drivers::{Driver, PAUSE};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{AssignTasks, Body, Reply, reply, view};
 
-/// Has ready tasks assigned whenever somebody polls for their action.
+/// Proposes assignments of ready tasks whenever a worker polls for their action.
 pub(super) async fn drive(driver: &Driver) {
     let namespace = Namespace::default_namespace();
     loop {
@@ -25,7 +25,7 @@ pub(super) async fn drive(driver: &Driver) {
             }
         }
         if is_fruitless {
-            // The polls were in other entries; nobody may say when they are back.
+            // The polls were in other entries; when they return is unknown.
             tokio::time::sleep(PAUSE).await;
             driver.hub.wake();
         }

@@ -1,7 +1,7 @@
-//! What every driver works with.
+//! The common parts of all drivers.
 //!
-//! The drivers stand in for the server's, which cannot be had without gRPC: they read the same views of
-//! the state, propose the same commands, and know as little else.
+//! The drivers stand in for the server's, which cannot be used without gRPC: they read the same views of
+//! the state, propose the same commands, and have no other knowledge.
 
 use super::hub::Hub;
 use crate::record::Record;
@@ -13,34 +13,34 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a driver tries to have a command carried out.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a driver leaves alone what was refused.
+/// How long a driver retries a command.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a driver defers what was refused.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What every driver works with.
+/// The common parts of all drivers.
 #[derive(Clone)]
 pub(super) struct Driver {
     pub(super) replica: Replica,
     pub(super) hub: Arc<Hub>,
-    /// Something was set to fall due.
+    /// Notifies that a new due time was set.
     pub(super) armed: Arc<Notify>,
     pub(super) record: Record,
 }
 
 impl Driver {
-    /// Has the command of one obligation carried out; `None` when it was not accepted.
+    /// Submits the command of one obligation; `None` if it was not accepted.
     pub(super) async fn submit(&self, body: Body) -> Option<Reply> {
         let command = Command::new(Namespace::default_namespace(), body);
         let who = format!("driver {}", self.replica.node_id().0);
         self.record.say(&who, &format!("asks {command:?}"));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let submitted = self.replica.submit(command, deadline).await;
         self.record.say(&who, &format!("hears {submitted:?}"));
         submitted.ok()?.ok()
     }
 
-    /// Reads what this node has applied; `None` when it cannot be read.
+    /// Reads the applied state of this node; `None` if it cannot be read.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&View<'_>) -> Result<T, StoreError>,
@@ -48,13 +48,13 @@ impl Driver {
         self.replica.view(read).ok()?.ok()
     }
 
-    /// Waits until the time, or until something is set to fall due.
+    /// Waits until the time, or until a new due time is set.
     pub(super) async fn sleep_until(&self, due_ms: Option<u64>) {
         let wait_ms = due_ms.map_or(1_000, |due_ms| {
             due_ms.saturating_sub(self.replica.now_ms()).clamp(1, 1_000)
         });
         let armed = self.armed.notified();
-        // Woken or not, the next look finds out what is due.
+        // In either case the next read finds out what is due.
         drop(tokio::time::timeout(Duration::from_millis(wait_ms), armed).await);
     }
 }

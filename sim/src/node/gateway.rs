@@ -1,4 +1,4 @@
-//! What a node answers clients and workers: the command level of the API, without gRPC.
+//! The handler of a node for clients and workers: the commands of the API, without gRPC.
 
 use super::hub::Hub;
 use crate::bug::Bug;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a node tries to have a command carried out, or to read.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long a node retries a command or a read.
+const TIMEOUT: Duration = Duration::from_millis(1_500);
 /// How long a poll stays open.
 const POLL_DURATION: Duration = Duration::from_millis(2_000);
 
-/// What a node answers clients and workers.
+/// The handler of a node for clients and workers.
 pub(crate) struct Gateway {
     pub(super) replica: Replica,
     pub(super) hub: Arc<Hub>,
@@ -28,9 +28,9 @@ pub(crate) struct Gateway {
 pub(crate) enum Submitted {
     /// It was applied.
     Answered(Result<Reply, Rejection>),
-    /// It certainly was not and will not be.
+    /// It was certainly not applied and will not be.
     NotDone,
-    /// It may have been, or may still be.
+    /// It may have been applied, or may still be.
     Unknown,
 }
 
@@ -41,31 +41,27 @@ pub(crate) enum Polled {
     Task(Box<Assignment>),
     /// With nothing.
     Nothing,
-    /// This node does not lead; it knows who does.
+    /// This node does not lead; it names the leader.
     NotLeader(Option<Host>),
 }
 
 impl Gateway {
-    /// Has a command carried out.
+    /// Submits a command.
     pub(crate) async fn submit(&self, command: Command) -> Submitted {
         if self.bug == Some(Bug::EarlyAcknowledgement)
             && let Body::SignalRun(_) = &command.body
         {
             return self.acknowledge_early(command);
         }
-        match self
-            .replica
-            .submit(command, Instant::now() + PATIENCE)
-            .await
-        {
+        match self.replica.submit(command, Instant::now() + TIMEOUT).await {
             Ok(replied) => Submitted::Answered(replied),
             Err(SubmitError::Unknown) => Submitted::Unknown,
             Err(
                 SubmitError::Overloaded { .. }
                 | SubmitError::NoLeader
-                | SubmitError::NotAMember
+                | SubmitError::NodeNotMember
                 | SubmitError::DiskLow
-                | SubmitError::EngineVersionLow { .. }
+                | SubmitError::EngineVersionTooLow { .. }
                 | SubmitError::TooLarge { .. }
                 | SubmitError::Diverged
                 | SubmitError::Shutdown,
@@ -73,10 +69,10 @@ impl Gateway {
         }
     }
 
-    /// Reads a key as it is now; `Err` when that cannot be known.
+    /// Reads the current value of a key; `Err` if that cannot be known.
     pub(crate) async fn read_key(&self, key: &KvKey) -> Result<Option<KeyRecord>, ()> {
         if self.bug != Some(Bug::StaleRead) {
-            let read = self.replica.read_index(Instant::now() + PATIENCE).await;
+            let read = self.replica.read_index(Instant::now() + TIMEOUT).await;
             read.map_err(drop)?;
         }
         let namespace = Namespace::default_namespace();
@@ -86,8 +82,8 @@ impl Gateway {
         read.map_err(drop)?.map_err(drop)
     }
 
-    /// Waits for a task for a worker that works on `held`. One that it was given before and does not
-    /// know of comes first.
+    /// Waits for a task for a worker that holds `held`. A task that was assigned to it before and that it does
+    /// not know of comes first.
     pub(crate) async fn poll(&self, offer: Offer, held: &[ActionRunNumber]) -> Polled {
         if let Some(forgotten) = self.forgotten(&offer, held) {
             return Polled::Task(Box::new(forgotten));
@@ -102,7 +98,7 @@ impl Gateway {
         }
     }
 
-    /// A task that is leased to the worker and that it does not work on.
+    /// A task that is leased to the worker, but that it does not hold.
     fn forgotten(&self, offer: &Offer, held: &[ActionRunNumber]) -> Option<Assignment> {
         if !self.replica.leadership().borrow().is_ready {
             return None;
@@ -115,11 +111,11 @@ impl Gateway {
         found.ok().flatten()
     }
 
-    /// The planted bug: the answer comes before the entry is committed, let alone applied.
+    /// The planted bug: the response comes before the entry is committed, let alone applied.
     fn acknowledge_early(&self, command: Command) -> Submitted {
         let replica = self.replica.clone();
         tokio::spawn(async move {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TIMEOUT;
             drop(replica.submit(command, deadline).await);
         });
         let is_repeated = false;

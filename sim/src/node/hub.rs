@@ -1,6 +1,6 @@
-//! The open polls of workers at the leader: where the offers of entries come from.
+//! The open polls of workers at the leader, from which the offers of entries are made.
 //!
-//! A stand-in for the server's hub, with one slot a poll and no streams of workers.
+//! A stand-in for the server's hub, with one slot per poll and no gRPC streams of workers.
 
 use flotilla_engine::ids::ActionName;
 use flotilla_engine::{Assignment, NodeId, Offer};
@@ -18,11 +18,11 @@ pub(crate) struct Hub {
 
 #[derive(Default)]
 struct State {
-    /// The term in which this node leads and takes polls.
+    /// The term in which this node leads and accepts polls.
     term: Option<u64>,
     polls_count: u64,
     open: BTreeMap<u64, Poll>,
-    /// Polls that an entry under way offers.
+    /// Polls that are offered by an entry in flight.
     lent: BTreeSet<u64>,
 }
 
@@ -32,7 +32,7 @@ struct Poll {
 }
 
 impl Hub {
-    /// This node leads: polls are taken.
+    /// This node leads: polls are accepted.
     pub(super) fn begin_term(&self, term: u64) {
         let mut state = self.state();
         state.term = Some(term);
@@ -40,7 +40,7 @@ impl Hub {
         state.lent.clear();
     }
 
-    /// This node leads no more: whoever polls here learns it.
+    /// This node no longer leads: callers with open polls are notified.
     pub(super) fn end_term(&self) {
         let mut state = self.state();
         state.term = None;
@@ -48,7 +48,7 @@ impl Hub {
         state.lent.clear();
     }
 
-    /// Opens a poll; `None` when this node does not lead.
+    /// Opens a poll; `None` if this node does not lead.
     pub(super) fn open(&self, mut offer: Offer) -> Option<oneshot::Receiver<Assignment>> {
         let mut state = self.state();
         state.term?;
@@ -62,8 +62,8 @@ impl Hub {
         Some(receiver)
     }
 
-    /// What an applied entry leaves of its offers: they are back, but for those that it used.
-    pub(super) fn settle(&self, node: NodeId, batch: &AppliedBatch) {
+    /// Returns the offers of an applied entry to the open polls, except those that it used.
+    pub(super) fn return_slots(&self, node: NodeId, batch: &AppliedBatch) {
         let mut state = self.state();
         if batch.node == node && state.term == Some(batch.term) {
             for (poll, _) in &batch.offers {
@@ -74,30 +74,30 @@ impl Hub {
         }
     }
 
-    /// Hands an assignment to the poll that its entry, of this term, offered.
+    /// Delivers an assignment to the poll that its entry, of this term, offered.
     pub(super) fn deliver(&self, poll: u64, term: u64, assignment: &Assignment) {
         let mut state = self.state();
-        // Polls are numbered anew by each process, and a process leads a term once.
+        // Each process numbers polls from scratch, and a process leads a term once.
         if state.term != Some(term) {
             return;
         }
         if let Some(poll) = state.open.remove(&poll) {
-            // A worker that gave up polling is given its task again when it polls next.
+            // A worker that stopped polling gets its task again with its next poll.
             drop(poll.taker.send(assignment.clone()));
         }
     }
 
-    /// Something may have become ready.
+    /// Notifies that tasks may have become ready.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Waits until a poll may have opened or come back, or something may have become ready.
+    /// Waits until a poll may have opened or returned, or tasks may have become ready.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// The actions that somebody polls for.
+    /// The actions with open polls.
     pub(super) fn actions(&self) -> BTreeSet<ActionName> {
         let state = self.state();
         let waiting = state.open.values().filter(|poll| !poll.taker.is_closed());

@@ -4,7 +4,7 @@ use super::drivers::Driver;
 use super::gateway::Gateway;
 use super::hub::Hub;
 use super::pump::pump;
-use super::term::lead_again_and_again;
+use super::term::run_terms;
 use crate::bug::Bug;
 use crate::disk::{Disk, DiskPace};
 use crate::network::{Host, Network, SimulatedTransport, peer_address};
@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::record::Record;
 use crate::time::{MachineClock, Time};
 use flotilla_engine::NodeId;
-use flotilla_replica::{Config, Execution, Formation, Hooks, NoObserver, Replica, Tuning};
+use flotilla_replica::{Config, Environment, Execution, Formation, NoObserver, Replica, Tuning};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 /// What all machines share.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct MachineContext {
     pub(crate) seed: u64,
     pub(crate) time: Time,
     pub(crate) network: Network,
@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     pub(crate) disk: Disk,
     pub(crate) clock: Arc<MachineClock>,
     pub(crate) pace: Arc<DiskPace>,
-    surroundings: Surroundings,
+    context: MachineContext,
     process: Option<Process>,
     /// The process is stopped until this time, in milliseconds.
     stopped_until_ms: u64,
@@ -45,27 +45,27 @@ pub(crate) struct Machine {
     stopped_ms: u64,
 }
 
-/// A process that runs, or has at least begun to.
+/// A running process, or one that is starting.
 struct Process {
-    /// First, so that all tasks are gone before what they share.
+    /// First, so that all tasks are dropped before what they share.
     runtime: Runtime,
     replica: Arc<OnceLock<Result<Replica, String>>>,
 }
 
 impl Machine {
     /// A machine without a process.
-    pub(crate) fn new(host: Host, surroundings: Surroundings) -> Self {
+    pub(crate) fn new(host: Host, context: MachineContext) -> Self {
         let disk = Disk::default();
-        if surroundings.bug == Some(Bug::LostSync) {
+        if context.bug == Some(Bug::LostSync) {
             disk.lie();
         }
-        let pace = Random::of(surroundings.seed, &format!("pace of {host}"));
+        let pace = Random::of(context.seed, &format!("pace of {host}"));
         Self {
             host,
             disk,
-            clock: Arc::new(MachineClock::new(surroundings.time.clone())),
+            clock: Arc::new(MachineClock::new(context.time.clone())),
             pace: Arc::new(DiskPace::new(pace)),
-            surroundings,
+            context,
             process: None,
             stopped_until_ms: 0,
             stopped_ms: 0,
@@ -82,28 +82,28 @@ impl Machine {
         let replica = Arc::new(OnceLock::new());
         runtime.spawn(boot(Boot {
             config: self.config(),
-            hooks: self.hooks(),
-            surroundings: self.surroundings.clone(),
+            environment: self.environment(),
+            context: self.context.clone(),
             replica: Arc::clone(&replica),
         }));
         (self.stopped_until_ms, self.stopped_ms) = (0, 0);
         self.process = Some(Process { runtime, replica });
     }
 
-    /// Ends the process where it stands. What it has written is there for the next one.
+    /// Kills the process. What it has written is there for the next one.
     pub(crate) fn kill(&mut self) {
         if let Some(process) = self.process.take() {
-            self.surroundings.network.detach(self.host);
+            self.context.network.detach(self.host);
             drop(process);
         }
     }
 
-    /// Stops the process until a time, in milliseconds: its clocks go on without it.
+    /// Pauses the process until a time, in milliseconds: its clocks continue meanwhile.
     pub(crate) fn stop_until(&mut self, until_ms: u64) {
         self.stopped_until_ms = until_ms;
     }
 
-    /// Lets the process go on.
+    /// Resumes the process.
     pub(crate) fn resume(&mut self) {
         self.stopped_until_ms = 0;
     }
@@ -113,14 +113,14 @@ impl Machine {
         self.process.is_some()
     }
 
-    /// Whether it has a process that is not stopped.
+    /// Whether it has a process that is not paused.
     pub(crate) fn is_running(&self) -> bool {
-        self.process.is_some() && self.surroundings.time.now_ms() >= self.stopped_until_ms
+        self.process.is_some() && self.context.time.now_ms() >= self.stopped_until_ms
     }
 
-    /// A millisecond passes.
+    /// Lets a millisecond pass.
     pub(crate) fn step(&mut self) {
-        let is_stopped = self.surroundings.time.now_ms() < self.stopped_until_ms;
+        let is_stopped = self.context.time.now_ms() < self.stopped_until_ms;
         let Some(process) = &self.process else {
             return;
         };
@@ -142,7 +142,7 @@ impl Machine {
         self.process.as_ref()?.replica.get()?.as_ref().ok()
     }
 
-    /// Why the process cannot go on, if it cannot.
+    /// Why the process stopped, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
         match self.process.as_ref()?.replica.get()? {
             Err(error) => Some(format!("did not start: {error}")),
@@ -154,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// Runs something on the process, as if it had called it.
+    /// Runs a function on the process's runtime.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(process) = &self.process {
             process.runtime.spawn(task);
@@ -163,7 +163,7 @@ impl Machine {
 
     fn config(&self) -> Config {
         let address = |host: &Host| (NodeId(*host), peer_address(*host).to_string());
-        let peers = self.surroundings.hosts.iter().map(address).collect();
+        let peers = self.context.hosts.iter().map(address).collect();
         Config {
             node_id: NodeId(self.host),
             formation: Formation::Found { peers },
@@ -172,24 +172,24 @@ impl Machine {
             data_directory: PathBuf::from(format!("node-{}", self.host)),
             version: "simulated".to_owned(),
             engine_version: flotilla_engine::ENGINE_VERSION,
-            tuning: self.surroundings.tuning.clone(),
+            tuning: self.context.tuning.clone(),
         }
     }
 
-    fn hooks(&self) -> (Hooks, Arc<Hub>) {
+    fn environment(&self) -> (Environment, Arc<Hub>) {
         let hub = Arc::new(Hub::default());
-        let hooks = Hooks {
+        let environment = Environment {
             offers: hub.clone(),
             clock: self.clock.clone(),
             transport: Arc::new(SimulatedTransport {
-                network: self.surroundings.network.clone(),
+                network: self.context.network.clone(),
                 host: self.host,
             }),
             storage: Arc::new(self.disk.clone()),
             execution: Execution::CallersRuntime(self.pace.clone()),
             observer: Arc::new(NoObserver),
         };
-        (hooks, hub)
+        (environment, hub)
     }
 }
 
@@ -199,41 +199,41 @@ pub(crate) fn simulated_runtime() -> Runtime {
         .enable_time()
         .start_paused(true)
         .build()
-        .expect("a runtime without threads and files needs nothing of the system")
+        .expect("a runtime without threads and files needs nothing from the system")
 }
 
-/// What a process begins with.
+/// What a process starts with.
 struct Boot {
     config: Config,
-    hooks: (Hooks, Arc<Hub>),
-    surroundings: Surroundings,
+    environment: (Environment, Arc<Hub>),
+    context: MachineContext,
     replica: Arc<OnceLock<Result<Replica, String>>>,
 }
 
 async fn boot(boot: Boot) {
     let Boot {
         config,
-        hooks: (hooks, hub),
-        surroundings,
+        environment: (environment, hub),
+        context,
         replica: slot,
     } = boot;
     let host = config.node_id.0;
-    let started = Replica::start(config, hooks).await;
+    let started = Replica::start(config, environment).await;
     if let Ok(replica) = &started {
         let driver = Driver {
             replica: replica.clone(),
             hub: Arc::clone(&hub),
             armed: Arc::new(Notify::new()),
-            record: surroundings.record.clone(),
+            record: context.record.clone(),
         };
         tokio::spawn(pump(driver.clone(), replica.subscribe()));
-        tokio::spawn(lead_again_and_again(driver));
+        tokio::spawn(run_terms(driver));
         let gateway = Gateway {
             replica: replica.clone(),
             hub,
-            bug: surroundings.bug,
+            bug: context.bug,
         };
-        surroundings.network.serve(host, Arc::new(gateway));
+        context.network.serve(host, Arc::new(gateway));
     }
     let started = started.map_err(|error| error.to_string());
     assert!(slot.set(started).is_ok(), "a process boots once");

@@ -11,4 +11,4 @@ mod term;
 mod timers;
 
 pub(crate) use gateway::{Gateway, Polled, Submitted};
-pub(crate) use machine::{Machine, Surroundings, simulated_runtime};
+pub(crate) use machine::{Machine, MachineContext, simulated_runtime};

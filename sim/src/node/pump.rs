@@ -1,4 +1,4 @@
-//! What is applied on this node goes to its polls and drivers, and into the record.
+//! Passes applied entries to the node's polls and drivers, and to the record.
 
 use super::drivers::Driver;
 use flotilla_engine::Effect;
@@ -9,7 +9,7 @@ pub(super) async fn pump(driver: Driver, mut subscription: Subscription) {
     while let Some(notice) = subscription.next().await {
         match notice {
             Notice::Applied(batch) => take_in(&driver, &batch),
-            // The state was replaced, or the pump fell behind: drivers look again.
+            // The state was replaced, or this task fell behind: drivers read it again.
             Notice::Lost => {
                 driver.armed.notify_waiters();
                 driver.hub.wake();
@@ -20,7 +20,7 @@ pub(super) async fn pump(driver: Driver, mut subscription: Subscription) {
 
 fn take_in(driver: &Driver, batch: &AppliedBatch) {
     let node = driver.replica.node_id();
-    driver.hub.settle(node, batch);
+    driver.hub.return_slots(node, batch);
     for effect in &batch.effects {
         match effect {
             Effect::DeliverTask {

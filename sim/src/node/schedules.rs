@@ -1,4 +1,4 @@
-//! Schedules fire.
+//! Fires schedules.
 
 use super::drivers::{Driver, PAUSE};
 use flotilla_engine::view::DueCursor;

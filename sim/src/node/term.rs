@@ -1,11 +1,11 @@
-//! A leader's term: its first word, and the drivers that run while it lasts.
+//! A leader's term: its first command, and the drivers that run while it lasts.
 
 use super::drivers::{Driver, PAUSE};
 use super::{dispatch, schedules, timers};
 use flotilla_engine::{BeginTerm, Body};
 
-/// Leads whenever this node is the leader.
-pub(super) async fn lead_again_and_again(driver: Driver) {
+/// Does the leader's work whenever this node is the leader.
+pub(super) async fn run_terms(driver: Driver) {
     let mut leadership = driver.replica.leadership();
     loop {
         let begun = leadership.wait_for(|now| now.is_self && now.is_ready).await;

@@ -1,4 +1,4 @@
-//! Timers fall due: retries, timeouts, leases that end, workers that fall silent.
+//! Fires timers: retries, timeouts, expired leases, workers without a heartbeat.
 
 use super::drivers::{Driver, PAUSE};
 use flotilla_engine::tables::TimerKey;

@@ -1,4 +1,4 @@
-//! Asking the cluster for something, as a client library does: any node, and again when it is unknown.
+//! Calls the cluster as a client library does: any node, with retries while the outcome is unknown.
 
 use crate::network::{CallError, Host, Network, OUTSIDE, Route};
 use crate::node::Submitted;
@@ -8,14 +8,14 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::{Body, Command, RequestId};
 use std::time::Duration;
 
-/// How long somebody outside waits for one answer.
-const PATIENCE: Duration = Duration::from_millis(2_500);
+/// How long a caller waits for one response.
+const TIMEOUT: Duration = Duration::from_millis(2_500);
 /// How often a command is tried.
 const ATTEMPTS_MAX: u32 = 12;
-/// How many commands of a thousand are sent once more, whatever comes of the first time.
+/// How many of 1000 commands are sent once more, whatever the first outcome is.
 const ECHOES: u64 = 30;
 
-/// Somebody outside, who can ask the cluster for something.
+/// A caller outside the cluster.
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) network: Network,
@@ -25,7 +25,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// A command with a request id of its own.
+    /// A command with a request id.
     pub(super) fn command(&mut self, body: Body) -> Command {
         let (high, low) = (self.random.draw(), self.random.draw());
         Command {
@@ -35,25 +35,25 @@ impl Caller {
         }
     }
 
-    /// A command that has a key of its own.
+    /// A command that has a key instead.
     pub(super) fn command_without_id(&self, body: Body) -> Command {
         Command::new(Namespace::default_namespace(), body)
     }
 
-    /// Has a command carried out, and retries with the same id while it is unknown whether it was; now
-    /// and then it is left so.
+    /// Submits a command, and retries with the same id while its outcome is unknown; sometimes
+    /// it gives up with an unknown outcome.
     pub(super) async fn submit(&mut self, command: Command) -> Outcome {
-        self.submit_with_patience(command, ATTEMPTS_MAX).await
+        self.submit_with_attempts(command, ATTEMPTS_MAX).await
     }
 
-    /// The same, and does not give up before the answer is known.
+    /// The same, but retries until the outcome is known.
     pub(super) async fn insist(&mut self, command: Command) -> Outcome {
-        self.submit_with_patience(command, u32::MAX).await
+        self.submit_with_attempts(command, u32::MAX).await
     }
 
-    async fn submit_with_patience(&mut self, command: Command, attempts_max: u32) -> Outcome {
+    async fn submit_with_attempts(&mut self, command: Command, attempts_max: u32) -> Outcome {
         let operation = self.record.ask(&self.name, &command);
-        // An echo may be judged otherwise than what is answered.
+        // An echo may have another outcome than the response.
         let mut may_be_done = self.random.chance(ECHOES);
         if may_be_done {
             self.echo(&command);
@@ -65,7 +65,7 @@ impl Caller {
             may_be_done |= submitted == Submitted::Unknown;
             match submitted {
                 Submitted::Answered(Ok(reply)) => break Outcome::Acknowledged(reply),
-                // Judged again, after it may have been done: says nothing about the first time.
+                // A second attempt, which may follow a successful first one: its outcome says nothing about the first.
                 Submitted::Answered(Err(_)) if may_be_done => break Outcome::Unknown,
                 Submitted::Answered(Err(rejection)) => break Outcome::Rejected(rejection),
                 Submitted::NotDone | Submitted::Unknown => {}
@@ -84,27 +84,27 @@ impl Caller {
         outcome
     }
 
-    /// Sends a command, some time from now, without waiting for an answer.
+    /// Sends a command later, without waiting for a response.
     fn echo(&mut self, command: &Command) {
         let (network, route, command) = (self.network.clone(), self.route(), command.clone());
         let delay = Duration::from_millis(self.random.within(1..3_000));
         tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            // Nobody waits for it.
+            // No caller waits for it.
             let _ = send(network, route, command).await;
         });
     }
 
     async fn attempt(&mut self, command: &Command) -> Submitted {
         let called = send(self.network.clone(), self.route(), command.clone());
-        match tokio::time::timeout(PATIENCE, called).await {
+        match tokio::time::timeout(TIMEOUT, called).await {
             Ok(Ok(submitted)) => submitted,
             Ok(Err(CallError::Refused)) => Submitted::NotDone,
             Ok(Err(CallError::Lost)) | Err(_) => Submitted::Unknown,
         }
     }
 
-    /// The way to one of the nodes.
+    /// The connection to one of the nodes.
     pub(super) fn route(&mut self) -> Route {
         Route {
             from: OUTSIDE,

@@ -1,4 +1,4 @@
-//! A client: starts orders and approves them, invokes actions, counts in keys.
+//! A client: starts orders and approves them, invokes actions, increments keys.
 
 use super::caller::Caller;
 use super::workload;
@@ -11,16 +11,16 @@ use std::time::Duration;
 /// Keys that all clients write to.
 const KEYS: [&str; 3] = ["a", "b", "c"];
 /// How long a client waits for one read.
-const PATIENCE: Duration = Duration::from_millis(2_500);
+const TIMEOUT: Duration = Duration::from_millis(2_500);
 
-/// How much the clients ask for.
+/// How much load the clients generate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) clients: u64,
     pub(crate) workers: u64,
-    /// How long a client rests between two commands at most, in milliseconds.
+    /// The maximum pause of a client between two commands, in milliseconds.
     pub(crate) rest_ms_max: u64,
-    /// What an order's input has, in bytes.
+    /// The size of an order's input, in bytes.
     pub(crate) payload_bytes: usize,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct Client {
     pub(crate) caller: Caller,
     pub(crate) time: Time,
     pub(crate) load: Load,
-    /// When it asks for nothing new any more, in milliseconds.
+    /// When it stops making new requests, in milliseconds.
     pub(crate) until_ms: u64,
     /// Orders that it has not approved yet.
     pub(crate) orders: Vec<RunId>,
-    pub(crate) asked_count: u64,
+    pub(crate) requested_count: u64,
 }
 
 impl Client {
-    /// Asks for one thing after another until the time is over.
+    /// Makes one request after another until the time is over.
     pub(crate) async fn run(mut self) {
         while self.time.now_ms() < self.until_ms {
-            self.asked_count += 1;
+            self.requested_count += 1;
             match self.caller.random.within(0..10) {
                 0..3 => self.start().await,
                 3..6 => self.approve().await,
@@ -49,7 +49,7 @@ impl Client {
                 8 => self.compare_and_set().await,
                 _ => {
                     let key = self.key();
-                    // What is read is in the record.
+                    // The result of the read is in the record.
                     let _ = self.read(&key).await;
                 }
             }
@@ -58,13 +58,13 @@ impl Client {
     }
 
     async fn start(&mut self) {
-        // A key of before now and then: the run of then is the answer.
-        let asked = if self.caller.random.chance(100) {
-            self.caller.random.within(1..self.asked_count + 1)
+        // Sometimes an earlier key: the response is the earlier run.
+        let requested = if self.caller.random.chance(100) {
+            self.caller.random.within(1..self.requested_count + 1)
         } else {
-            self.asked_count
+            self.requested_count
         };
-        let key = format!("{} {asked}", self.caller.name);
+        let key = format!("{} {requested}", self.caller.name);
         let command = workload::start(&key, self.load.payload_bytes);
         let command = self.caller.command_without_id(command);
         let outcome = self.caller.submit(command).await;
@@ -78,14 +78,14 @@ impl Client {
         let Some(run_id) = self.orders.pop() else {
             return;
         };
-        let id = format!("{} {}", self.caller.name, self.asked_count);
+        let id = format!("{} {}", self.caller.name, self.requested_count);
         let command = workload::approve(&run_id, &id);
         let command = self.caller.command_without_id(command);
         self.caller.submit(command).await;
     }
 
     async fn invoke(&mut self) {
-        let key = format!("{} {}", self.caller.name, self.asked_count);
+        let key = format!("{} {}", self.caller.name, self.requested_count);
         let command = self.caller.command_without_id(workload::invoke(&key));
         self.caller.submit(command).await;
     }
@@ -107,23 +107,23 @@ impl Client {
         self.caller.submit(command).await;
     }
 
-    /// The version of a key, if it is there; `Err` when that could not be learnt.
+    /// The version of a key, if the key exists; `Err` if that is unknown.
     async fn read(&mut self, key: &KvKey) -> Result<Option<u64>, ()> {
-        let asked_ms = self.time.now_ms();
-        let (route, asked) = (self.caller.route(), key.clone());
+        let invoked_ms = self.time.now_ms();
+        let (route, requested) = (self.caller.route(), key.clone());
         let called = self.caller.network.call_once(route, move |process| {
-            let asked = asked.clone();
+            let requested = requested.clone();
             Box::pin(async move {
                 let gateway = process.gateway.ok_or(())?;
-                gateway.read_key(&asked).await
+                gateway.read_key(&requested).await
             })
         });
-        let called = tokio::time::timeout(PATIENCE, called).await;
+        let called = tokio::time::timeout(TIMEOUT, called).await;
         let found = called.map_err(drop)?.map_err(drop)??;
         let read = KeyRead {
             key: key.to_string(),
-            asked_ms,
-            answered_ms: self.time.now_ms(),
+            invoked_ms,
+            returned_ms: self.time.now_ms(),
             found: found.map(|record| (record.version, record.value.to_vec())),
         };
         let version = read.found.as_ref().map(|(version, _)| *version);
@@ -136,6 +136,6 @@ impl Client {
     }
 
     fn value(&self) -> String {
-        format!("{} {}", self.caller.name, self.asked_count)
+        format!("{} {}", self.caller.name, self.requested_count)
     }
 }

@@ -1,4 +1,4 @@
-//! Those outside the cluster: clients that ask for things, workers that do the work.
+//! Callers outside the cluster: clients that make requests, workers that do the work.
 
 mod caller;
 mod client;

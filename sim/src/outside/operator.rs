@@ -1,4 +1,4 @@
-//! Who prepares what the clients need, and ends what would never end by itself.
+//! The operator: prepares what the clients need, and stops what would never end by itself.
 
 use super::caller::Caller;
 use super::workload;
@@ -6,14 +6,14 @@ use crate::record::Outcome;
 use crate::time::Time;
 use std::time::Duration;
 
-/// Registers and creates what the clients need; when their time is over, switches the schedule off.
+/// Registers and creates what the clients need; when their time is over, disables the schedule.
 pub(crate) async fn operate((mut caller, time): (Caller, Time), until_ms: u64) {
     for body in workload::preparations() {
         let command = caller.command(body);
         let outcome = caller.insist(command).await;
         assert!(
             !matches!(outcome, Outcome::Rejected(_)),
-            "what the clients need is refused: {outcome:?}"
+            "the setup of the clients is refused: {outcome:?}"
         );
     }
     let rest_ms = until_ms.saturating_sub(time.now_ms());

@@ -1,4 +1,4 @@
-//! A worker: polls the leader, works for a while, reports. Now and then its process dies.
+//! A worker: polls the leader, works for a while, reports. Sometimes its process dies.
 
 use super::caller::Caller;
 use super::workload::{ACTIONS, LEASE_MS, action};
@@ -7,7 +7,7 @@ use crate::node::Polled;
 use crate::record::Outcome;
 use flotilla_engine::ids::{Namespace, OutcomeName, WorkerId};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
+use flotilla_engine::tables::{Process, ProcessKind, WorkerType};
 use flotilla_engine::{
     Assignment, Body, CompleteTask, FailKind, FailTask, FailureOutcome, Offer, RegisterWorker,
     TouchTask,
@@ -15,13 +15,13 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a worker waits for the answer to a poll.
-const PATIENCE: Duration = Duration::from_millis(4_000);
+/// How long a worker waits for the response to a poll.
+const TIMEOUT: Duration = Duration::from_millis(4_000);
 
 /// A worker with one slot.
 pub(crate) struct Worker {
     pub(crate) caller: Caller,
-    /// The node that it takes for the leader.
+    /// The node that it believes to be the leader.
     pub(crate) leader: Option<Host>,
 }
 
@@ -30,7 +30,7 @@ impl Worker {
     pub(crate) async fn run(mut self) {
         loop {
             self.register().await;
-            // A process dies after some tasks, at times with one in its hands.
+            // A process dies after some tasks, sometimes while it holds one.
             let tasks = self.caller.random.within(5..60);
             for _ in 0..tasks {
                 let assignment = self.await_task().await;
@@ -44,7 +44,7 @@ impl Worker {
         }
     }
 
-    /// A new process says who it is: what an old one held is free again.
+    /// Registers a new process: tasks held by the old one are released.
     async fn register(&mut self) {
         let process = |name: &str| Process {
             name: name.to_owned(),
@@ -53,7 +53,7 @@ impl Worker {
         let body = Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: self.id(),
             incarnation: self.caller.random.draw(),
-            kind: WorkerKind::Action,
+            kind: WorkerType::Action,
             max_concurrency: 1,
             processes: ACTIONS.map(process).to_vec(),
             labels: BTreeMap::new(),
@@ -81,7 +81,7 @@ impl Worker {
                     }
                 })
             });
-            match tokio::time::timeout(PATIENCE, polled).await {
+            match tokio::time::timeout(TIMEOUT, polled).await {
                 Ok(Ok(Polled::Task(assignment))) => {
                     self.leader = Some(route.to);
                     return *assignment;

@@ -1,17 +1,17 @@
-//! What clients ask for: an order in three steps, and a workflow that a schedule starts.
+//! The workload of clients: an order in three steps, and a workflow that a schedule starts.
 
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, SignalId, SignalType, WorkflowName,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::ActionKind;
+use flotilla_engine::tables::ActionType;
 use flotilla_engine::{
     Body, CreateDefinition, InvokeAction, RegisterAction, SetCondition, SetKey, SetWorkflowEnabled,
     SignalRun, StartRun, VersionChoice,
 };
 use std::collections::BTreeMap;
 
-/// The actions that workers know.
+/// The actions that workers run.
 pub(super) const ACTIONS: [&str; 3] = ["charge", "ship", "tick"];
 /// The workflow that clients start.
 const ORDER: &str = "order";
@@ -19,7 +19,7 @@ const ORDER: &str = "order";
 const TICK: &str = "tick";
 /// The type of the signal that an order waits for.
 const APPROVAL: &str = "approval";
-/// How long a worker has a task, in milliseconds.
+/// How long the lease of a task lasts, in milliseconds.
 pub(super) const LEASE_MS: u64 = 3_000;
 
 const ORDER_TEXT: &str = r#"
@@ -65,12 +65,12 @@ start:
     failure: flo.Failed
 "#;
 
-/// What must be there before anything else is asked for.
+/// What must exist before clients start.
 pub(super) fn preparations() -> Vec<Body> {
     let actions = ACTIONS.map(|name| {
         Body::RegisterAction(Box::new(RegisterAction {
             name: action(name),
-            kind: ActionKind::User,
+            kind: ActionType::User,
             module: None,
             timeout_ms: LEASE_MS,
             max_retries: 5,
@@ -90,7 +90,7 @@ pub(super) fn preparations() -> Vec<Body> {
     actions.into_iter().chain(definitions).collect()
 }
 
-/// The end of the schedule.
+/// Disables the schedule.
 pub(super) fn disable_schedule() -> Body {
     Body::SetWorkflowEnabled(SetWorkflowEnabled {
         workflow: WorkflowName::new(TICK).expect("a valid name"),
@@ -98,7 +98,7 @@ pub(super) fn disable_schedule() -> Body {
     })
 }
 
-/// A start of an order, with so many bytes of input.
+/// A start of an order, with an input of this many bytes.
 pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
     Body::StartRun(StartRun {
         workflow: WorkflowName::new(ORDER).expect("a valid name"),
@@ -121,7 +121,7 @@ pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
     })
 }
 
-/// An action outside any workflow.
+/// A stand-alone action run.
 pub(super) fn invoke(key: &str) -> Body {
     Body::InvokeAction(InvokeAction {
         name: action("charge"),

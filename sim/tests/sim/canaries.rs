@@ -1,4 +1,4 @@
-//! Planted bugs: what the invariants are worth is what they find.
+//! Planted bugs: the invariants must find them.
 
 use crate::{said, sim};
 

@@ -7,7 +7,7 @@ mod seeds;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the simulation in a process of its own.
+/// Runs the simulation in a separate process.
 fn sim(words: &str, folder: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flotilla-sim"));
     command
@@ -18,7 +18,7 @@ fn sim(words: &str, folder: &Path) -> Output {
         .expect("the simulation starts")
 }
 
-/// What a process said.
+/// The output of a process.
 fn said(output: &Output) -> String {
     let both = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8_lossy(&both).into_owned()

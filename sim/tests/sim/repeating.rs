@@ -13,7 +13,7 @@ fn trace(words: &str) -> String {
     std::fs::read_to_string(file).expect("the trace was kept")
 }
 
-/// The fewest lines of a trace that show something. How much a seed does depends on the faults that
+/// The minimum number of lines of a meaningful trace. How much a seed does depends on the faults that
 /// it draws: the simulated network may fail for most of its time.
 const LINES_MIN: usize = 200;
 

@@ -6,7 +6,7 @@ fn expect_sound(words: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = sim(words, folder.path());
     if !output.status.success() {
-        // What fails leaves its traces behind.
+        // A failure leaves its trace behind.
         let kept = folder.keep();
         panic!("{}\ntraces: {}", said(&output), kept.display());
     }

@@ -1,7 +1,7 @@
-//! Backups, by the commands that an operator uses.
+//! Backups with the operator's commands.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, CommandWorker, Flo, Host, PATIENCE, Scratch, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, Flo, Host, Scratch, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// Waits for a moment, then calls an action.
+/// Waits for a moment, then runs an action.
 const NAPPING: &str = "\
 kind: Workflow
 name: napping
@@ -29,7 +29,7 @@ steps:
       failure: flo.Failed
 ";
 
-/// Starts runs one after the other until it is told to stop, and keeps the ids that were acknowledged.
+/// Starts runs one after the other until it is stopped, and keeps the acknowledged ids.
 struct Load {
     acknowledged: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
@@ -54,7 +54,7 @@ impl Load {
         }
     }
 
-    /// The runs that were acknowledged until now.
+    /// The runs that were acknowledged so far.
     fn acknowledged(&self) -> Vec<String> {
         self.acknowledged.lock().expect("no panic").clone()
     }
@@ -101,7 +101,7 @@ fn a_backup_under_load_becomes_a_new_cluster_in_which_every_acknowledged_run_goe
     let _ = flo.text(&["action", "register", "echo"]);
     let _ = flo.text(&["workflow", "create", "-f", &napping]);
     let load = Load::start(old.flo());
-    wait_until("some runs", PATIENCE, || match load.acknowledged().len() {
+    wait_until("some runs", TIMEOUT, || match load.acknowledged().len() {
         0..10 => Err("too few".to_owned()),
         _ => Ok(()),
     });
@@ -136,12 +136,12 @@ fn a_backup_under_load_becomes_a_new_cluster_in_which_every_acknowledged_run_goe
     }
     await_end(&flo, &asleep);
     let after = flo.text(&["workflow", "start", "parked", "{}"]);
-    assert!(!before.contains(&after), "{after} is a run of its own");
+    assert!(!before.contains(&after), "{after} is a new run");
     let _ = new.agreement();
 }
 
 fn await_end(flo: &Flo, run_id: &str) {
-    wait_until("the run to complete", PATIENCE, || {
+    wait_until("the run to complete", TIMEOUT, || {
         let run = flo.json(&["workflow", "status", run_id]);
         match run["status"].as_str() {
             Some("completed") => Ok(()),
@@ -205,7 +205,7 @@ fn what_cannot_be_backed_up_checked_or_restored_is_refused_with_what_to_do() {
     let other = files.path("b.flo");
     offline()
         .refused(&["cluster", "backup", text(&other), "--timeout", "1s"])
-        .expect(5, "cannot_connect");
+        .expect(5, "connection_failed");
     let empty = files.write("empty", "");
     let empty = ["cluster", "backup", text(&other), "--data-dir", &empty];
     offline().refused(&empty).expect(2, "data_dir_invalid");

@@ -1,10 +1,10 @@
-//! `flo bench` measures what it says, verifies it, and leaves the cluster as its help says.
+//! `flo bench` measures what it claims, verifies results, and leaves the cluster as its help says.
 
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, Shell, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, Shell, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Runs a load of so many, and returns its report.
+/// Runs a load with this many operations, and returns its report.
 fn measure(flo: &Flo, load: &[&str], count: u64) -> Value {
     let count_text = count.to_string();
     let pace = ["--count", &count_text, "--clients", "8", "--warm-up", "0"];
@@ -20,7 +20,7 @@ fn measure(flo: &Flo, load: &[&str], count: u64) -> Value {
     report
 }
 
-/// How many runs of a workflow are in a status: at most a thousand.
+/// How many runs of a workflow have a status: at most a thousand.
 fn runs(flo: &Flo, workflow: &str, status: &str) -> usize {
     let list = [
         "workflow",
@@ -34,7 +34,7 @@ fn runs(flo: &Flo, workflow: &str, status: &str) -> usize {
     page["items"].as_array().expect("a list").len()
 }
 
-/// How many of a part of the work were measured.
+/// How many operations of a stage were measured.
 fn stage(report: &Value, name: &str) -> u64 {
     let stages = report["stages"].as_array().expect("a list");
     let stage = stages.iter().find(|stage| stage["name"] == name);
@@ -51,11 +51,7 @@ fn a_start_is_of_a_run_that_completes_by_itself() {
     let [member] = report["nodes"].as_array().expect("a list").as_slice() else {
         panic!("one node: {report}");
     };
-    let whole = (
-        &member["node_id"],
-        &member["is_leader"],
-        &member["answered"],
-    );
+    let whole = (&member["node_id"], &member["leader"], &member["responded"]);
     assert_eq!(whole, (&json!(1), &json!(true), &json!(true)));
     let written = member["log_bytes_per_run"].as_f64();
     assert!(written.is_some_and(|bytes| bytes > 1_000.0), "{member}");
@@ -84,7 +80,7 @@ fn at_a_rate_as_many_begin_as_it_says() {
     let flo = node.flo();
     let report = measure(&flo, &["steps", "--rate", "100"], 50);
     assert_eq!(report["rate"], 100);
-    // 50 of them take half a second, however fast the machine is.
+    // 50 of them take half a second, on any machine.
     assert!(report["runs_per_s"].as_f64() < Some(105.0), "{report}");
 }
 
@@ -147,9 +143,9 @@ fn a_bench_that_is_interrupted_still_reports() {
     let load = "flo -o json bench start --seconds 3600 --warm-up 0";
     let shell = Shell::new(&node);
     let mut bench = shell.start("bench", &format!("sh -c 'echo ready; exec {load}'"));
-    wait_until("a run to complete", PATIENCE, || {
+    wait_until("a run to complete", TIMEOUT, || {
         match runs(&node.flo(), "flo-bench-start", "completed") {
-            0 => Err("there is none".to_owned()),
+            0 => Err("no run has completed".to_owned()),
             _ => Ok(()),
         }
     });
@@ -177,7 +173,7 @@ fn a_bench_that_is_stopped_before_it_has_measured_fails() {
     ] {
         let load = format!("sh -c 'echo ready; exec flo -o json bench {workload}'");
         let mut bench = shell.start("bench", &load);
-        wait_until("runs to begin", PATIENCE, || {
+        wait_until("runs to begin", TIMEOUT, || {
             match runs(&node.flo(), begun.0, begun.1) {
                 0..10 => Err("there are too few".to_owned()),
                 _ => Ok(()),
@@ -185,7 +181,7 @@ fn a_bench_that_is_stopped_before_it_has_measured_fails() {
         });
         assert!(!bench.terminate().success(), "{}", bench.output());
         let output = bench.output();
-        assert!(output.contains("bench_stopped"), "{output}");
+        assert!(output.contains("bench_interrupted"), "{output}");
     }
 }
 
@@ -196,10 +192,10 @@ fn nodes_are_told_apart_and_one_that_is_down_is_shown_so() {
     cluster.kill(follower);
     let report = measure(&cluster.flo(), &["start"], 50);
     let nodes = report["nodes"].as_array().expect("a list");
-    let answered = nodes.iter().filter(|node| node["answered"] == true);
+    let answered = nodes.iter().filter(|node| node["responded"] == true);
     let answered: Vec<&Value> = answered.collect();
     assert_eq!((nodes.len(), answered.len()), (3, 2), "{report}");
-    let led = answered.iter().filter(|node| node["is_leader"] == true);
+    let led = answered.iter().filter(|node| node["leader"] == true);
     assert_eq!(led.count(), 1, "{report}");
     for node in answered {
         assert!(node["fsyncs_per_s"].as_f64() > Some(0.0), "{report}");
@@ -284,7 +280,7 @@ fn bad_input_is_refused_before_anything_is_measured() {
         .hints("SVG");
     flo.refused(&["bench", "start", "--plot", "no/such/folder/figure.svg"])
         .expect(6, "file_unwritable")
-        .hints("folder");
+        .hints("directory");
     let workflows = flo.json(&["workflow", "list"]);
     assert_eq!(workflows["items"], json!([]));
 }
@@ -305,7 +301,7 @@ fn a_bench_without_workers_says_so_instead_of_starting_runs() {
 fn a_bench_of_which_everything_failed_fails_and_says_why() {
     let node = DevNode::start();
     let flo = node.flo();
-    let flags = ["--worker-id", "w1", "--drain-timeout-ms", "1"];
+    let flags = ["--worker-id", "w1", "--drain-grace-ms", "1"];
     let endless = [("flo-bench-step", "sleep 3600")];
     let mut worker = CommandWorker::start_with(&flo, node.scratch(), &flags, &endless);
     let hopeless = [
@@ -327,9 +323,9 @@ fn a_bench_of_which_everything_failed_fails_and_says_why() {
     answer
         .refusal()
         .expect(4, "wait_timeout")
-        .hints("the run goes on");
+        .hints("the run continues");
     assert!(!worker.drain().success(), "its tasks go on");
     Flo::at("127.0.0.1:1")
         .refused(&["bench", "start", "--seconds", "1"])
-        .expect(5, "cannot_connect");
+        .expect(5, "connection_failed");
 }

@@ -1,13 +1,13 @@
 //! Definitions and payloads at their bounds, against three nodes: all stay up and agree (design rule 13).
 
-use flotilla_tests::{Cluster, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, TIMEOUT, wait_until};
 use std::fmt::Write as _;
 use std::thread;
 
-/// What one entry may write to the state at most, in bytes.
+/// The maximum that one entry may write to the state, in bytes.
 const ENTRY_WRITTEN_BYTES_MAX: f64 = 33_554_432.0;
 
-/// A file with `{"x":"…"}` of about so many bytes, as an argument for an input.
+/// A file with `{"x":"…"}` of about this many bytes, as an argument for an input.
 fn input(cluster: &Cluster, bytes: usize) -> String {
     let text = format!("{{\"x\":\"{}\"}}", "x".repeat(bytes));
     format!("@{}", cluster.scratch().write("input.json", text))
@@ -18,16 +18,16 @@ fn create(cluster: &Cluster, text: &str) {
     let _ = cluster.flo().text(&["workflow", "create", "-f", &file]);
 }
 
-/// The definition is refused with these words.
+/// The definition is refused with this message.
 fn refuse(cluster: &Cluster, text: &str, words: &str) {
     let file = cluster.scratch().write("workflow.yaml", text);
     let refusal = cluster.flo().refused(&["workflow", "create", "-f", &file]);
     refusal.says(words);
 }
 
-/// Waits until the run has ended, and returns why.
+/// Waits until the run has ended, and returns its detail.
 fn end_of(cluster: &Cluster, run: &str) -> String {
-    wait_until("the run's end", PATIENCE, || {
+    wait_until("the run's end", TIMEOUT, || {
         let run = cluster.flo().json(&["workflow", "status", run]);
         match run["completed_at_ms"].is_null() {
             true => Err(format!("it is {}", run["status"])),
@@ -36,20 +36,20 @@ fn end_of(cluster: &Cluster, run: &str) -> String {
     })
 }
 
-/// All nodes serve, hold the same state, and no entry was larger than it may be.
+/// All nodes serve, have the same state, and no entry exceeded its limit.
 fn judge(cluster: &mut Cluster) {
     cluster.await_health();
     let _ = cluster.agreement();
     for node in cluster.nodes() {
         assert!(node.is_running(), "node {} has ended", node.id());
-        let written = node.metric("flotilla_largest_entry_written_bytes");
+        let written = node.metric("flotilla_entry_written_max_bytes");
         assert!(
             written <= ENTRY_WRITTEN_BYTES_MAX,
             "an entry wrote {written} bytes at node {}",
             node.id()
         );
     }
-    // What is in the log can be applied again.
+    // The log can be applied again.
     let follower = cluster.followers()[0];
     cluster.kill(follower);
     cluster.restart(follower);

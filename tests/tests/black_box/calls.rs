@@ -4,7 +4,7 @@ use flotilla_client::{Client, ClientError, ClientOptions, ErrorKind, v1};
 
 const PAGE: u32 = 100;
 
-/// A new client that knows all nodes and calls the one whose turn it is first.
+/// A new client that knows all nodes and calls a given one first.
 pub(crate) fn client(endpoints: &[String], turn: usize) -> Client {
     let count = endpoints.len();
     let endpoints = endpoints.iter().cycle().skip(turn).take(count);
@@ -15,7 +15,7 @@ pub(crate) fn client(endpoints: &[String], turn: usize) -> Client {
     Client::connect(options).expect("the addresses are well-formed")
 }
 
-/// Calls until an answer stands. Each call has its own time to wait for a cluster that is away.
+/// Calls until there is a response. Each call has a separate timeout for a cluster that is down.
 pub(crate) async fn insist<T, F>(call: impl Fn() -> F) -> T
 where
     F: Future<Output = Result<T, ClientError>>,
@@ -26,7 +26,7 @@ where
             Err(error) => error,
         };
         match error.kind() {
-            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => {}
+            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::ConnectionFailed => {}
             ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => {
                 panic!("expected an answer or a reason to try again, but {error:?}")
             }
@@ -47,10 +47,10 @@ pub(crate) async fn runs(client: &Client, workflow: &str) -> Vec<v1::RunRow> {
         };
         let page = client.list_runs(request).await.expect("a page of runs");
         rows.extend(page.items);
-        if page.next_page.is_empty() {
+        if page.next_page_token.is_empty() {
             return rows;
         }
-        page_token = page.next_page;
+        page_token = page.next_page_token;
     }
 }
 

@@ -1,7 +1,7 @@
-//! A collector: takes spans over OTLP, and remembers them.
+//! A collector: receives spans over OTLP, and keeps them.
 
 use crate::wire;
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -17,17 +17,17 @@ use tokio::runtime::Runtime;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-/// A collector on this machine, until it is dropped.
+/// A collector on this machine, which runs until it is dropped.
 pub(crate) struct Collector {
     endpoint: String,
     received: Received,
     _runtime: Runtime,
 }
 
-/// A span as a collector sees it; ids in hexadecimal digits, none of nothing.
+/// A span as received; ids in hexadecimal digits, empty for a missing one.
 #[derive(Clone, Debug)]
 pub(crate) struct Collected {
-    /// `service.name` and `service.instance.id` of whoever sent it.
+    /// `service.name` and `service.instance.id` of the sender.
     pub(crate) sender: (String, String),
     pub(crate) trace: String,
     pub(crate) id: String,
@@ -36,7 +36,7 @@ pub(crate) struct Collected {
     pub(crate) name: String,
     pub(crate) took_ns: u64,
     pub(crate) attributes: BTreeMap<String, String>,
-    /// The names of what happened meanwhile.
+    /// The names of its events.
     pub(crate) events: Vec<String>,
     pub(crate) is_error: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Collected {
 struct Received(Arc<Mutex<Vec<Collected>>>);
 
 impl Collector {
-    /// Begins to listen.
+    /// Starts to listen.
     pub(crate) fn start() -> Self {
         let runtime = wire::runtime();
         let received = Received::default();
@@ -64,14 +64,14 @@ impl Collector {
         }
     }
 
-    /// Where it takes spans.
+    /// Its endpoint.
     pub(crate) fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// Waits until all that is wanted has come: one span for each of the names.
+    /// Waits until one span for each of the names has arrived.
     pub(crate) fn await_spans<const N: usize>(&self, names: [&str; N]) -> [Collected; N] {
-        wait_until("the spans", PATIENCE, || {
+        wait_until("the spans", TIMEOUT, || {
             let spans = self.spans();
             let find = |name: &str| spans.iter().find(|span| span.name == name).cloned();
             let found: Option<Vec<Collected>> = names.iter().map(|name| find(name)).collect();
@@ -81,7 +81,7 @@ impl Collector {
         })
     }
 
-    /// All that has come so far.
+    /// All spans so far.
     pub(crate) fn spans(&self) -> Vec<Collected> {
         let spans = self.received.0.lock();
         spans.unwrap_or_else(PoisonError::into_inner).clone()

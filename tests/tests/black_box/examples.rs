@@ -2,14 +2,14 @@
 
 use crate::files::{example, example_workflows};
 use crate::history::{self, Event};
-use flotilla_tests::{CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 
 /// How an example is run.
 struct Scenario {
     workflow: &'static str,
     input: &'static str,
-    /// The namespace and the stream whose records start it; else a call does.
+    /// The namespace and the stream whose records start it; otherwise a call does.
     trigger: Option<(&'static str, &'static str)>,
     signal: Option<&'static str>,
     output: Value,
@@ -71,8 +71,8 @@ fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// The actions of the examples, as commands. Those that are to succeed only when they are asked
-/// again leave a mark in the folder.
+/// The actions of the examples, as commands. Those that succeed only on a later attempt
+/// leave a mark in the folder.
 fn actions(folder: &str) -> Vec<(&'static str, String)> {
     let later = |code: u8, answer: &str| {
         let mark = format!("{folder}/$FLO_ACTION-$FLO_RUN_ID");
@@ -114,7 +114,7 @@ fn every_example_runs_to_its_end() {
         .map(|name| example(&format!("workflows/{name}")))
         .collect();
     assert_eq!(files.len(), scenarios().len(), "each of {files:?} is run");
-    // Children first, so that nothing is missing.
+    // Children first, so that every target exists.
     files.sort_by_key(|file| file.ends_with("checkout.yaml"));
     for file in &files {
         let _ = flo.text(&["workflow", "create", "-f", file]);
@@ -139,7 +139,7 @@ fn every_example_runs_to_its_end() {
     assert!(worker.drain().success());
 }
 
-/// Has a scenario started, and returns its run.
+/// Starts the run of a scenario, and returns it.
 fn start(flo: &Flo, scenario: &Scenario) -> String {
     let Scenario {
         workflow, input, ..
@@ -149,7 +149,7 @@ fn start(flo: &Flo, scenario: &Scenario) -> String {
         return flo.text(&[&["workflow", "start", workflow, input], &key[..]].concat());
     };
     let _ = flo.text(&["-n", namespace, "stream", "append", stream, input]);
-    wait_until("a run for the record", PATIENCE, || {
+    wait_until("a run for the record", TIMEOUT, || {
         let runs = flo.json(&["workflow", "runs", "--workflow", workflow]);
         let run_id = runs["items"][0]["run_id"].as_str();
         run_id.map(ToOwned::to_owned).ok_or(runs.to_string())

@@ -1,4 +1,4 @@
-//! What a new user does in the first minutes, and the shapes that programs rely on (cli.md).
+//! What a new user does in the first minutes, and the JSON shapes on which programs rely (cli.md).
 
 use crate::files::fixture;
 use flotilla_tests::{CommandWorker, DevNode, Flo};
@@ -71,7 +71,7 @@ fn a_workflow_is_validated_created_started_signalled_and_seen() {
     let step = &waiting["current_steps"][0];
     expect_only_fields(
         step,
-        &["step", "status", "attempt", "waiting_for", "deadline_ms"],
+        &["step", "status", "attempt", "waiting_for", "deadline_at_ms"],
     );
     assert_eq!(
         (&step["step"], &step["waiting_for"]),
@@ -143,8 +143,8 @@ fn expect_lists(flo: &Flo, run_id: &str) {
     let limited = flo.json_lines(&["workflow", "history", run_id, "--limit", "2"]);
     assert_eq!(limited, events[..2]);
     let runs = flo.json(&["workflow", "runs"]);
-    expect_only_fields(&runs, &["items", "next_page"]);
-    assert_eq!(runs["next_page"], Value::Null);
+    expect_only_fields(&runs, &["items", "next_page_token"]);
+    assert_eq!(runs["next_page_token"], Value::Null);
     expect_only_fields(
         &runs["items"][0],
         &[
@@ -160,7 +160,7 @@ fn expect_lists(flo: &Flo, run_id: &str) {
         ],
     );
     let workflows = flo.json(&["workflow", "list"]);
-    expect_only_fields(&workflows, &["items", "next_page"]);
+    expect_only_fields(&workflows, &["items", "next_page_token"]);
     assert_eq!(workflows["items"][0]["name"], "parked");
 }
 
@@ -210,8 +210,8 @@ fn a_program_is_an_action_and_its_output_that_of_the_run() {
 fn the_cluster_shows_itself() {
     let node = DevNode::start();
     let status = node.flo().json(&["cluster", "status"]);
-    expect_only_fields(&status, &["cluster_id", "leader", "term", "nodes"]);
-    assert_eq!(status["leader"], 1, "{status}");
+    expect_only_fields(&status, &["cluster_id", "leader_id", "term", "nodes"]);
+    assert_eq!(status["leader_id"], 1, "{status}");
     let fields = [
         "node_id",
         "address",
@@ -280,7 +280,7 @@ fn each_kind_of_failure_has_its_exit_code() {
     assert_eq!(code(&["workflow", "create", "-f", &invalid]), 3);
     let nobody = Flo::at("127.0.0.1:1");
     let refusal = nobody.refused(&["workflow", "list"]);
-    refusal.expect(5, "cannot_connect").says("expected to");
+    refusal.expect(5, "connection_failed").says("expected to");
     let text = nobody.run(&["workflow", "list"]);
     assert!(
         text.stderr.starts_with("error: expected "),
@@ -298,7 +298,7 @@ fn every_verb_explains_itself_with_an_example() {
         workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
         workflow schedule | workflow trigger | workflow invalidate | plan status | plan reset | \
         action report | action register | action dlq list | action dlq show | action dlq requeue | \
-        action dlq purge | action invoke | action status | action runs | action list | action delete | \
+        action dlq purge | action invoke | action status | action runs | action cancel | action list | action delete | \
         action enable | action disable | worker exec | worker list | worker info | worker drain | \
         cluster status | bench start | bench steps | bench signal | bench timers | bench stream | \
         bench parked | bench wasm | bench read | bench plot | \

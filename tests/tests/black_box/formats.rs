@@ -1,4 +1,4 @@
-//! Every verb prints what `-o` asks for, and what is made for other programs: graphs, completions.
+//! Every verb obeys `-o`, and so do the outputs for other programs: graphs, completions.
 
 use crate::files::{example, example_workflows, fixture};
 use flotilla_tests::{CommandWorker, DevNode, Flo};
@@ -11,6 +11,14 @@ fn every_verb_prints_json_and_yaml() {
     let parked = fixture("parked.yaml");
     let _worker = CommandWorker::start(&flo, node.scratch(), "w1", &[("work", "cat")]);
     let action_run = flo.text(&["action", "invoke", "work", "{}", "--async"]);
+    let unwanted = flo.text(&[
+        "action",
+        "invoke",
+        "work",
+        "--delay-ms",
+        "600000",
+        "--async",
+    ]);
     let lines = format!(
         "workflow create -f {parked} | workflow validate -f {parked} | workflow graph -f {parked} | \
          workflow start parked --run-id r-1 --idempotency-key k | workflow status r-1 | \
@@ -18,12 +26,12 @@ fn every_verb_prints_json_and_yaml() {
          workflow history r-1 --follow --limit 2 | workflow list | workflow runs | \
          workflow show parked | workflow graph parked | workflow disable parked | \
          workflow enable parked | action register pack | action list | action status {action_run} | \
-         action runs work | action invoke pack --async | action disable pack | action enable pack | \
+         action runs work | action cancel {unwanted} | action invoke pack --async | action disable pack | action enable pack | \
          action delete pack | worker list | worker info w1 | cluster status | \
          workflow cancel r-1 | worker drain w1"
     );
     for line in lines.split(" | ") {
-        // What is cancelled or drained is gone, and an id is not given twice.
+        // Cancelled and drained things are gone, and ids are not reused.
         let is_once = ["cancel", "drain", "--run-id"]
             .iter()
             .any(|word| line.contains(word));

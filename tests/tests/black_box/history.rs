@@ -1,9 +1,9 @@
-//! What holds for every history.
+//! Properties of every history.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// An event, as `flo workflow history -o json` and the protocol tell it.
+/// An event, from `flo workflow history -o json` or the protocol.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) seq: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Event {
     pub(crate) raft_index: u64,
     pub(crate) kind: String,
     pub(crate) step: String,
-    /// What the event tells beside.
+    /// The other fields of the event.
     pub(crate) attributes: Value,
 }
 
@@ -43,8 +43,8 @@ impl From<flotilla_api::v1::Event> for Event {
     }
 }
 
-/// Expects the history of a run that has completed and visited no step twice: numbered without
-/// gaps, in order of time and log, begun and ended once, and no step, action run or child ended
+/// Expects the history of a completed run that visited no step twice: numbered without
+/// gaps, in order of time and log, started and ended once, and with no step, action run or child that ended
 /// twice.
 pub(crate) fn expect_sound(run_id: &str, events: &[Event]) {
     let told = || format!("the history of {run_id}: {events:#?}");

@@ -26,7 +26,7 @@ fn a_key_is_set_read_compared_scanned_and_deleted() {
     let page = flo.json(&["kv", "scan", "config/"]);
     let values: Vec<&Value> = items(&page).iter().map(|item| &item["value"]).collect();
     assert_eq!(values, [&json!(200), &json!("ada")]);
-    assert_eq!(page["next_page"], Value::Null);
+    assert_eq!(page["next_page_token"], Value::Null);
     assert!(items(&page)[1]["expires_at_ms"].is_u64(), "{page}");
 
     let deleted = flo.json(&["kv", "delete", "config/limit"]);
@@ -48,8 +48,8 @@ fn a_scan_gives_as_many_keys_as_were_asked_for() {
     }
     let first = flo.json(&["kv", "scan", "k/", "--limit", "55"]);
     assert_eq!(items(&first).len(), 55);
-    let page = first["next_page"].as_str().expect("there is more");
-    let second = flo.json(&["kv", "scan", "k/", "--page", page]);
+    let page = first["next_page_token"].as_str().expect("there is more");
+    let second = flo.json(&["kv", "scan", "k/", "--page-token", page]);
     assert_eq!(items(&second).len(), 5);
     assert_eq!(items(&second)[0]["key"], "k/55");
 }

@@ -1,4 +1,4 @@
-//! What a node writes about the requests that it serves.
+//! What a node logs about requests.
 
 use crate::files::fixture;
 use crate::wire;
@@ -34,7 +34,7 @@ fn the_log_says_for_which_request_trace_and_run_a_line_was_written() {
     let calling = async { wire::workflows(&node.endpoint()).start_run(request).await };
     wire::runtime().block_on(calling).expect("the run starts");
 
-    // Written before the reply was.
+    // Written before the response was.
     let output = node.process().output();
     let lines = output
         .lines()

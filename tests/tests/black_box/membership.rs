@@ -1,9 +1,9 @@
-//! Members that come and go, by the commands that an operator uses.
+//! Membership changes with the operator's commands.
 
 use flotilla_tests::{Cluster, Flo, Host};
 use serde_json::json;
 
-/// What a command prints, without the end of the line.
+/// The output of a command, without the final line break.
 fn said(flo: &Flo, line: &[&str]) -> String {
     flo.text(line).trim_end().to_owned()
 }
@@ -19,24 +19,24 @@ fn a_cluster_grows_from_one_node_to_three_and_shrinks_again_while_runs_go_on() {
     let flo = cluster.flo();
     assert_eq!(
         said(&flo, &["cluster", "transfer-leader", "3"]),
-        "node 3 leads now"
+        "node 3 is now the leader"
     );
     assert_eq!(
         said(&flo, &["cluster", "transfer-leader", "3"]),
-        "node 3 leads already"
+        "node 3 is already the leader"
     );
     assert_eq!(
         said(&flo, &["cluster", "promote", "2"]),
         "node 2 is already a voter"
     );
     let moved = flo.json(&["cluster", "transfer-leader", "2"]);
-    assert_eq!(moved, json!({"leader": 2, "changed": true}));
+    assert_eq!(moved, json!({"leader_id": 2, "changed": true}));
     // Two of three are a majority now.
     cluster.kill(1);
     drop(cluster.flo_at(3).text(&["kv", "set", "between", "2"]));
     cluster.restart(1);
     cluster.await_health();
-    // The first one goes: what it wrote stays.
+    // The first one leaves: its data stays.
     let (_, ended) = cluster.shrink(1);
     assert!(ended.success(), "{ended}");
     let (_, ended) = cluster.shrink(2);
@@ -46,7 +46,7 @@ fn a_cluster_grows_from_one_node_to_three_and_shrinks_again_while_runs_go_on() {
     assert_eq!(said(&last, &["kv", "get", "between"]), "2");
     assert_eq!(
         said(&last, &["cluster", "remove", "1"]),
-        "node 1 is already no member"
+        "node 1 is already removed"
     );
 }
 
@@ -62,7 +62,7 @@ fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
         .hints("an id that was never used");
     let own = cluster.node(1).host().peer_address.to_string();
     flo.refused(&["cluster", "add-learner", "4", &own])
-        .expect(3, "address_taken");
+        .expect(3, "address_in_use");
     flo.refused(&["cluster", "add-learner", "4", &free])
         .expect(3, "node_unreachable")
         .hints("--join");
@@ -89,12 +89,12 @@ fn a_node_that_was_away_when_it_was_removed_ends_and_that_is_no_failure() {
     let flo = cluster.flo();
     assert_eq!(
         said(&flo, &["cluster", "remove", "3"]),
-        "node 3 is now no member"
+        "node 3 is now removed"
     );
     for id in [1, 2] {
         assert!(cluster.node_mut(id).stop().success());
     }
-    // Nobody is there to tell it at first.
+    // While it is alone, no member can tell it.
     cluster.restart(3);
     cluster.restart(1);
     cluster.restart(2);

@@ -1,7 +1,7 @@
 //! Modules that use the key-value store.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, Flo, TIMEOUT, wait_until};
 use serde_json::Value;
 use std::thread;
 
@@ -21,7 +21,7 @@ fn a_module_counts_in_the_store_to_the_mark_while_leaders_are_killed() {
         await_marks(&flo, marks);
         let leader = cluster.leader();
         cluster.kill(leader);
-        // The others go on without it.
+        // The others continue without it.
         await_marks(&flo, marks + 2);
         cluster.restart(leader);
     }
@@ -31,7 +31,7 @@ fn a_module_counts_in_the_store_to_the_mark_while_leaders_are_killed() {
     let _ = cluster.agreement();
 }
 
-/// Counts an input, and expects it to be counted once. Asks again when the answer is lost.
+/// Counts an input, and expects it to be counted once. Retries if the response is lost.
 fn count(flo: &Flo, input: usize) {
     let input_text = input.to_string();
     let invoke = [
@@ -42,7 +42,7 @@ fn count(flo: &Flo, input: usize) {
         "--idempotency-key",
         &input_text,
     ];
-    let tally = wait_until("an answer", PATIENCE, || {
+    let tally = wait_until("an answer", TIMEOUT, || {
         let answer = flo.run(&invoke);
         match answer.code {
             0 => Ok(answer.json()),
@@ -54,7 +54,7 @@ fn count(flo: &Flo, input: usize) {
 }
 
 fn await_marks(flo: &Flo, count: usize) {
-    wait_until("more marks", PATIENCE, || {
+    wait_until("more marks", TIMEOUT, || {
         let answer = flo.run(&["kv", "get", "tally"]);
         let marks = answer.stdout.trim().len();
         if answer.code == 0 && marks >= count {

@@ -1,11 +1,11 @@
-//! Namespaces (A41): the same names in two of them are different things, and a name out of rule is
-//! refused by every verb that takes one.
+//! Namespaces (A41): the same names in two of them are different things, and every verb with a namespace
+//! refuses an invalid name.
 
 use crate::files::fixture;
-use flotilla_tests::{CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 
-/// A node, and commands to two of its namespaces.
+/// A node, and calls in two of its namespaces.
 struct Halves {
     node: DevNode,
     north: Flo,
@@ -27,7 +27,7 @@ impl Halves {
         [&self.north, &self.south]
     }
 
-    /// Stores a definition in both, with the namespace's name as its version.
+    /// Creates a definition in both, with the namespace's name as its version.
     fn create(&self, name: &str, rest: &str) {
         for (flo, version) in self.both().into_iter().zip(["north", "south"]) {
             let head = format!("kind: Workflow\nname: {name}\nversion: \"{version}\"\n");
@@ -36,7 +36,7 @@ impl Halves {
         }
     }
 
-    /// A worker of the same id in each: in the north the action fails, in the south it succeeds.
+    /// A worker with the same id in each: in the north the action fails, in the south it succeeds.
     fn hire(&self) -> [CommandWorker; 2] {
         let hire = |flo, script| {
             let flags = ["--worker-id", "w1", "--max-retries", "0"];
@@ -90,7 +90,7 @@ fn workflows_and_runs_of_two_namespaces_are_apart() {
     let keyed = ["workflow", "start", "order", "--idempotency-key", "k"];
     let first = north.text(&keyed);
     let second = south.text(&keyed);
-    assert_ne!(first, second, "a key finds runs of its own namespace");
+    assert_ne!(first, second, "a key finds only runs of the same namespace");
     for verb in [
         &["workflow", "status", &first][..],
         &["workflow", "history", &first],
@@ -177,7 +177,7 @@ fn actions_workers_and_dead_letters_of_two_namespaces_are_apart() {
     let [failing, working] = halves.both().map(|flo| flo.text(&invoke));
     assert_ne!(
         failing, working,
-        "a key finds action runs of its own namespace"
+        "a key finds only action runs of the same namespace"
     );
     for (flo, id, status) in [(north, &failing, "failed"), (south, &working, "completed")] {
         await_status(flo, id, status);
@@ -199,11 +199,11 @@ fn actions_workers_and_dead_letters_of_two_namespaces_are_apart() {
             .expect(1, "dead_letter_not_found");
     }
     let all = south.json(&["action", "dlq", "purge", "work"]);
-    assert_eq!(all["purged"], 0, "{all}");
+    assert_eq!(all["purged_count"], 0, "{all}");
     assert_eq!(letters(north), [failing.as_str()]);
 
     let _ = north.text(&["worker", "drain", "w1"]);
-    // It has nothing in hand, so it leaves.
+    // It holds no task, so it leaves.
     await_workers(north, 0);
     let other = south.json(&["worker", "info", "w1"]);
     assert_ne!(other["status"], "draining", "{other}");
@@ -242,7 +242,7 @@ fn streams_groups_and_keys_of_two_namespaces_are_apart() {
         assert_eq!(column(flo, &["kv", "scan"], "value"), [text]);
     }
     let _ = north.text(&["stream", "trim", "orders", "--keep", "0"]);
-    let count = |flo: &Flo| flo.json(&["stream", "info", "orders"])["records_count"].clone();
+    let count = |flo: &Flo| flo.json(&["stream", "info", "orders"])["record_count"].clone();
     assert_eq!([count(north), count(south)], [0, 1]);
     let _ = north.text(&["stream", "group", "delete", "orders", "billing"]);
     let of_group = |verb| ["stream", "group", verb, "orders", "billing"];
@@ -266,9 +266,9 @@ fn triggers_of_two_namespaces_are_apart() {
     halves.create("orders", TRIGGERED);
     for (flo, text) in halves.both().into_iter().zip(["north", "south"]) {
         let _ = flo.text(&["stream", "append", "orders", text]);
-        let started = wait_until("a run for the record", PATIENCE, || {
+        let started = wait_until("a run for the record", TIMEOUT, || {
             let mut runs = column(flo, &["workflow", "runs"], "run_id");
-            runs.pop().ok_or_else(|| "there is none".to_owned())
+            runs.pop().ok_or_else(|| "no run was started".to_owned())
         });
         let run = flo.json(&["workflow", "status", &started]);
         assert_eq!(run["input"], text, "{run}");
@@ -302,7 +302,7 @@ fn a_namespace_that_is_not_empty_says_what_is_left_and_goes_when_that_is_gone() 
     let _ = north.text(&["action", "delete", "tally"]);
     let _ = north.text(&["stream", "delete", "orders"]);
     let _ = north.text(&["kv", "delete", "k"]);
-    // The node is no worker there any more.
+    // The node is no longer a worker there.
     await_workers(north, 0);
     assert_eq!(flo.json(&["ns", "delete", "north"])["deleted"], true);
     assert!(!column(&flo, &["ns", "list"], "name").contains(&"north".to_owned()));
@@ -317,7 +317,7 @@ fn a_name_out_of_rule_is_refused_by_every_verb() {
          workflow history r --follow|workflow signal r --type t|workflow cancel r|workflow list|
          workflow runs|workflow show w|workflow enable w|workflow disable w|workflow graph w|
          workflow invalidate e|workflow schedule w|workflow trigger w|plan status w p|plan reset w p|
-         action register a|action invoke a|action invoke a --async|action status r|action runs a|
+         action register a|action invoke a|action invoke a --async|action status r|action runs a|action cancel a|
          action list|action delete a|action enable a|action disable a|action dlq list a|
          action dlq show a i|action dlq requeue a|action dlq purge a|worker exec a -- cat|
          worker exec --stream s --group g -- cat|worker list|worker info w|worker drain w|
@@ -335,7 +335,7 @@ fn a_name_out_of_rule_is_refused_by_every_verb() {
     for verb in ["create", "delete"] {
         refused(&node.flo(), &["ns", verb, "1st"], "1st");
     }
-    // A refusal writes nothing.
+    // A refused request writes nothing.
     let there = column(&node.flo(), &["ns", "list"], "name");
     assert!(there.iter().all(|name| name == "default"), "{there:?}");
 }
@@ -362,7 +362,7 @@ fn column(flo: &Flo, list: &[&str], field: &str) -> Vec<String> {
 }
 
 fn await_status(flo: &Flo, action_run_id: &str, status: &str) {
-    wait_until(status, PATIENCE, || {
+    wait_until(status, TIMEOUT, || {
         let run = flo.json(&["action", "status", action_run_id]);
         match run["status"] == status {
             true => Ok(()),
@@ -372,7 +372,7 @@ fn await_status(flo: &Flo, action_run_id: &str, status: &str) {
 }
 
 fn await_workers(flo: &Flo, count: usize) {
-    wait_until("workers", PATIENCE, || {
+    wait_until("workers", TIMEOUT, || {
         let page = flo.json(&["worker", "list"]);
         match page["items"].as_array().map(Vec::len) == Some(count) {
             true => Ok(()),

@@ -1,7 +1,7 @@
-//! What a person is told on stderr, beside the result on stdout.
+//! Messages on stderr, next to the result on stdout.
 
 use crate::files::{example, fixture};
-use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::json;
 use std::fs::{File, Permissions};
 use std::io::Read;
@@ -50,7 +50,7 @@ fn a_worker_says_what_it_registers_and_keeps_what_is_there() {
     );
     let second = start("second", "9");
     let said = second.output();
-    assert!(said.contains("is registered already"), "{said}");
+    assert!(said.contains("is already registered"), "{said}");
 
     let invoked = flo.run(&["action", "invoke", "work", "--wait"]);
     assert_eq!(invoked.code, 3, "{}", invoked.show());
@@ -122,13 +122,13 @@ fn a_worker_that_is_stopped_says_what_it_waits_for() {
     let script = format!("until [ -e {} ]; do sleep 0.01; done", gate.display());
     let mut worker = CommandWorker::start(&flo, node.scratch(), "w1", &[("work", &script)]);
     let action_run = flo.text(&["action", "invoke", "work", "--async"]);
-    wait_until("a task that runs", PATIENCE, || {
+    wait_until("a task that runs", TIMEOUT, || {
         let status = flo.json(&["action", "status", &action_run]);
         let is_running = status["status"] == "running";
         is_running.then_some(()).ok_or_else(|| status.to_string())
     });
     worker.begin_drain();
-    wait_until("word of the drain", PATIENCE, || {
+    wait_until("the message about the drain", TIMEOUT, || {
         let said = worker.output();
         let is_told = said.contains("draining: waits for 1 task, at most 30s");
         is_told.then_some(()).ok_or(said)
@@ -155,12 +155,12 @@ fn a_worker_that_is_stopped_again_ends_at_once_with_its_programs_and_names_what_
         let mut pipe = File::open(&pipe)?;
         pipe.read_exact(&mut [0; 3])?;
         up.send(()).expect("the test waits");
-        // Ends when nobody is left to write: neither the program nor what it has begun.
+        // Ends when every writer has ended: the program and what it started.
         pipe.read_to_end(&mut Vec::new())
     });
-    is_up.recv_timeout(PATIENCE).expect("the program runs");
+    is_up.recv_timeout(TIMEOUT).expect("the program runs");
     worker.begin_drain();
-    wait_until("word of the drain", PATIENCE, || {
+    wait_until("the message about the drain", TIMEOUT, || {
         let said = worker.output();
         let is_told = said.contains("draining: waits for 1 task");
         is_told.then_some(()).ok_or(said)
@@ -168,14 +168,14 @@ fn a_worker_that_is_stopped_again_ends_at_once_with_its_programs_and_names_what_
     assert_eq!(worker.drain().code(), Some(4));
     let said = worker.output();
     assert!(
-        said.contains(&format!("it gives up 1 task: work ({action_run}")),
+        said.contains(&format!("it abandons 1 task: work ({action_run}")),
         "{said}"
     );
-    wait_until("the program's end", PATIENCE, || {
+    wait_until("the program's end", TIMEOUT, || {
         let has_ended = reading.is_finished();
         has_ended
             .then_some(())
-            .ok_or_else(|| "it lives on".to_owned())
+            .ok_or_else(|| "it still runs".to_owned())
     });
 }
 
@@ -184,7 +184,7 @@ fn a_worker_says_once_that_the_cluster_is_away_and_once_that_it_is_back() {
     let mut node = DevNode::start_with(&["--data-dir", "data"]);
     let worker = CommandWorker::start(&node.flo(), node.scratch(), "w1", &[("work", "cat")]);
     let said_of = |text: &'static str| {
-        wait_until(text, PATIENCE, || {
+        wait_until(text, TIMEOUT, || {
             let said = worker.output();
             said.contains(text).then_some(()).ok_or(said)
         });
@@ -239,11 +239,11 @@ fn an_attribute_that_no_run_has_is_told_of() {
 fn a_worker_whose_tasks_outlast_its_drain_names_them_and_fails() {
     let node = DevNode::start();
     let flo = node.flo();
-    let flags = ["--worker-id", "w1", "--drain-timeout-ms", "1"];
+    let flags = ["--worker-id", "w1", "--drain-grace-ms", "1"];
     let endless = [("work", "sleep 3600")];
     let mut worker = CommandWorker::start_with(&flo, node.scratch(), &flags, &endless);
     let action_run = flo.text(&["action", "invoke", "work", "--async"]);
-    wait_until("a worker at work", PATIENCE, || {
+    wait_until("a worker at work", TIMEOUT, || {
         let listed = flo.json(&["worker", "info", "w1"]);
         let is_busy = listed["current_load"] == 1 && listed["status"] == "active";
         is_busy.then_some(()).ok_or_else(|| listed.to_string())
@@ -271,12 +271,12 @@ fn a_start_says_when_the_run_was_there_before() {
     let run = run_id.trim();
     expect_told(
         &again,
-        &format!("run {run} exists already for this idempotency key\n"),
+        &format!("run {run} already exists for this idempotency key\n"),
     );
     assert!(!again.stderr.contains("differs"), "{}", again.show());
     assert_eq!(again.success(), run_id);
     let other = flo.run(&[&start[..], &["7"]].concat());
-    expect_told(&other, "its own input, which differs");
+    expect_told(&other, "original input, which differs");
     assert_eq!(other.success(), run_id);
     let in_json = [&["-o", "json"], &start[..]].concat();
     expect_silence(&flo.run(&in_json));
@@ -301,7 +301,7 @@ fn a_waiting_start_tells_the_run_and_can_be_bounded() {
     assert_eq!(answer.code, 4, "{}", answer.show());
     let run_id = flo.text(&["workflow", "start", "parked", "--idempotency-key", "k"]);
     expect_told(&answer, &format!("run {run_id} started\n"));
-    expect_told(&answer, "but it goes on");
+    expect_told(&answer, "but it has not ended");
     expect_told(&answer, &format!("flo workflow history {run_id} --follow"));
     flo.refused(&bounded).expect(4, "wait_timeout");
 
@@ -315,7 +315,7 @@ fn a_waiting_start_tells_the_run_and_can_be_bounded() {
         "k",
     ];
     let ended = flo.run(&line);
-    expect_told(&ended, "exists already");
+    expect_told(&ended, "already exists");
     assert_eq!(ended.json(), json!(7));
 }
 

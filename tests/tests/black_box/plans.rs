@@ -1,9 +1,9 @@
-//! The manual's payment-processing example from end to end (W30–W38): what its plan does is seen in
-//! the history of each run, and in `flo plan status`.
+//! The manual's payment-processing example from end to end (W30–W38): the history of each run
+//! and `flo plan status` show what its plan does.
 
 use crate::files::example;
 use crate::history::{self, Event};
-use flotilla_tests::{CommandWorker, DevNode, Flo, HttpAnswer, PATIENCE, post, wait_until};
+use flotilla_tests::{CommandWorker, DevNode, Flo, HttpAnswer, TIMEOUT, post, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -11,21 +11,21 @@ const WORKFLOW: &str = "payment-processing";
 const PLAN: &str = "charge-payment";
 const STATUS: [&str; 4] = ["plan", "status", WORKFLOW, PLAN];
 
-/// A node with the example, and a worker that can make the primary executor fail.
+/// A node with the example, and a worker whose primary executor can be made to fail.
 struct Payments {
     node: DevNode,
     flo: Flo,
     worker: CommandWorker,
 }
 
-/// The right to report on an accepted task, as the primary executor's program got it.
+/// The report URL and token of an accepted task, as the primary executor's program got them.
 struct Accepted {
     url: String,
     token: String,
 }
 
 impl Payments {
-    /// The definition, changed where the test needs it.
+    /// The definition, with the changes that the test needs.
     fn start(change: (&str, &str)) -> Self {
         let node = DevNode::start();
         let flo = node.flo();
@@ -49,7 +49,7 @@ impl Payments {
             ("check-payment-status", status.as_str()),
             ("send-notification", "cat"),
         ];
-        // An executor's own retries are the plan's.
+        // The plan handles the retries of executors.
         let flags = ["--worker-id", "w1", "--max-retries", "0"];
         let worker = CommandWorker::start_with(&flo, node.scratch(), &flags, &actions);
         Self { node, flo, worker }
@@ -76,7 +76,7 @@ impl Payments {
         self.flo.text(&line)
     }
 
-    /// Waits for the run's end, and says in short what its plan did.
+    /// Waits for the run's end, and returns the events of its plan in short form.
     fn story(&self, run_id: &str) -> Vec<String> {
         let line = ["workflow", "history", run_id, "--follow"];
         let events = self.flo.json_lines(&line);
@@ -102,7 +102,7 @@ impl Payments {
                 _ => Err(run.to_string()),
             }
         };
-        wait_until("an accepted task", PATIENCE, waiting);
+        wait_until("an accepted task", TIMEOUT, waiting);
         let note = fs::read_to_string(self.node.scratch().path(run_id)).expect("a note");
         let (url, token) = note.trim().split_once(' ').expect("two words");
         Accepted {
@@ -144,8 +144,11 @@ fn an_executor_that_fails_is_replaced_then_skipped_and_its_successors_results_ar
     .concat();
     assert_eq!(payments.story(&payments.pay("run-1", "c-1")), expected);
     let plan = flo.json(&STATUS);
-    assert_eq!(plan["executors"][0]["consecutive_failures"], 3, "{plan}");
-    assert_eq!(plan["cached_results"], 1, "{plan}");
+    assert_eq!(
+        plan["executors"][0]["consecutive_failure_count"], 3,
+        "{plan}"
+    );
+    assert_eq!(plan["cached_result_count"], 1, "{plan}");
 
     let story = payments.story(&payments.pay("run-2", "c-2"));
     let opened = "breaker_opened stripe-primary".to_owned();
@@ -159,10 +162,10 @@ fn an_executor_that_fails_is_replaced_then_skipped_and_its_successors_results_ar
 
     assert_eq!(payments.story(&payments.pay("run-4", "c-1")), ["cache_hit"]);
     let invalidate = ["workflow", "invalidate", "payment.refunded"];
-    assert_eq!(flo.json(&invalidate)["plans_count"], 1);
+    assert_eq!(flo.json(&invalidate)["plan_count"], 1);
     assert_eq!(payments.story(&payments.pay("run-5", "c-1")), skipped);
     let other = flo.json(&["workflow", "invalidate", "payment.lost"]);
-    assert_eq!(other["plans_count"], 0);
+    assert_eq!(other["plan_count"], 0);
 
     let reset = ["plan", "reset", WORKFLOW, PLAN, "stripe-primary"];
     let _ = flo.text(&reset);
@@ -187,7 +190,7 @@ fn an_accepted_task_ends_with_its_report_which_counts_once() {
         None => format!("{}0", &task.token[..task.token.len() - 1]),
     };
     let refused = task.report(&secret_changed, body);
-    assert_eq!(refused.error(), (409, "report_token_wrong"));
+    assert_eq!(refused.error(), (409, "report_token_mismatch"));
     assert_eq!(task.report("none", body).error(), (401, "token_malformed"));
     assert_eq!(post(&task.url, &[], body).error(), (401, "token_missing"));
     let refused = task.report(&task.token, r#"{"result": 1}"#);
@@ -257,7 +260,7 @@ fn a_step_without_a_plan_cannot_be_accepted() {
     let mut worker =
         CommandWorker::start_with(&flo, node.scratch(), &flags, &[("later", "exit 76")]);
     let id = flo.text(&["action", "invoke", "later", "--async"]);
-    let ended = wait_until("the end of the action run", PATIENCE, || {
+    let ended = wait_until("the end of the action run", TIMEOUT, || {
         let run = flo.json(&["action", "status", &id]);
         match run["completed_at_ms"].is_u64() {
             true => Ok(run),

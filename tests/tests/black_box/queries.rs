@@ -1,7 +1,7 @@
-//! Runs are found by conditions, and ended ones are forgotten.
+//! Runs are found by conditions, and ended runs are deleted when their retention ends.
 
 use crate::files::fixture;
-use flotilla_tests::{DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{DevNode, Flo, TIMEOUT, wait_until};
 
 fn found(flo: &Flo, line: &[&str]) -> Vec<String> {
     let listed = flo.json(&[&["workflow", "runs"], line].concat());
@@ -36,8 +36,11 @@ fn runs_are_found_by_conditions_and_a_mistake_is_shown_with_a_caret() {
     assert_eq!(found(&flo, &other_workflow), [other.as_str()]);
     let page = flo.json(&["workflow", "runs", "--where", both, "--limit", "1"]);
     assert_eq!(page["items"][0]["run_id"], large.as_str(), "{page}");
-    let token = page["next_page"].as_str().expect("there is more");
-    assert_eq!(found(&flo, &["--where", both, "--page", token]), [small]);
+    let token = page["next_page_token"].as_str().expect("there is more");
+    assert_eq!(
+        found(&flo, &["--where", both, "--page-token", token]),
+        [small]
+    );
 
     let mistaken = flo.run(&["workflow", "runs", "--where", "total => 5"]);
     assert_eq!(mistaken.code, 2, "{}", mistaken.show());
@@ -57,7 +60,7 @@ fn an_ended_run_is_forgotten_when_its_retention_is_over() {
     let open = flo.text(&["workflow", "start", "passing"]);
     let _ = flo.text(&["workflow", "signal", &ended, "--type", "go"]);
     let status = ["-o", "json", "workflow", "status", &ended];
-    let refusal = wait_until("the run to be forgotten", PATIENCE, || {
+    let refusal = wait_until("the run to be deleted", TIMEOUT, || {
         let answer = flo.run(&status);
         match answer.code {
             0 => Err(answer.show()),

@@ -1,7 +1,7 @@
-//! Schedules fire once for each of their times, whoever leads.
+//! Schedules fire once for each of their times, whichever node leads.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, Flo, TIMEOUT, wait_until};
 use serde_json::Value;
 
 const INTERVAL_MS: u64 = 400;
@@ -19,7 +19,7 @@ fn an_interval_fires_once_for_each_of_its_times_while_leaders_are_killed() {
         cluster.restart(leader);
         cluster.await_health();
     }
-    // From here on it stands still, so that its runs can be counted.
+    // From here on the schedule is paused, so that its runs can be counted.
     let _ = flo.text(&["workflow", "disable", "ticking"]);
     let schedule = flo.json(&["workflow", "schedule", "ticking"]);
     assert_eq!(schedule["state"], "disabled", "{schedule}");
@@ -41,9 +41,9 @@ fn an_interval_fires_once_for_each_of_its_times_while_leaders_are_killed() {
     let _ = cluster.agreement();
 }
 
-/// Waits until the schedule has fired so often, and returns how often it has.
+/// Waits until the schedule has fired this often, and returns how often it has.
 fn await_firings(flo: &Flo, count: u64) -> u64 {
-    wait_until("firings", PATIENCE, || {
+    wait_until("firings", TIMEOUT, || {
         let answer = flo.run(&["-o", "json", "workflow", "schedule", "ticking"]);
         if answer.code != 0 {
             return Err(answer.show());
@@ -57,7 +57,7 @@ fn await_firings(flo: &Flo, count: u64) -> u64 {
     })
 }
 
-/// The times that the histories of all runs name, each once for a run.
+/// The scheduled times in the histories of all runs, one per run.
 fn firing_times(flo: &Flo) -> Vec<u64> {
     let runs = flo.json(&[
         "workflow",
@@ -67,7 +67,7 @@ fn firing_times(flo: &Flo) -> Vec<u64> {
         "--limit",
         "1000",
     ]);
-    assert_eq!(runs["next_page"], Value::Null, "{runs}");
+    assert_eq!(runs["next_page_token"], Value::Null, "{runs}");
     let items = runs["items"].as_array().expect("a list has items");
     let firing_time = |run: &Value| {
         assert_eq!(run["triggered_by"], "schedule", "{run}");
@@ -75,7 +75,7 @@ fn firing_times(flo: &Flo) -> Vec<u64> {
         let events = flo.json_lines(&["workflow", "history", run_id]);
         let mut times = events
             .iter()
-            .filter_map(|event| event["firing_at_ms"].as_u64());
+            .filter_map(|event| event["scheduled_at_ms"].as_u64());
         let time = times.next().expect("the history names the firing");
         assert_eq!(times.next(), None, "{events:?}");
         time

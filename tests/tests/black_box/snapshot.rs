@@ -1,13 +1,13 @@
-//! A follower that missed what the log no longer has.
+//! A follower that lacks entries purged from the log.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, TIMEOUT, wait_until};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// So small that a few runs are too much for the log, even while a member still needs it.
-const FLAGS: [&str; 2] = ["--snapshot-log-bytes=65536", "--log-bytes-max=262144"];
+/// So small that a few runs exceed the log's limit, even while a member still needs the log.
+const FLAGS: [&str; 2] = ["--snapshot-log-bytes=65536", "--max-log-bytes=262144"];
 /// The size of each run's input. In bytes.
 const INPUT_BYTES: usize = 32 << 10;
 
@@ -24,7 +24,7 @@ fn a_follower_that_missed_a_purge_catches_up_by_snapshot_and_then_leads() {
     let runs = outgrow_log(&cluster);
     let snapshot = snapshot_index(&cluster, cluster.leader());
     cluster.restart(laggard);
-    wait_until("the laggard to catch up", PATIENCE, || {
+    wait_until("the laggard to catch up", TIMEOUT, || {
         let status = cluster.node(laggard).status()?;
         let own = status.node(laggard);
         match Some(own.applied_index) >= snapshot {
@@ -47,11 +47,11 @@ fn a_follower_that_missed_a_purge_catches_up_by_snapshot_and_then_leads() {
     let _ = cluster.agreement();
 }
 
-/// Starts runs until the leader has purged what it had in its log, and returns how many.
+/// Starts runs until the leader has purged the entries of its log, and returns how many.
 ///
-/// A snapshot and the purge behind it are steps of one round of upkeep, so that the third new
+/// A snapshot and the purge behind it are steps of one round of upkeep, so the third new
 /// snapshot comes after a purge behind the first. But consensus skips a purge while it tries to send
-/// the same entries to the member that is away: twice as many rounds leave it no excuse.
+/// the same entries to the absent member: twice as many rounds are sure to purge.
 fn outgrow_log(cluster: &Cluster) -> usize {
     let input = json!({"text": "x".repeat(INPUT_BYTES)}).to_string();
     let file = format!("@{}", cluster.scratch().write("input.json", input));
@@ -66,7 +66,7 @@ fn outgrow_log(cluster: &Cluster) -> usize {
     }
     let leader = cluster.leader();
     let mut snapshots = BTreeSet::from([snapshot_index(cluster, leader)]);
-    wait_until("six new snapshots", PATIENCE, || {
+    wait_until("six new snapshots", TIMEOUT, || {
         start();
         snapshots.insert(snapshot_index(cluster, leader));
         match snapshots.len() > 6 {
@@ -77,9 +77,9 @@ fn outgrow_log(cluster: &Cluster) -> usize {
     runs
 }
 
-/// Kills whoever leads until this node does.
+/// Kills the leader until this node leads.
 fn make_leader(cluster: &mut Cluster, node: u64) {
-    wait_until("the laggard to lead", PATIENCE, || {
+    wait_until("the laggard to lead", TIMEOUT, || {
         let leader = cluster.leader();
         if leader == node {
             return Ok(());
@@ -97,7 +97,7 @@ fn snapshot_index(cluster: &Cluster, id: u64) -> Option<u64> {
     status.node(id).snapshot_index
 }
 
-/// The folders of a node's state: one that was installed has another name than the one before.
+/// The folders of a node's state: an installed one has another name than its predecessor.
 fn states(cluster: &Cluster, id: u64) -> BTreeSet<OsString> {
     let folder = cluster.node(id).data_dir().join("state");
     let entries = folder.read_dir().expect("a node has a state");

@@ -1,6 +1,6 @@
-//! Streams and those who consume them, from the command line.
+//! Streams and their consumers from the command line.
 
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,16 +29,16 @@ fn records_are_appended_read_trimmed_and_counted() {
     });
     assert_eq!(page["items"][0], expected);
     assert_eq!(page["items"][1]["payload"], "two");
-    assert_eq!(page["next_page"], Value::Null);
+    assert_eq!(page["next_page_token"], Value::Null);
     let first = flo.json(&["stream", "read", "orders", "--limit", "1"]);
-    let next = first["next_page"].as_str().expect("there is more");
-    let second = flo.json(&["stream", "read", "orders", "--page", next]);
+    let next = first["next_page_token"].as_str().expect("there is more");
+    let second = flo.json(&["stream", "read", "orders", "--page-token", next]);
     assert_eq!(second["items"][0]["stream_id"], ids[1]);
 
     let _ = flo.text(&["stream", "trim", "orders", "--keep", "1"]);
     let info = flo.json(&["stream", "info", "orders"]);
     assert_eq!(
-        (&info["records_count"], &info["first_id"]),
+        (&info["record_count"], &info["first_id"]),
         (&json!(1), &json!(ids[1]))
     );
     assert_eq!(flo.json(&["stream", "list"])["items"], json!([info]));
@@ -97,7 +97,7 @@ fn a_storm_of_refusals_loses_nothing_and_poison_goes_to_the_dead_letter_stream()
         "create",
         "orders",
         "billing",
-        "--max-deliver",
+        "--max-deliveries",
         "4",
     ];
     let _ = flo.text(&create);
@@ -134,7 +134,7 @@ fn a_storm_of_refusals_loses_nothing_and_poison_goes_to_the_dead_letter_stream()
     cluster.kill(leader);
 
     let settled = await_group(&flo, |group| {
-        group["pending_count"] == 0 && group["lag"] == 0 && group["dead_letters_count"] == 1
+        group["pending_count"] == 0 && group["lag"] == 0 && group["dead_letter_count"] == 1
     });
     assert_eq!(settled["acked_count"], json!(appended.len()), "{settled}");
     let processed = fs::read_to_string(&output).expect("the program wrote it");
@@ -151,9 +151,9 @@ fn a_storm_of_refusals_loses_nothing_and_poison_goes_to_the_dead_letter_stream()
     let _ = cluster.agreement();
 }
 
-/// Waits until the group `billing` of `orders` is as told, and returns it.
+/// Waits until the group `billing` of `orders` matches, and returns it.
 fn await_group(flo: &Flo, is_reached: impl Fn(&Value) -> bool) -> Value {
-    wait_until("the group to get there", PATIENCE, || {
+    wait_until("the group to match", TIMEOUT, || {
         let info = ["-o", "json", "stream", "group", "info", "orders", "billing"];
         let answer = flo.run(&info);
         let group = serde_json::from_str(&answer.stdout).unwrap_or_default();

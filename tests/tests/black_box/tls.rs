@@ -1,8 +1,8 @@
-//! Nodes and clients that trust each other by certificates only.
+//! Nodes and clients that trust each other only by certificates.
 
 use crate::files::{example, fixture};
 use flotilla_tests::{
-    Certificates, Cluster, CommandWorker, DevNode, Flo, PATIENCE, Scratch, wait_until,
+    Certificates, Cluster, CommandWorker, DevNode, Flo, Scratch, TIMEOUT, wait_until,
 };
 use serde_json::json;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// What a node's log says once it uses new certificates.
+/// What a node logs when it uses new certificates.
 const RENEWED: &str = "new connections use the new certificates";
 
 #[test]
@@ -44,7 +44,7 @@ fn three_nodes_over_tls_run_a_workflow_with_workers_and_modules() {
         let invoke = ["action", "invoke", "tally", "1", "--wait"];
         drop(node.flo().text(&invoke));
     }
-    // A leader that is lost, and comes back, is let in again.
+    // A lost leader is accepted again when it returns.
     let leader = cluster.leader();
     cluster.kill(leader);
     drop(flo.text(&["--timeout", "60s", "kv", "set", "after", "1"]));
@@ -66,33 +66,31 @@ fn who_has_no_good_certificate_is_told_so_at_once() {
         refusal
     };
     let plain = Flo::at(node.endpoint());
-    refused(&plain, &[])
-        .says("speaks TLS only")
-        .hints("--tls-ca");
+    refused(&plain, &[]).says("requires TLS").hints("--tls-ca");
     let ca = certificates.path("ca.pem");
     let ca = ca.to_str().expect("a test's folder has a plain name");
     refused(&plain, &["--tls-ca", ca])
-        .says("lets nobody in without a certificate")
+        .says("requires a client certificate")
         .hints("--tls-cert");
     let others = Certificates::make(cluster.scratch().path("others"));
     refused(&plain.with_certificates(&others), &[])
-        .says("no authority that is trusted here")
+        .says("not signed by a trusted authority")
         .hints("--tls-ca");
     let stranger = Certificates::make(cluster.scratch().path("strangers"));
     stranger.replace(&["ca.pem"], certificates);
     refused(&plain.with_certificates(&stranger), &[])
-        .says("no authority that it trusts has signed this client's certificate");
+        .says("this client's certificate is not signed by an authority that it trusts");
     let peer = node.host().peer_address.to_string();
     refused(&Flo::at(&peer).with_certificates(certificates), &[])
-        .says("not good for what listens there")
+        .says("not valid for this address")
         .hints("peer_listen");
-    // A list of nodes is gone through, and the one that is trusted serves.
+    // A list of nodes is tried in order, and the trusted one serves.
     let mixed = DevNode::start();
     let both = format!("{},{}", mixed.endpoint(), node.endpoint());
     drop(Flo::at(both).with_certificates(certificates).text(&list));
     let none = Flo::at(mixed.endpoint()).with_certificates(certificates);
     refused(&none, &[]).says("does not speak TLS");
-    assert!(node.output().contains("a connection was not let in"));
+    assert!(node.output().contains("a connection was refused"));
 }
 
 #[test]
@@ -132,7 +130,7 @@ fn a_node_does_not_start_with_certificates_that_others_would_refuse() {
     let refused = |exit: i32, flags: &[&str]| {
         let server = [&["server", "--data-dir", &data], flags].concat();
         let refusal = Flo::at("127.0.0.1:1").refused(&server);
-        refusal.expect(exit, "server_not_started");
+        refusal.expect(exit, "server_start_failed");
         refusal
     };
     let own = text(&certificates.path("ca.pem"));
@@ -142,10 +140,10 @@ fn a_node_does_not_start_with_certificates_that_others_would_refuse() {
             text(&certificates.path(key)),
         );
         let flags = ["--tls-cert", &cert, "--tls-key", &key, "--tls-ca", ca];
-        // Not 2, at which a supervisor gives up: the files may be good a moment later.
+        // Not 2, at which a supervisor gives up: the files may be valid a moment later.
         refused(3, &[&flags, further].concat())
     };
-    with("node.pem", "client-key.pem", &own, &[]).says("it is another one's");
+    with("node.pem", "client-key.pem", &own, &[]).says("to belong to the certificate");
     with("client.pem", "client-key.pem", &own, &[])
         .says("extended key usage serverAuth")
         .hints("serverAuth and clientAuth");
@@ -160,7 +158,7 @@ fn a_node_does_not_start_with_certificates_that_others_would_refuse() {
         .says("to be for flo-1.example")
         .hints("--host flo-1.example");
     refused(2, &["--tls-ca", &own]).says("`tls_cert` is not given");
-    // Without certificates nobody else is let in, unless it is asked for.
+    // Without certificates only loopback is served, unless requested.
     let open = ["--listen", "0.0.0.0:0", "--advertise", "flo-1.example:9000"];
     refused(2, &open)
         .says("`listen` to be a loopback address")
@@ -172,7 +170,7 @@ fn certificates_are_renewed_and_the_authority_replaced_while_no_call_fails() {
     let mut cluster = Cluster::secured();
     let nodes = cluster.certificates().clone();
     let next = Certificates::make(cluster.scratch().path("next"));
-    // Clients have folders of their own, as they would on their machines.
+    // Clients have separate folders, as they would on their machines.
     let copy = |name: &str, of: &Certificates| {
         let copy = Certificates::make(cluster.scratch().path(name));
         copy.replace(&["ca.pem", "client.pem", "client-key.pem"], of);
@@ -203,8 +201,8 @@ fn certificates_are_renewed_and_the_authority_replaced_while_no_call_fails() {
     any.with_certificates(&old)
         .refused(&["kv", "scan", ""])
         .expect(5, "tls_failed")
-        .says("no authority that it trusts has signed this client's certificate");
-    // Nodes that connect anew trust each other, too.
+        .says("this client's certificate is not signed by an authority that it trusts");
+    // Nodes that reconnect trust each other, too.
     nodes.replace(&["client.pem", "client-key.pem"], &next);
     for id in cluster.ids() {
         cluster.kill(id);
@@ -222,7 +220,7 @@ fn bad_new_files_leave_the_old_ones_in_use() {
     certificates.replace(&["node.pem"], &others);
     await_lines(&cluster, "the old ones stay in use", 1);
     drop(cluster.flo().text(&["kv", "set", "still", "served"]));
-    // The key follows, and the pair is still not of the authority that everyone trusts.
+    // The key follows, and the pair is still not signed by the trusted authority.
     certificates.replace(&["node-key.pem"], &others);
     await_lines(&cluster, "to be signed by an authority", 1);
     assert_eq!(cluster.flo().text(&["kv", "get", "still"]), "served");
@@ -231,14 +229,14 @@ fn bad_new_files_leave_the_old_ones_in_use() {
     drop(cluster.flo().text(&["kv", "get", "still"]));
 }
 
-/// Waits until each node's log says as often that it uses new certificates.
+/// Waits until each node has logged this often that it uses new certificates.
 fn await_renewal(cluster: &Cluster, times: usize) {
     await_lines(cluster, RENEWED, times);
 }
 
 fn await_lines(cluster: &Cluster, line: &str, times: usize) {
     for node in cluster.nodes() {
-        wait_until(line, PATIENCE, || {
+        wait_until(line, TIMEOUT, || {
             let output = node.output();
             match output.matches(line).count() >= times {
                 true => Ok(()),
@@ -248,7 +246,7 @@ fn await_lines(cluster: &Cluster, line: &str, times: usize) {
     }
 }
 
-/// One call after the other, each over a connection of its own.
+/// One call after the other, each over a new connection.
 struct Calls {
     flo: Arc<Mutex<Flo>>,
     is_over: Arc<AtomicBool>,
@@ -264,7 +262,7 @@ impl Calls {
             let (flo, is_over, count) = (flo.clone(), is_over.clone(), count.clone());
             move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    let flo = flo.lock().expect("nobody panics with it").clone();
+                    let flo = flo.lock().expect("no holder panics").clone();
                     // It panics when the call fails.
                     drop(flo.text(&["kv", "set", "called", "1"]));
                     count.fetch_add(1, Ordering::Relaxed);
@@ -279,15 +277,15 @@ impl Calls {
         }
     }
 
-    /// Makes the next call with other certificates.
+    /// Makes further calls with other certificates.
     fn go_on_with(&self, flo: &Flo) {
-        *self.flo.lock().expect("nobody panics with it") = flo.clone();
+        *self.flo.lock().expect("no holder panics") = flo.clone();
     }
 
-    /// Waits for calls that begin from now on.
+    /// Waits for calls that start from now on.
     fn await_more(&self) {
         let seen = self.count.load(Ordering::Relaxed);
-        wait_until("further calls", PATIENCE, || {
+        wait_until("further calls", TIMEOUT, || {
             assert!(!self.caller.is_finished(), "a call failed");
             let count = self.count.load(Ordering::Relaxed);
             match count >= seen + 3 {

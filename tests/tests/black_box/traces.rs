@@ -1,9 +1,9 @@
-//! Steps as spans: one trace over the nodes and the worker that had a part in it.
+//! Steps as spans: one trace over the nodes and the worker that took part.
 
 use crate::collector::Collector;
 use crate::files::{example, fixture};
 use flotilla_engine::ENGINE_VERSION;
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -13,9 +13,9 @@ fn traceparent(flags: &str) -> String {
     format!("00-{TRACE}-{CALLER}-{flags}")
 }
 
-/// Waits until the node remembers traces: a cluster agrees on that soon after it was founded.
+/// Waits until the node keeps traces: a cluster agrees on that soon after it starts.
 fn await_agreement(flo: &Flo) {
-    wait_until("the newest engine version", PATIENCE, || {
+    wait_until("the newest engine version", TIMEOUT, || {
         let status = flo.text(&["cluster", "status"]);
         let is_newest = status.contains(&format!("engine version {ENGINE_VERSION}"));
         is_newest.then_some(()).ok_or(status)
@@ -87,7 +87,7 @@ fn a_step_is_one_trace_although_its_leader_is_killed_and_a_failure_shows() {
     let definition = fixture("one-step.yaml");
     let _ = flo.text(&["workflow", "create", "-f", &definition]);
     let run = flo.text(&["workflow", "start", "one-step", "{}"]);
-    wait_until("a task that runs", PATIENCE, || {
+    wait_until("a task that runs", TIMEOUT, || {
         let history = flo.text(&["workflow", "history", run.trim()]);
         let is_running = history.contains("action_started");
         is_running.then_some(()).ok_or(history)
@@ -127,7 +127,7 @@ fn what_is_not_to_be_sampled_leaves_no_span() {
         flo.json(&start)
     };
     assert_eq!(start("00"), "none");
-    // Spans leave a node in their order: with the second run's, the first one's would have come.
+    // Spans leave a node in order: the first run's would have come before the second's.
     let carried = start("01");
     assert!(
         carried.as_str().is_some_and(|text| text.contains(TRACE)),
@@ -153,7 +153,7 @@ fn a_task_that_a_node_runs_itself_is_part_of_its_step() {
     let _ = flo.text(&["workflow", "start", "one-step", "{}", "--wait"]);
     let [step, task] = collector.await_spans(["one-step/start", "task work"]);
     assert_eq!((&task.trace, &task.parent), (&step.trace, &step.id));
-    // As the registry and the history name it.
-    assert_eq!(task.attributes["flotilla.worker"], "flo-node-1");
+    // The same ids as in the registry and the history.
+    assert_eq!(task.attributes["flotilla.worker_id"], "flo-node-1");
     assert_eq!(task.sender, ("flotilla".to_owned(), "1".to_owned()));
 }

@@ -1,20 +1,20 @@
-//! Triggers start one run for each record, whoever leads.
+//! Triggers start one run for each record, whichever node leads.
 
 use crate::calls::{self, insist};
+use crate::counter::Counter;
 use crate::files::{example, fixture};
-use crate::tally::Tally;
 use crate::wire;
 use flotilla_client::{Client, v1};
-use flotilla_tests::{Cluster, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, DevNode, Flo, TIMEOUT, wait_until};
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const RECORDS: u64 = 2_000;
-/// Calls at a time.
+/// The number of concurrent calls.
 const CALLS: usize = 16;
-/// The leader is killed whenever so many further records are appended, and is back some records later.
+/// The leader is killed each time this many further records are appended, and restarted some records later.
 const KILL_EVERY: u64 = 450;
 const BACK_AFTER: u64 = 50;
 
@@ -26,26 +26,26 @@ fn each_record_starts_one_run_while_leaders_are_killed() {
     let _ = flo.text(&["workflow", "create", "-f", &fixture("following.yaml")]);
 
     let runtime = wire::runtime();
-    let tally = Arc::new(Tally::default());
-    let appending = runtime.spawn(append_all(cluster.endpoints(), tally.clone()));
+    let counter = Arc::new(Counter::default());
+    let appending = runtime.spawn(append_all(cluster.endpoints(), counter.clone()));
     for kill in 1..=RECORDS / KILL_EVERY {
-        tally.await_count(kill * KILL_EVERY);
+        counter.await_count(kill * KILL_EVERY);
         let leader = cluster.leader();
         cluster.kill(leader);
-        tally.await_count(kill * KILL_EVERY + BACK_AFTER);
+        counter.await_count(kill * KILL_EVERY + BACK_AFTER);
         cluster.restart(leader);
         cluster.await_health();
     }
     runtime.block_on(appending).expect("all is appended");
     let stream = flo.json(&["stream", "info", "orders"]);
-    assert_eq!(stream["records_count"], RECORDS, "each once: {stream}");
-    // Once more, while nobody appends.
+    assert_eq!(stream["record_count"], RECORDS, "each once: {stream}");
+    // Once more, without appends.
     let leader = cluster.leader();
     cluster.kill(leader);
     let trigger = await_trigger(&flo, "following", |trigger| trigger["lag"] == 0);
     cluster.restart(leader);
-    assert_eq!(trigger["runs_count"], RECORDS, "{trigger}");
-    assert_eq!(trigger["records_count"], RECORDS, "{trigger}");
+    assert_eq!(trigger["run_count"], RECORDS, "{trigger}");
+    assert_eq!(trigger["record_count"], RECORDS, "{trigger}");
     assert_eq!(trigger["refused_count"], 0, "{trigger}");
     assert_eq!(trigger["lost_count"], 0, "{trigger}");
 
@@ -60,18 +60,18 @@ fn each_record_starts_one_run_while_leaders_are_killed() {
 }
 
 /// Appends the records through all nodes, each until its append is acknowledged.
-async fn append_all(endpoints: Vec<String>, tally: Arc<Tally>) {
+async fn append_all(endpoints: Vec<String>, counter: Arc<Counter>) {
     let clients: Vec<Client> = (0..endpoints.len())
         .map(|turn| calls::client(&endpoints, turn))
         .collect();
     let append = |(record, client): (u64, Client)| {
-        let tally = tally.clone();
+        let counter = counter.clone();
         async move {
             let ids = insist(|| client.append_records(appending(record)))
                 .await
                 .ids;
             assert_eq!(ids.len(), 1, "{ids:?}");
-            tally.add();
+            counter.add();
         }
     };
     stream::iter((0..RECORDS).zip(clients.into_iter().cycle()))
@@ -81,7 +81,7 @@ async fn append_all(endpoints: Vec<String>, tally: Arc<Tally>) {
         .await;
 }
 
-/// The append of a record: the same request however often it is sent.
+/// The append of a record: the same request in every attempt.
 fn appending(record: u64) -> v1::AppendRecordsRequest {
     let payload = json!({"order": record}).to_string();
     v1::AppendRecordsRequest {
@@ -96,7 +96,7 @@ fn appending(record: u64) -> v1::AppendRecordsRequest {
     }
 }
 
-/// How many runs began with each record.
+/// How many runs started with each record.
 async fn inputs(client: &Client) -> BTreeMap<u64, u64> {
     let rows = calls::runs(client, "following").await;
     let order = |row: v1::RunRow| async move {
@@ -127,9 +127,7 @@ fn a_trigger_waits_for_its_stream_and_shows_itself_to_people() {
 
     let append = ["-n", "prod", "stream", "append", "orders", "{}", "not JSON"];
     let _ = flo.text(&append);
-    let trigger = await_trigger(&flo, "order-processor", |trigger| {
-        trigger["runs_count"] == 2
-    });
+    let trigger = await_trigger(&flo, "order-processor", |trigger| trigger["run_count"] == 2);
     assert_eq!(trigger["state"], "active", "{trigger}");
     let shown = flo.text(&show);
     assert!(shown.contains("orders in prod"), "{shown}");
@@ -156,9 +154,9 @@ fn a_trigger_waits_for_its_stream_and_shows_itself_to_people() {
         .expect(1, "workflow_not_found");
 }
 
-/// Waits until a workflow's trigger is as told, and returns it.
+/// Waits until a workflow's trigger matches, and returns it.
 fn await_trigger(flo: &Flo, workflow: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
-    wait_until("the trigger to get there", PATIENCE, || {
+    wait_until("the trigger to match", TIMEOUT, || {
         let answer = flo.run(&["-o", "json", "workflow", "trigger", workflow]);
         let trigger = serde_json::from_str(&answer.stdout).unwrap_or_default();
         if answer.code == 0 && is_reached(&trigger) {

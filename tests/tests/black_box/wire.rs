@@ -26,14 +26,14 @@ pub(crate) fn workflows(endpoint: &str) -> WorkflowServiceClient<Channel> {
     WorkflowServiceClient::new(channel(endpoint))
 }
 
-/// A request that the server knows the deadline of.
+/// A request with a deadline.
 pub(crate) fn within<T>(deadline: Duration, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(deadline);
     request
 }
 
-/// The reason that a refusal names for programs.
+/// The error code of a refusal.
 pub(crate) fn reason(status: &Status) -> String {
     let info = status.get_details_error_info();
     let info = info.unwrap_or_else(|| panic!("expected details, but there are none: {status:?}"));

@@ -1,12 +1,12 @@
-//! Workers and the tasks that they are given, from the command line.
+//! Workers and their tasks from the command line.
 
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Waits until the document is as told, and returns it.
+/// Waits until the document matches, and returns it.
 fn await_json(flo: &Flo, words: &[&str], is_reached: impl Fn(&Value) -> bool) -> Value {
-    wait_until(&words.join(" "), PATIENCE, || {
+    wait_until(&words.join(" "), TIMEOUT, || {
         let document = flo.json(words);
         match is_reached(&document) {
             true => Ok(document),
@@ -15,7 +15,7 @@ fn await_json(flo: &Flo, words: &[&str], is_reached: impl Fn(&Value) -> bool) ->
     })
 }
 
-/// A command that runs until the file `gate` is there.
+/// A command that runs until the file `gate` exists.
 fn gated(node: &DevNode) -> String {
     let gate = node.scratch().path("gate");
     format!("until [ -e {} ]; do sleep 0.01; done", gate.display())
@@ -74,7 +74,7 @@ fn the_registry_survives_a_killed_leader() {
     assert_eq!(before["tasks_completed"], json!(1), "{before}");
     let leader = cluster.leader();
     cluster.kill(leader);
-    // Whatever becomes of the call, its task runs in the end.
+    // Whatever happens to the call, its task runs in the end.
     let key = [
         "action",
         "invoke",
@@ -84,7 +84,7 @@ fn the_registry_survives_a_killed_leader() {
         "--idempotency-key",
         "k",
     ];
-    wait_until("a new leader", PATIENCE, || {
+    wait_until("a new leader", TIMEOUT, || {
         let answer = flo.run(&key);
         match answer.code {
             0 => Ok(()),

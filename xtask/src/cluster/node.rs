@@ -10,7 +10,7 @@ use super::ports::{Ports, address};
 use crate::process::Process;
 use crate::{flo, project};
 
-/// What a reader of the logs' ends wants to see: not every message of the consensus library.
+/// The log level: readers of a log's end do not want every message of the consensus library.
 const LOG_FILTER: &str = "info,openraft=warn";
 
 /// A node that can be killed and started again.
@@ -82,7 +82,7 @@ impl Node {
     }
 }
 
-/// A server with the configuration file of `deploy/local`.
+/// A server with its configuration file of `deploy/local`.
 pub(super) fn server(binary: &Path, id: NodeId) -> Command {
     let mut command = flo::command(binary);
     command
@@ -91,7 +91,7 @@ pub(super) fn server(binary: &Path, id: NodeId) -> Command {
     command
 }
 
-/// A server without a configuration file and without TLS; it has yet to be told where to listen.
+/// A server without a configuration file and without TLS; the caller adds the addresses to listen on.
 pub(super) fn plain_server(binary: &Path, id: NodeId) -> Command {
     let mut command = flo::command(binary);
     command
@@ -101,7 +101,7 @@ pub(super) fn plain_server(binary: &Path, id: NodeId) -> Command {
     command
 }
 
-/// Lets a server listen on other ports than its file says, and look for the others there.
+/// Overrides the ports of a server's configuration file, its own and those of its peers.
 pub(super) fn listen(server: &mut Command, ports: Ports, peers: &str) {
     server
         .args(["--listen", &address(ports.client)])

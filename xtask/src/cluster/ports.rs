@@ -6,7 +6,7 @@ use std::process;
 
 use anyhow::{Result, bail};
 
-/// Below the ports that systems hand out by themselves: nobody takes one while its node is down.
+/// Below the ephemeral ports: no other process gets a node's port while the node is down.
 const CANDIDATES: Range<u16> = 20_000..32_000;
 
 /// How many ports a node needs.
@@ -35,10 +35,10 @@ impl Ports {
 /// The first port in the files of `deploy/local`.
 pub(crate) const PORT_CONFIGURED: u16 = 9000;
 
-/// The greatest first port, so that the last one is a port too.
+/// The greatest first port, so that the last port is valid too.
 pub(crate) const PORT_MAX: u16 = u16::MAX - 22;
 
-/// The ports from the first on, numbered as in the files of `deploy/local`.
+/// All ports from the first one, numbered as in the files of `deploy/local`.
 pub(super) fn from(first: u16) -> Vec<Ports> {
     let node = |offset| Ports {
         client: first + offset,
@@ -48,7 +48,7 @@ pub(super) fn from(first: u16) -> Vec<Ports> {
     [0, 10, 20].map(node).to_vec()
 }
 
-/// A port of this machine alone.
+/// A port on loopback only.
 pub(crate) fn address(port: u16) -> String {
     format!("{}:{port}", Ipv4Addr::LOCALHOST)
 }
@@ -56,7 +56,7 @@ pub(crate) fn address(port: u16) -> String {
 /// Chooses the ports of all nodes.
 ///
 /// # Errors
-/// If there are not enough free ones.
+/// If there are not enough free ports.
 pub(super) fn choose() -> Result<Vec<Ports>> {
     let free = free(NODES * PORTS)?;
     let node = |ports: &[u16]| Ports {
@@ -67,12 +67,12 @@ pub(super) fn choose() -> Result<Vec<Ports>> {
     Ok(free.chunks(PORTS).map(node).collect())
 }
 
-/// Chooses so many ports.
+/// Chooses `count` ports.
 ///
 /// # Errors
-/// If there are not enough free ones.
+/// If there are not enough free ports.
 pub(crate) fn free(count: usize) -> Result<Vec<u16>> {
-    // Two clusters that are started at the same time begin their search in different places.
+    // Two clusters that start at the same time begin their search at different ports.
     let offset = usize::try_from(process::id())?.wrapping_mul(NODES * PORTS);
     pick(offset, count, is_free)
 }

@@ -1,4 +1,4 @@
-//! What `flo cluster status` says.
+//! The output of `flo cluster status`.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -8,17 +8,17 @@ use crate::client::{list, number, text};
 
 /// The cluster as one node sees it.
 pub(super) struct Status {
-    /// Who leads, if anybody does.
+    /// The leader, if there is one.
     pub(super) leader: Option<Leader>,
-    /// The digests that are known.
+    /// The known digests.
     digests: Vec<Digest>,
 }
 
 impl Status {
     /// # Errors
-    /// If the object is not the published one.
+    /// If the object does not have the published shape.
     pub(super) fn read(object: &Value) -> Result<Self> {
-        let leader = match object["leader"].as_u64() {
+        let leader = match object["leader_id"].as_u64() {
             Some(node_id) => Some(Leader {
                 node_id,
                 term: number(object, "term")?,
@@ -34,10 +34,10 @@ impl Status {
         })
     }
 
-    /// The digest of all nodes, once they stand at the same index.
+    /// The digest of all nodes, once they have applied the same index.
     ///
     /// # Errors
-    /// If two nodes stand at the same index with different states.
+    /// If two nodes have different states at the same index.
     pub(super) fn agreement(&self, nodes_count: usize) -> Result<Option<Digest>> {
         let Some(first) = self.digests.first() else {
             return Ok(None);
@@ -72,7 +72,7 @@ mod tests {
         let node =
             |(index, value): &(u64, &str)| json!({"digest": {"index": index, "value": value}});
         let nodes: Vec<Value> = digests.iter().map(node).collect();
-        Status::read(&json!({"leader": 2, "term": 5, "nodes": nodes})).unwrap()
+        Status::read(&json!({"leader_id": 2, "term": 5, "nodes": nodes})).unwrap()
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
             term: 5,
         };
         assert_eq!(status(&[]).leader, Some(leader));
-        let none = json!({"leader": null, "term": 5, "nodes": [{"digest": null}]});
+        let none = json!({"leader_id": null, "term": 5, "nodes": [{"digest": null}]});
         assert_eq!(Status::read(&none).unwrap().leader, None);
     }
 

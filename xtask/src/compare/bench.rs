@@ -1,4 +1,4 @@
-//! What every measurement needs, and how a load is run.
+//! What every measurement needs, and how it runs a load.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,32 +11,32 @@ use super::options::Options;
 use super::report::Report;
 use crate::interrupt::Interrupt;
 use crate::load;
-use crate::patience::wait_for;
 use crate::process::Process;
 use crate::sandbox::Sandbox;
+use crate::wait::wait_for;
 
-/// How long a process may take until it says that it is ready.
+/// How long a process may take until it reports that it is ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// What every measurement needs.
 pub(super) struct Bench<'a> {
-    /// The binary `flo`, as it is released.
+    /// The binary `flo`, built for release.
     pub(super) flo: PathBuf,
     /// The binary `flotilla-peers`.
     pub(super) peers: PathBuf,
-    /// What the caller wants.
+    /// The caller's options.
     pub(super) options: &'a Options,
     /// Where data and logs go.
     pub(super) sandbox: &'a Sandbox,
 }
 
 impl Bench<'_> {
-    /// Whether to go on.
+    /// Whether to continue.
     pub(super) fn interrupt(&self) -> &Interrupt {
         &self.sandbox.interrupt
     }
 
-    /// The options of a load that say how many clients there are, and for how long.
+    /// The options of a load: the number of clients and the duration.
     pub(super) fn pace(&self, clients: u16) -> Vec<String> {
         let Options {
             seconds, warm_up, ..
@@ -50,7 +50,7 @@ impl Bench<'_> {
         words.concat()
     }
 
-    /// Runs a load to its end and reads what it printed.
+    /// Runs a load to its end and reads its report.
     ///
     /// # Errors
     /// If it fails, or takes far too long.
@@ -67,7 +67,7 @@ impl Bench<'_> {
         load::run(self.sandbox, name, command, self.length())
     }
 
-    /// For how long a load runs.
+    /// How long a load runs.
     fn length(&self) -> Duration {
         let Options {
             seconds, warm_up, ..
@@ -75,13 +75,13 @@ impl Bench<'_> {
         Duration::from_secs(u64::from(seconds + warm_up))
     }
 
-    /// Starts a process that says `ready` on a line of its own, and waits until it has.
+    /// Starts a process that prints `ready` on a separate line, and waits for that line.
     ///
     /// # Errors
-    /// If it ends, or does not say so in time.
+    /// If it ends, or does not print it in time.
     pub(super) fn start(&self, name: &str, command: &mut Command) -> Result<Process> {
         let log = self.sandbox.log(name);
-        // What an earlier one said is not to be taken for this one's.
+        // A line from an earlier process must not count for this one.
         let _ = fs::remove_file(&log);
         let mut process = Process::start(name, command, &log)?;
         wait_for(
@@ -97,10 +97,10 @@ impl Bench<'_> {
         Ok(process)
     }
 
-    /// A folder for the data of one system; nothing is in it.
+    /// An empty folder for the data of one system.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If it cannot be created.
     pub(super) fn fresh_folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.sandbox.folder().join(name);
         if folder.exists() {

@@ -14,11 +14,11 @@ use crate::{child, debian, project};
 
 /// Debian's package.
 const PACKAGE: &str = "etcd-server";
-/// The program in it.
+/// The program in the package.
 const PROGRAM: &str = "etcd";
 /// How many members there are.
 const MEMBERS: usize = 3;
-/// How long a value is, in bytes.
+/// The length of a value, in bytes.
 const VALUE_BYTES: &str = "256";
 
 const WORKLOAD: &str = "puts of 256 bytes";
@@ -30,7 +30,7 @@ pub(super) const SPREAD: Series = Series {
     clients: 128,
 };
 
-/// 128 clients at the leader, which spares the way from the others.
+/// 128 clients at the leader, which saves the hop from the other members.
 pub(super) const LEADER: Series = Series {
     workload: WORKLOAD,
     system: "etcd, leader",
@@ -50,10 +50,10 @@ pub(super) struct Etcd {
 }
 
 impl Etcd {
-    /// The program of this machine; fetched from Debian, into the target folder, where there is none.
+    /// The program on this machine, or else fetched from Debian into the target folder.
     ///
     /// # Errors
-    /// If it is neither there nor to be had.
+    /// If it is neither installed nor can be fetched.
     pub(super) fn find() -> Result<Self> {
         if is_program(PROGRAM) {
             let program = PROGRAM.into();
@@ -63,14 +63,14 @@ impl Etcd {
         let program = folder.join("usr/bin").join(PROGRAM);
         if !program.is_file() {
             debian::unpack(PACKAGE, &folder).context(
-                "expected etcd, but it is not in the PATH and was not to be had; `sudo apt-get install etcd-server` \
+                "expected etcd, but it is not in the PATH and could not be fetched; `sudo apt-get install etcd-server` \
                  installs it, and --only restate,python does without",
             )?;
         }
         Ok(Self { program })
     }
 
-    /// What it says of itself.
+    /// Its version.
     ///
     /// # Errors
     /// If it does not run.
@@ -78,10 +78,10 @@ impl Etcd {
         child::first_line(Command::new(&self.program).arg("--version"))
     }
 
-    /// Starts a cluster, puts the loads on it and ends it.
+    /// Starts a cluster, runs the loads on it and stops it.
     ///
     /// # Errors
-    /// If it does not start, or an acknowledged put is not there.
+    /// If it does not start, or an acknowledged put is missing.
     pub(super) fn measure(&self, bench: &Bench<'_>, results: &mut Results) -> Result<()> {
         let folder = bench.fresh_folder("etcd")?;
         let ports = free_ports(2 * MEMBERS)?;
@@ -111,13 +111,13 @@ impl Etcd {
             }
             results.add(series, bench.load("etcd-load", &mut command)?);
         }
-        // Together, so that none waits for another one.
+        // All together, so that none waits for another.
         members.iter_mut().for_each(Process::ask_to_stop);
         Ok(())
     }
 }
 
-/// Only where they are is said: everything else is the default.
+/// Only addresses and folders are set: everything else is the default.
 fn arguments(number: usize, clients: &[String], peers: &[String]) -> Vec<String> {
     let members = peers.iter().enumerate();
     let members = members.map(|(number, url)| format!("{}={url}", name(number)));

@@ -1,4 +1,4 @@
-//! The floor under all of them: what the disk takes to make an append durable.
+//! The lower bound for all systems: how long the disk takes to make an append durable.
 
 use std::process::Command;
 
@@ -7,20 +7,20 @@ use anyhow::Result;
 use super::bench::Bench;
 use super::results::{Results, Series};
 
-/// For how long it is measured, in seconds: an append takes less than a millisecond.
+/// How long it is measured, in seconds: an append takes less than a millisecond.
 const SECONDS: &str = "3";
 
-/// The series of the floor.
+/// The series of the disk.
 pub(super) const SERIES: Series = Series {
     workload: "fdatasync of 4 KiB",
     system: "disk",
     clients: 1,
 };
 
-/// Measures the disk that holds the data of all of them.
+/// Measures the disk that holds the data of all systems.
 ///
 /// # Errors
-/// If it cannot be written to.
+/// If the disk cannot be written to.
 pub(super) fn measure(bench: &Bench<'_>, results: &mut Results) -> Result<()> {
     let mut command = Command::new(&bench.peers);
     command

@@ -1,4 +1,4 @@
-//! Three nodes of ours, and the workers beside them.
+//! Three Flotilla nodes and their workers.
 
 use std::process::Command;
 
@@ -13,11 +13,11 @@ use crate::process;
 
 /// The action whose tasks workers of `flo bench steps` take.
 pub(super) const ACTION: &str = "flo-bench-step";
-/// How many tasks a worker has in hand at most: more than there are clients.
+/// The maximum number of tasks that a worker holds: more than there are clients.
 pub(super) const CONCURRENCY: &str = "256";
 
 const STARTS: &str = "starts of runs";
-/// What is done on Restate, too.
+/// The workload that Restate runs, too.
 pub(super) const STEPS: &str = "runs of 3 steps";
 
 /// 128 clients that start runs.
@@ -62,10 +62,10 @@ pub(super) fn measure_starts(bench: &Bench<'_>, results: &mut Results) -> Result
     cluster.stop(bench.interrupt())
 }
 
-/// Measures runs whose steps a worker over the Rust SDK does, in a process of its own.
+/// Measures runs whose steps a worker over the Rust SDK executes, in a separate process.
 ///
 /// # Errors
-/// If the nodes or the worker do not start, or an output is not what three steps make of its input.
+/// If the nodes or the worker do not start, or the output of a run is wrong.
 pub(super) fn measure_steps(bench: &Bench<'_>, results: &mut Results) -> Result<()> {
     let worker = |endpoints: &str| {
         let mut command = Command::new(&bench.peers);
@@ -83,7 +83,7 @@ pub(super) fn measure_steps(bench: &Bench<'_>, results: &mut Results) -> Result<
     served.measure(bench, results)
 }
 
-/// Measures runs whose steps a worker in Python does.
+/// Measures runs whose steps a worker in Python executes.
 ///
 /// # Errors
 /// As [`measure_steps`].
@@ -100,9 +100,9 @@ pub(super) fn measure_python(
     served.measure(bench, results)
 }
 
-/// Runs whose steps a worker beside the load does.
+/// Runs whose steps a worker in a separate process executes.
 struct Served<'a> {
-    /// The worker, to be started for the nodes that it is told.
+    /// The worker, to be started for the given nodes.
     worker: &'a dyn Fn(&str) -> Command,
     series: [Series; 2],
 }
@@ -114,7 +114,7 @@ impl Served<'_> {
         let endpoints = endpoints.collect::<Vec<_>>().join(",");
         let mut worker = bench.start("worker", &mut (self.worker)(&endpoints))?;
         for series in self.series {
-            // The load brings no worker of its own.
+            // The load starts no worker itself.
             let load = ["bench", "steps", "--steps", "3", "--workers", "0"];
             measure(bench, &cluster.client(), &load, (results, series))?;
         }
@@ -131,7 +131,7 @@ fn measure(
 ) -> Result<()> {
     let pace = bench.pace(series.clients);
     let pace = pace.iter().map(String::as_str);
-    // Where the workers are, whatever a load does by itself.
+    // The namespace of the workers, whatever namespace a load uses by default.
     let place = ["--namespace", "default"];
     let words: Vec<&str> = load.iter().copied().chain(place).chain(pace).collect();
     let report = bench.load("flo-load", &mut client.command(&words))?;
@@ -139,7 +139,7 @@ fn measure(
     Ok(())
 }
 
-/// Three nodes without TLS, as the others have none, with nothing of an earlier round.
+/// Three new nodes without TLS, like the other systems.
 fn start(bench: &Bench<'_>) -> Result<Cluster> {
     Cluster::start_afresh(&bench.flo, bench.sandbox.folder(), bench.interrupt())
 }

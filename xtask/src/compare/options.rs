@@ -1,4 +1,4 @@
-//! What the caller of `bench-compare` wants.
+//! The options of `bench-compare`.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ const ROUNDS_DEFAULT: u32 = 3;
 const SECONDS_DEFAULT: u32 = 10;
 const WARM_UP_DEFAULT: u32 = 5;
 
-/// A comparison that can be asked for by itself.
+/// A comparison that can be selected with `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contest {
-    /// What the disk takes to make an append durable.
+    /// How long the disk takes to make an append durable.
     Floor,
     /// Starts of runs against etcd's puts.
     Etcd,
@@ -24,7 +24,7 @@ pub(super) enum Contest {
 }
 
 impl Contest {
-    /// Each of them, in the order in which they are held.
+    /// All contests, in the order in which they run.
     pub(super) const ALL: [Self; 4] = [Self::Floor, Self::Etcd, Self::Restate, Self::Python];
 
     /// Its name on the command line and in reports.
@@ -38,28 +38,28 @@ impl Contest {
     }
 }
 
-/// What the caller wants.
+/// The options of `bench-compare`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
-    /// What is compared; the floor is always measured.
+    /// The selected contests; the floor is always measured.
     pub(super) contests: Vec<Contest>,
-    /// How often each is measured.
+    /// How often each workload is measured.
     pub(super) rounds: u32,
-    /// For how long each load is measured, in seconds.
+    /// How long each load is measured, in seconds.
     pub(super) seconds: u32,
-    /// For how long each load runs before, in seconds.
+    /// How long each load runs before the measurement, in seconds.
     pub(super) warm_up: u32,
-    /// Whether Restate is measured with its default number of partitions, too.
+    /// Whether Restate is also measured with its default number of partitions.
     pub(super) with_defaults: bool,
-    /// Where the report goes.
+    /// The file for the report.
     pub(super) json: Option<PathBuf>,
-    /// Where the data of all of them lies.
+    /// The folder for the data of all systems.
     pub(super) folder: Option<PathBuf>,
 }
 
 impl Options {
     /// # Errors
-    /// [`UsageError`] for what is no option or no value of it.
+    /// [`UsageError`] for an unknown option or a wrong value.
     pub(super) fn read(arguments: &[String]) -> Result<Self> {
         let mut options = Self {
             contests: Contest::ALL.to_vec(),
@@ -86,7 +86,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a contest is held.
+    /// Whether a contest was selected.
     pub(super) fn includes(&self, contest: Contest) -> bool {
         self.contests.contains(&contest)
     }

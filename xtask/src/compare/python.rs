@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use super::flotilla::{ACTION, CONCURRENCY};
 use crate::{child, project};
 
-/// Where the worker and what it needs are, below the root.
+/// The folder of the worker and its requirements, below the root.
 const FOLDER: &str = "benches/python";
-/// What it needs, in that folder.
+/// The requirements, in that folder.
 const REQUIREMENTS: &str = "requirements.txt";
-/// The files that its stubs are made of, below `proto`.
+/// The files from which its stubs are generated, below `proto`.
 const PROTO: [&str; 3] = ["common", "action", "worker"];
 
 const HINT: &str = "expected Python 3 with venv and pip, and grpcio from its package index, but they were not to be \
@@ -25,10 +25,10 @@ pub(super) struct Python {
 }
 
 impl Python {
-    /// The environment in the target folder; made where it is missing or has other packages.
+    /// The environment in the target folder; created if it is missing or has other packages.
     ///
     /// # Errors
-    /// If Python, pip or a package is not to be had.
+    /// If Python, pip or a package is missing and cannot be fetched.
     pub(super) fn prepare() -> Result<Self> {
         let folder = project::target_dir()?.join("tools").join("python");
         let python = Self { folder };
@@ -40,7 +40,7 @@ impl Python {
         Ok(python)
     }
 
-    /// What it says of itself.
+    /// Its version.
     ///
     /// # Errors
     /// If it does not run.
@@ -58,7 +58,7 @@ impl Python {
             .args(["--actions", ACTION])
             .args(["--concurrency", CONCURRENCY])
             .env("PYTHONPATH", self.stubs())
-            // Nothing is to be left in the checkout.
+            // Leaves no files in the checkout.
             .env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
@@ -79,7 +79,7 @@ impl Python {
             .arg("--requirement")
             .arg(wanted);
         child::run(&mut install)?;
-        // Last: an environment that is half made is made again.
+        // Last: a half-made environment is made again.
         fs::copy(wanted, self.installed())?;
         Ok(())
     }
@@ -106,13 +106,13 @@ impl Python {
         self.folder.join("stubs")
     }
 
-    /// What is installed, as it was asked for.
+    /// The installed packages, in the form of the requirements.
     fn installed(&self) -> PathBuf {
         self.folder.join(REQUIREMENTS)
     }
 }
 
-/// Whether a file holds the same as another one.
+/// Whether two files have the same content.
 pub(super) fn is_copy(copy: &Path, original: &Path) -> bool {
     match (fs::read(copy), fs::read(original)) {
         (Ok(copy), Ok(original)) => copy == original,

@@ -1,4 +1,4 @@
-//! What one load printed.
+//! The report of one load.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use crate::client::{figure, number};
 /// The figures of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Report {
-    /// What was done in a second.
+    /// Operations per second.
     pub(super) rate: f64,
     /// The median latency, in milliseconds.
     pub(super) p50_ms: f64,
-    /// The latency of one in a hundred, in milliseconds.
+    /// The 99th percentile of the latency, in milliseconds.
     pub(super) p99_ms: f64,
-    /// How many were done.
+    /// How many operations succeeded.
     pub(super) completed: u64,
     /// How many failed.
     pub(super) errors: u64,
@@ -35,7 +35,7 @@ impl Report {
         })
     }
 
-    /// The same names again.
+    /// The same fields as JSON.
     pub(super) fn json(&self) -> Value {
         json!({
             "runs_per_s": self.rate,

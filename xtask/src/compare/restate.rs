@@ -16,34 +16,34 @@ use crate::process::Process;
 use configuration::{Node, PORTS};
 pub(super) use install::Restate;
 
-/// A cluster of Restate, and who calls it.
+/// A Restate cluster and its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setup {
     /// The name of its series.
     system: &'static str,
-    /// 1, or 3, of which 2 hold each record.
+    /// 1 node, or 3, of which 2 hold each record.
     nodes: usize,
-    /// How many partitions there are; none: as many as by default.
+    /// The number of partitions; `None` for the default.
     partitions: Option<u16>,
-    /// How many clients call it, one load after another.
+    /// The numbers of clients, one load after another.
     clients: &'static [u16],
 }
 
-/// One node at its best.
+/// One node with the fastest settings.
 pub(super) const SINGLE: Setup = Setup {
     system: "Restate, 1 node",
     nodes: 1,
     partitions: Some(PARTITIONS_BEST),
     clients: &[64, 1],
 };
-/// Three nodes at their best.
+/// Three nodes with the fastest settings.
 pub(super) const THREE: Setup = Setup {
     system: "Restate, 3 nodes",
     nodes: 3,
     partitions: Some(PARTITIONS_BEST),
     clients: &[64, 1],
 };
-/// One node by default.
+/// One node with the default settings.
 pub(super) const SINGLE_DEFAULT: Setup = Setup {
     system: "Restate, 1 node, default",
     nodes: 1,
@@ -58,11 +58,11 @@ pub(super) const THREE_DEFAULT: Setup = Setup {
     clients: &[64],
 };
 
-/// With this many partitions Restate is fastest on a machine with two cores.
+/// The number of partitions with which Restate is fastest on a machine with two cores.
 const PARTITIONS_BEST: u16 = 4;
 
 impl Setup {
-    /// Its series with so many clients.
+    /// The series with this number of clients.
     pub(super) const fn series(&self, clients: u16) -> Series {
         Series {
             workload: STEPS,
@@ -73,10 +73,10 @@ impl Setup {
 }
 
 impl Restate {
-    /// Starts a cluster and the service, puts the loads on it and ends it.
+    /// Starts a cluster and the service, runs the loads and stops both.
     ///
     /// # Errors
-    /// If it does not start, or an output is not what three steps make of its input.
+    /// If it does not start, or the output of a run is wrong.
     pub(super) fn measure(
         &self,
         bench: &Bench<'_>,
@@ -122,7 +122,7 @@ impl Restate {
             let report = bench.load("restate-load", &mut command)?;
             results.add(setup.series(*clients), report);
         }
-        // Together, so that none waits for another one.
+        // All together, so that none waits for another.
         processes.iter_mut().for_each(Process::ask_to_stop);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What was measured: a report for each round, medians, and ratios between systems.
+//! The results: a report for each round, medians, and ratios between systems.
 
 use super::report::Report;
 use crate::stages::say;
@@ -6,33 +6,33 @@ use crate::stages::say;
 /// One system under one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Series {
-    /// What was done.
+    /// The workload.
     pub(super) workload: &'static str,
-    /// By whom.
+    /// The system.
     pub(super) system: &'static str,
-    /// By how many clients at a time.
+    /// The number of concurrent clients.
     pub(super) clients: u16,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    /// Each series with its reports, in the order in which they began.
+    /// Each series with its reports, in the order of their first report.
     series: Vec<(Series, Vec<Report>)>,
 }
 
 /// The medians of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Medians {
-    /// What was done in a second.
+    /// Operations per second.
     pub(super) rate: f64,
     /// The median latency, in milliseconds.
     pub(super) p50_ms: f64,
-    /// The latency of one in a hundred, in milliseconds.
+    /// The 99th percentile of the latency, in milliseconds.
     pub(super) p99_ms: f64,
 }
 
-/// Two systems that did the same.
+/// Two systems with the same workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     /// Ours.
@@ -41,19 +41,19 @@ pub(super) struct Pair {
     pub(super) theirs: Series,
 }
 
-/// How they compare.
+/// The ratios between two systems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ratio {
-    /// How many times theirs our rate is, by the medians of all rounds.
+    /// Our rate divided by theirs, from the medians of all rounds.
     pub(super) rate: f64,
-    /// How many times ours their median latency is.
+    /// Their median latency divided by ours.
     pub(super) p50: f64,
-    /// How many times ours their p99 is.
+    /// Their p99 divided by ours.
     pub(super) p99: f64,
 }
 
 impl Results {
-    /// Adds what a round brought, and says it.
+    /// Adds and prints the report of a round.
     pub(super) fn add(&mut self, series: Series, report: Report) {
         let Series {
             workload,
@@ -81,12 +81,12 @@ impl Results {
         }
     }
 
-    /// Each series with its reports, in the order in which they began.
+    /// Each series with its reports, in the order of their first report.
     pub(super) fn series(&self) -> &[(Series, Vec<Report>)] {
         &self.series
     }
 
-    /// How two series compare; nothing unless both were measured.
+    /// The ratios of two series; `None` unless both were measured.
     pub(super) fn ratio(&self, pair: Pair) -> Option<Ratio> {
         let ours = self.medians(pair.ours)?;
         let theirs = self.medians(pair.theirs)?;
@@ -105,7 +105,7 @@ impl Results {
 }
 
 impl Medians {
-    /// The medians of some reports, each figure by itself. There is at least one report.
+    /// The median of each figure of the reports. There is at least one report.
     pub(super) fn of(reports: &[Report]) -> Self {
         let of = |figure: fn(&Report) -> f64| median(reports.iter().map(figure).collect());
         Self {
@@ -116,7 +116,7 @@ impl Medians {
     }
 }
 
-/// The one in the middle, or half-way between the two there.
+/// The middle value, or the mean of the two middle values.
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let middle = figures.len() / 2;

@@ -1,4 +1,4 @@
-//! What is printed and written at the end.
+//! The tables and the JSON at the end.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{etcd, flotilla, restate};
 use crate::machine::Machine;
 use crate::table::Table;
 
-/// What is held against what: ours first.
+/// The pairs that are compared: ours first.
 const PAIRS: [Pair; 10] = [
     pair(flotilla::STARTS_128, etcd::SPREAD),
     pair(flotilla::STARTS_128, etcd::LEADER),
@@ -58,7 +58,7 @@ pub(super) fn table(results: &Results) -> Vec<String> {
     table.render()
 }
 
-/// How ours compare with others: above 1 where ours are ahead. Nothing unless both were measured.
+/// The ratios between our series and the others: above 1 where ours is better. `None` unless both were measured.
 pub(super) fn ratios(results: &Results) -> Vec<String> {
     let compared = compared(results);
     if compared.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn ratios(results: &Results) -> Vec<String> {
     table.render()
 }
 
-/// All of it, for programs.
+/// The whole result as JSON.
 pub(super) fn json(results: &Results, machine: &Machine, options: &Options) -> Value {
     let series = results.series().iter();
     let series: Vec<Value> = series
@@ -129,7 +129,7 @@ fn show(series: Series, reports: &[Report]) -> Value {
     })
 }
 
-/// The pairs of which both were measured.
+/// The pairs of which both series were measured.
 fn compared(results: &Results) -> Vec<(Pair, Ratio)> {
     let pairs = PAIRS.into_iter();
     let compared = pairs.filter_map(|pair| Some((pair, results.ratio(pair)?)));

@@ -1,4 +1,4 @@
-//! A run's history as a table, with the node that led each transition.
+//! A run's history as a table, with the leader of each event.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -21,10 +21,10 @@ struct Event {
 }
 
 impl Chronicle {
-    /// Reads what `flo workflow history` printed.
+    /// Reads the output of `flo workflow history`.
     ///
     /// # Errors
-    /// If an event is not a published one.
+    /// If an event does not have the published shape.
     pub(super) fn read(events: &[Value]) -> Result<Self> {
         let events = events.iter().map(Event::read);
         Ok(Self {
@@ -43,12 +43,12 @@ impl Chronicle {
         leaders
     }
 
-    /// How much there is to tell.
+    /// The number of events.
     pub(super) fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// The table, with a remark where another node takes over.
+    /// The table, with a remark at each change of leader.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new(&["MS", "LEADER", "EVENT", "STEP", ""]);
         let began_at_ms = self.events.first().map_or(0, |event| event.at_ms);
@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-/// What the event adds to its name and step.
+/// The event's detail beyond its name and step.
 fn detail(object: &Value, step: &str) -> Result<String> {
     let detail = text(object, "detail")?;
     if let Some(outcome) = object["outcome"].as_str() {

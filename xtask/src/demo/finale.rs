@@ -1,4 +1,4 @@
-//! The end of the demo: the histories of two runs, and the sum of all of them.
+//! The end of the demo: the histories of two runs, and the summary of all runs.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl<'a> Finale<'a> {
             let runs = self.runs.iter().filter(|(taken, _)| taken.is_of(workflow));
             let (taken, chronicle) = runs
                 .max_by_key(|(_, chronicle)| (chronicle.leaders().len(), chronicle.len()))
-                .with_context(|| format!("expected a run of {workflow}, but there is none"))?;
+                .with_context(|| format!("expected a run of {workflow}, but found no run"))?;
             let Taken { order, run_id } = taken;
             println!("\n    {workflow}, run {run_id}, order {}\n", order.id);
             for line in chronicle.table().render() {
@@ -45,17 +45,17 @@ impl<'a> Finale<'a> {
         Ok(())
     }
 
-    /// Prints what it all came to.
+    /// Prints the summary.
     ///
     /// # Errors
-    /// If an order was not charged, or something else was.
+    /// If an order was not charged, or there is a charge without an order.
     pub(super) fn show_summary(&self, crash: &Crash, receipts: &BTreeSet<String>) -> Result<()> {
         self.expect_receipts(receipts)?;
         let runs = self.runs.len();
         let survivors = self.runs.iter().filter(|(_, it)| it.leaders().len() > 1);
         let mut summary = Table::default();
         let mut line = |name: &str, text: String| summary.add([name.to_owned(), text]);
-        // None was lost, for every order's run has ended as completed before this is told.
+        // 0 lost: by now every order's run has ended as completed.
         line("runs", format!("{runs} started, {runs} completed, 0 lost"));
         let Crash {
             dead,
@@ -63,11 +63,12 @@ impl<'a> Finale<'a> {
             open_runs_count,
             gap,
         } = crash;
-        let went_on = format!(
-            "of which {} went on under the next leader",
-            survivors.count()
+        let survivors = survivors.count();
+        let continued = format!("{survivors} of them continued under the next leader");
+        line(
+            "open at the kill",
+            format!("{open_runs_count}, {continued}"),
         );
-        line("open at the kill", format!("{open_runs_count}, {went_on}"));
         line(
             "leader",
             format!("node {dead} before, node {} after", successor.node_id),
@@ -75,7 +76,7 @@ impl<'a> Finale<'a> {
         let gap = show_ms(*gap);
         line(
             "without a leader",
-            format!("{gap}, as a client that retries saw it"),
+            format!("{gap}, as seen by a client that retries"),
         );
         line("orders charged", format!("{}, each once", receipts.len()));
         println!();

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// Above it `check-approval-needed` asks for an approval. In the currency of the shop.
+/// `check-approval-needed` asks for an approval above this amount, in the shop's currency.
 const APPROVAL_LIMIT: u32 = 500;
 
-/// The workflow with the approval.
+/// The workflow with an approval.
 pub(super) const ORDER_PROCESSING: &str = "order-processing";
-/// The workflow without.
+/// The workflow without one.
 pub(super) const PROCESS_ORDER: &str = "process-order";
 
-/// An order: what a run is started with.
+/// An order: the input of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) workflow: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Order {
     card: &'static str,
 }
 
-/// Those that have time until they wait for an approval.
+/// Orders that are placed before the others and can reach their approval.
 pub(super) const EARLY: [Order; 4] = [
     Order::new(ORDER_PROCESSING, "A-1", 120),
     Order::new(ORDER_PROCESSING, "A-2", 2_400),
@@ -28,7 +28,7 @@ pub(super) const EARLY: [Order; 4] = [
     Order::new(ORDER_PROCESSING, "A-4", 980),
 ];
 
-/// Those whose payment is under way when the leader dies. The second one's bank fails at first.
+/// Orders whose payment is in progress when the leader dies. The bank of the second one fails at first.
 pub(super) const INTERRUPTED: [Order; 4] = [
     Order::new(PROCESS_ORDER, "B-1", 19),
     Order {
@@ -39,10 +39,10 @@ pub(super) const INTERRUPTED: [Order; 4] = [
     Order::new(PROCESS_ORDER, "B-4", 12),
 ];
 
-/// The one that comes in while nobody leads.
+/// The order that arrives while there is no leader.
 pub(super) const OF_GAP: Order = Order::new(PROCESS_ORDER, "B-5", 30);
 
-/// Those that two nodes take.
+/// Orders that the two remaining nodes take.
 pub(super) const LATE: [Order; 2] = [
     Order::new(ORDER_PROCESSING, "A-5", 730),
     Order::new(PROCESS_ORDER, "B-6", 44),
@@ -80,7 +80,7 @@ impl fmt::Display for Order {
             amount,
             ..
         } = self;
-        write!(formatter, "{workflow:<16}  order {id} over {amount:>4}.00")
+        write!(formatter, "{workflow:<16}  order {id} for {amount:>4}.00")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The orders that were taken, and the runs that they became.
+//! The orders that were taken, and their runs.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use super::runs::{Started, current_step, start, statuses};
 use crate::client::Client;
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
 use crate::stages::{say, show_ms};
+use crate::wait::wait_for;
 
-/// How long runs may take that need seconds on an idle machine.
+/// How long to wait for runs that take seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// An order whose start was acknowledged.
@@ -22,20 +22,20 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Whether its run is one of this workflow.
+    /// Whether its run belongs to this workflow.
     pub(super) fn is_of(&self, workflow: &str) -> bool {
         self.order.workflow == workflow
     }
 }
 
-/// Every order that was taken.
+/// All orders that were taken.
 #[derive(Default)]
 pub(super) struct OrderBook {
     taken: Vec<Taken>,
 }
 
 impl OrderBook {
-    /// The orders in the order in which they came.
+    /// The orders, oldest first.
     pub(super) fn taken(&self) -> &[Taken] {
         &self.taken
     }
@@ -60,7 +60,7 @@ impl OrderBook {
         Ok(())
     }
 
-    /// Takes the orders that the crash is to interrupt, and waits until each is being charged.
+    /// Takes the orders that the crash interrupts, and waits until each is being charged.
     pub(super) fn take_orders_to_interrupt(
         &mut self,
         cluster: &Cluster,
@@ -77,7 +77,7 @@ impl OrderBook {
         Ok(())
     }
 
-    /// Takes an order while nobody leads: the call returns once somebody does.
+    /// Takes an order while there is no leader: the call returns once there is one.
     ///
     /// # Errors
     /// If the start is refused.
@@ -97,7 +97,7 @@ impl OrderBook {
         Ok(gap)
     }
 
-    /// Takes the late orders through the nodes that live.
+    /// Takes the late orders through the nodes that are alive.
     pub(super) fn take_late_orders(&mut self, cluster: &Cluster, dead: NodeId) -> Result<()> {
         let living = cluster.node_ids().filter(|node_id| *node_id != dead);
         for (order, node_id) in LATE.into_iter().zip(living) {
@@ -106,7 +106,7 @@ impl OrderBook {
         Ok(())
     }
 
-    /// Sends the approvals, also to a run that does not wait for its own yet.
+    /// Sends the approvals, also to a run that does not wait for its approval yet.
     pub(super) fn approve(&self, cluster: &Cluster, dead: NodeId) -> Result<()> {
         let client = cluster.client_of(|node_id| node_id != dead);
         for Taken { order, run_id } in self.to_approve() {
@@ -122,7 +122,7 @@ impl OrderBook {
     /// Waits until every run has ended.
     ///
     /// # Errors
-    /// If one is missing, ends in another way than completed or not in time, or is one too many.
+    /// If a run is missing, does not complete, does not end in time, or is one too many.
     pub(super) fn wait_for_ends(
         &self,
         cluster: &Cluster,
@@ -140,7 +140,7 @@ impl OrderBook {
     /// How many of the runs have not completed yet.
     ///
     /// # Errors
-    /// As [`Self::wait_for_ends`], but for the time.
+    /// As [`Self::wait_for_ends`], except for the time.
     pub(super) fn open_runs_count(&self, client: &Client<'_>) -> Result<usize> {
         let mut statuses = statuses(client)?;
         let mut open = 0;
@@ -155,7 +155,7 @@ impl OrderBook {
             }
         }
         if let Some(run_id) = statuses.keys().next() {
-            bail!("expected one run for each order, but nobody asked for {run_id}");
+            bail!("expected one run for each order, but {run_id} belongs to no order");
         }
         Ok(open)
     }
@@ -165,7 +165,7 @@ impl OrderBook {
         taken.filter(|taken| taken.order.needs_approval())
     }
 
-    /// Takes the orders through one node after the other.
+    /// Takes the orders through each node in turn.
     fn take_in_turn(&mut self, cluster: &Cluster, orders: &[Order]) -> Result<()> {
         let mut pairs = orders.iter().zip(cluster.node_ids().cycle());
         pairs.try_for_each(|(order, node_id)| self.take_through(cluster, node_id, *order))
@@ -195,7 +195,7 @@ impl OrderBook {
         Ok(())
     }
 
-    /// The same order once more is the same run.
+    /// Sends the first order again, which must return the same run.
     fn repeat_first(&self, cluster: &Cluster) -> Result<()> {
         let [first, ..] = &self.taken[..] else {
             bail!("expected orders, but none was taken");

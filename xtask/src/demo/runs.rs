@@ -1,4 +1,4 @@
-//! Starting runs of orders, and asking how they are.
+//! Starts runs of orders, and reads their status.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::client::{Client, list, text};
 /// An acknowledged start.
 pub(super) struct Started {
     pub(super) run_id: String,
-    /// Whether the run was there before.
+    /// Whether the run existed before.
     pub(super) is_existing: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn start(client: &Client<'_>, order: &Order) -> Result<Started> {
     })
 }
 
-/// The step that the run is in; null for a run that has ended.
+/// The run's current step; null for an ended run.
 pub(super) fn current_step(client: &Client<'_>, run_id: &str) -> Result<Value> {
     let run = client.object(&["workflow", "status", run_id])?;
     let steps = list(&run, "current_steps")?;

@@ -1,4 +1,4 @@
-//! What the demo's orders need: actions, those who do them, and the workflows.
+//! What the demo's orders need: actions, workers and workflows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,20 +12,20 @@ use super::order::{ORDER_PROCESSING, PROCESS_ORDER};
 use crate::cluster::Cluster;
 use crate::flo;
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
 use crate::process::{self, Process};
 use crate::sandbox::Sandbox;
 use crate::stages::say;
 use crate::table::Table;
+use crate::wait::wait_for;
 
 /// How long a worker may take to get ready.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The module behind both actions that ship something.
+/// The module of both shipping actions.
 const MODULE: &str = "examples/actions/ship-order.wat";
 const MODULE_ACTIONS: [&str; 2] = ["create-shipment", "ship-order"];
 
-/// The workers, and the actions that each of them does with a script of `examples/actions`.
+/// The workers, and the actions that each of them runs with a script of `examples/actions`.
 const WORKERS: [(&str, &[&str]); 2] = [
     ("desk", &["validate-order", "check-approval-needed"]),
     ("till", &["charge-payment"]),
@@ -33,10 +33,10 @@ const WORKERS: [(&str, &[&str]); 2] = [
 
 const WORKFLOWS: [&str; 2] = [PROCESS_ORDER, ORDER_PROCESSING];
 
-/// How long the bank takes: long enough to kill a leader in the meantime.
+/// How long the bank takes: long enough to kill the leader meanwhile.
 const CHARGE_SECONDS: &str = "3";
 
-/// The workers, at work.
+/// The running workers.
 pub(super) struct Shop {
     workers: Vec<Process>,
     receipts: PathBuf,
@@ -46,7 +46,7 @@ impl Shop {
     /// Registers the actions, starts the workers and creates the workflows.
     ///
     /// # Errors
-    /// If one of them is refused, or a worker does not get ready.
+    /// If a request is refused, or a worker does not become ready.
     pub(super) fn open(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Self> {
         let client = cluster.client();
         for action in MODULE_ACTIONS {
@@ -85,7 +85,7 @@ impl Shop {
         names.collect()
     }
 
-    /// Asks the workers to finish what they have and to end.
+    /// Asks the workers to finish their tasks and to stop.
     ///
     /// # Errors
     /// If one does not.
@@ -96,7 +96,7 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        // All at once, so that they need not be waited for one after the other.
+        // All together, so that none waits for another.
         self.workers.iter_mut().for_each(Process::ask_to_stop);
     }
 }
@@ -109,7 +109,7 @@ fn source(workflow: &str) -> String {
     format!("examples/workflows/{workflow}.yaml")
 }
 
-/// What there is, where it is, and who does it.
+/// The actions and workflows, where they are, and which worker runs them.
 fn inventory() -> Table {
     let mut table = Table::default();
     for action in MODULE_ACTIONS {

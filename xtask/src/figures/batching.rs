@@ -1,4 +1,4 @@
-//! How many commands share an entry of the log when many clients call at once.
+//! How many commands share a log entry when many clients call concurrently.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::table::Table;
 
-/// What is shown of the report of `flo bench`, and what to call it.
+/// The figures to show from the report of `flo bench`, with their titles.
 const FIGURES: [(&str, &str); 7] = [
     ("starts per second", "runs_per_s"),
     ("commands per entry", "commands_per_entry"),
@@ -20,7 +20,7 @@ const FIGURES: [(&str, &str); 7] = [
 /// Starts runs by 64 clients for ten seconds.
 ///
 /// # Errors
-/// If the cluster served none of them.
+/// If the cluster served no start.
 pub(super) fn measure(client: &Client<'_>) -> Result<Vec<String>> {
     let load = ["bench", "start", "--clients", "64", "--seconds", "10"];
     Ok(table(&client.object(&load)?).render())

@@ -1,8 +1,8 @@
-//! How long a run stands still when the leader is killed.
+//! How long a run makes no progress when the leader is killed.
 //!
-//! A run goes through a loop of steps that a worker does. The client follows its history at the other
+//! A run loops through steps that a worker executes. The client follows its history on the other
 //! two nodes; a trial ends when it sees a step whose completion the new leader has proposed. So the
-//! time covers the election, the worker's and the client's way to the new leader, and the step itself.
+//! time covers the election, the reconnects of worker and client to the new leader, and the step itself.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -27,10 +27,10 @@ use crate::stages::{say, show_ms};
 /// A trial that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Steps that the follower may be behind of.
+/// How many steps the history may be behind.
 const EVENTS_QUEUED_MAX: usize = 1_024;
 
-/// A run of it never ends by itself.
+/// A run of it never ends on its own.
 const WORKFLOW: &str = r#"
 kind: Workflow
 name: figures-loop
@@ -44,7 +44,7 @@ steps:
     transitions: {success: again, failure: flo.Failed}
 "#;
 
-/// Kills the leader so many times, and says how long the run stood still.
+/// Kills the leader as often as there are trials, and returns how long the run made no progress each time.
 ///
 /// # Errors
 /// If the cluster does not recover.
@@ -74,7 +74,7 @@ pub(super) fn measure(
     ])
 }
 
-/// Creates the workflow and starts the worker that does its steps.
+/// Creates the workflow and starts the worker for its steps.
 fn prepare(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Process> {
     let file = sandbox.folder().join("figures-loop.yaml");
     fs::write(&file, WORKFLOW)?;
@@ -95,7 +95,7 @@ fn prepare(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Proces
     Process::start("worker ticker", &mut command, &sandbox.log("ticker"))
 }
 
-/// One trial; afterwards the cluster is whole again.
+/// One trial; afterwards all nodes run again.
 fn kill_leader(cluster: &mut Cluster, trial: u32, interrupt: &Interrupt) -> Result<Duration> {
     let dead = cluster.wait_for_leader(None, interrupt)?.node_id;
     let run_id = format!("figures-{trial}");
@@ -122,7 +122,7 @@ struct Follower {
     steps: Receiver<Step>,
 }
 
-/// A completed step: who proposed its entry, and when the client saw it.
+/// A completed step: the node that proposed its entry, and when the client saw it.
 struct Step {
     leader: NodeId,
     seen_at: Instant,
@@ -138,7 +138,7 @@ impl Follower {
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 let seen_at = Instant::now();
-                // Nobody listens any more once the trial is over.
+                // Once the trial is over the receiver is gone.
                 let is_over =
                     read_step(&line, seen_at).is_some_and(|step| sender.send(step).is_err());
                 if is_over {
@@ -149,7 +149,7 @@ impl Follower {
         Ok(Self { child, steps })
     }
 
-    /// The time at which the first step of such a leader was seen.
+    /// When the first step of another leader was seen.
     fn wait_for_step(
         &self,
         interrupt: &Interrupt,
@@ -166,7 +166,7 @@ impl Follower {
                 }
             }
             if began.elapsed() > LIMIT {
-                bail!("expected the run to go on within {LIMIT:?}, but it stands still");
+                bail!("expected the run to continue within {LIMIT:?}, but it made no progress");
             }
         }
     }
@@ -174,13 +174,13 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The step that the event completes, if it is such an event.
+/// The step that the event completes, if it completes one.
 fn read_step(line: &str, seen_at: Instant) -> Option<Step> {
     let event: Value = serde_json::from_str(line).ok()?;
     let is_step = text(&event, "type").ok()? == "step_completed";

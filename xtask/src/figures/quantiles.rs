@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-/// Times in order.
+/// Sorted times.
 pub(super) struct Quantiles {
     /// Invariant: sorted, and not empty.
     sorted: Vec<Duration>,
@@ -12,7 +12,7 @@ pub(super) struct Quantiles {
 
 impl Quantiles {
     /// # Errors
-    /// Without any time.
+    /// If there are no times.
     pub(super) fn new(mut times: Vec<Duration>) -> Result<Self> {
         ensure!(
             !times.is_empty(),
@@ -22,8 +22,8 @@ impl Quantiles {
         Ok(Self { sorted: times })
     }
 
-    /// The smallest time that at least so many of a hundred do not exceed: a measured one, never
-    /// one between two.
+    /// The smallest measured time that at least this many percent of the times do not exceed. It is never
+    /// interpolated.
     pub(super) fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.sorted.len() * percent).div_ceil(100);
         self.sorted[rank.clamp(1, self.sorted.len()) - 1]

@@ -1,4 +1,4 @@
-//! libFuzzer by cargo-fuzz: guided by coverage, on nightly Rust.
+//! libFuzzer with cargo-fuzz: guided by coverage, on nightly Rust.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{child, project};
 /// A tool that this machine lacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// What installs it.
+    /// The command that installs it.
     pub(super) line: &'static str,
 }
 
@@ -26,10 +26,10 @@ const CARGO_FUZZ: Missing = Missing {
 
 /// How long one input may take. In seconds.
 const TIMEOUT_SECONDS: u32 = 20;
-/// What the process may grow to, Wasmtime's code included. In MiB.
+/// How much memory the process may use, Wasmtime's code included. In MiB.
 const MEMORY_MIB_MAX: u32 = 2_048;
 
-/// What is missing on this machine.
+/// The tools that this machine lacks.
 pub(super) fn missing() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !has_nightly() {
@@ -50,11 +50,11 @@ fn lists_nightly(toolchains: &str) -> bool {
     toolchains.lines().any(|line| line.starts_with("nightly"))
 }
 
-/// Tries each of the targets for that long. New inputs are kept beside the build output, where the next
-/// call goes on from them; faults in fuzz/artifacts.
+/// Fuzzes each of the targets for that long. New inputs are kept beside the build output, where the next
+/// call resumes from them; failing inputs in fuzz/artifacts.
 ///
 /// # Errors
-/// [`child::ChildFailed`] if a fault was found, which libFuzzer has told with the input's path.
+/// [`child::ChildFailed`] if a fault was found, which libFuzzer has printed with the input's path.
 pub(super) fn explore(targets: &[String], time: Duration) -> Result<()> {
     let target_dir = project::target_dir()?.join("libfuzzer");
     let artifacts = project::root().join("fuzz").join("artifacts");
@@ -75,10 +75,10 @@ pub(super) fn explore(targets: &[String], time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// A call of cargo-fuzz, without the target and what follows it.
+/// A call of cargo-fuzz, without the target and its arguments.
 fn cargo_fuzz(target_dir: &Path) -> Command {
     let mut command = Command::new("rustup");
-    // Without the address sanitizer: there is no unsafe code of ours to be watched, and it halves the
+    // Without the address sanitizer: our code has no unsafe code to check, and the sanitizer halves the
     // number of executions.
     command
         .args([
@@ -95,14 +95,14 @@ fn cargo_fuzz(target_dir: &Path) -> Command {
         .arg("--target-dir")
         .arg(target_dir)
         .current_dir(project::root());
-    // Of the stable toolchain that runs us.
+    // Set by the stable toolchain that runs us.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
     command
 }
 
-/// What libFuzzer itself is told.
+/// The arguments of libFuzzer itself.
 fn options(target: &str, time: Duration, artifacts: &Path) -> Vec<String> {
     vec![
         format!("-max_total_time={}", time.as_secs()),

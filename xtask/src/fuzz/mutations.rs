@@ -14,13 +14,13 @@ const SECONDS: &str = "FLOTILLA_FUZZ_SECONDS";
 const SEED: &str = "FLOTILLA_FUZZ_SEED";
 const INPUT: &str = "FLOTILLA_FUZZ_INPUT";
 
-/// Tries each of the targets for that long, from a seed that is told.
+/// Fuzzes each of the targets for that long, from a printed seed.
 ///
 /// # Errors
-/// [`child::ChildFailed`] if a fault was found, which the child has told.
+/// [`child::ChildFailed`] if a fault was found, which the child has printed.
 pub(super) fn explore(targets: &[String], time: Duration) -> Result<()> {
     let seed = env::var(SEED).unwrap_or_else(|_| seed().to_string());
-    println!("The same mutations again: {SEED}={seed}\n");
+    println!("To repeat the same mutations: {SEED}={seed}\n");
     for target in targets {
         let mut test = test(target)?;
         test.env(SECONDS, time.as_secs().to_string())
@@ -30,17 +30,17 @@ pub(super) fn explore(targets: &[String], time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Tries one input.
+/// Runs one input.
 ///
 /// # Errors
-/// [`child::ChildFailed`] if it shows a fault.
+/// [`child::ChildFailed`] if the input fails.
 pub(super) fn repeat(target: &str, input: &Path) -> Result<()> {
     // The test runs in the folder of its package.
     let input = std::path::absolute(input).context("expected a current folder, but it is gone")?;
     child::run(test(target)?.env(INPUT, input))
 }
 
-/// The test of a target, within the whole workspace: a package alone would resolve fewer features and
+/// The test of a target, within the whole workspace: a single package would resolve fewer features and
 /// compile its dependencies again.
 fn test(target: &str) -> Result<Command> {
     let test = format!("targets::{target}_holds");
@@ -49,7 +49,7 @@ fn test(target: &str) -> Result<Command> {
     cargo::command(&arguments)
 }
 
-/// Another one each time.
+/// A different seed each time.
 fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())

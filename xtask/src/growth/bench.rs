@@ -1,4 +1,4 @@
-//! What every series needs: clusters, loads on them, and figures of what they reported.
+//! What every series needs: clusters, loads, and figures drawn from the reports.
 
 use std::cell::Cell;
 use std::fs;
@@ -20,12 +20,12 @@ use crate::{child, flo};
 
 /// What every series needs.
 pub(super) struct Bench<'a> {
-    /// The binary `flo`, as it is released.
+    /// The binary `flo`, built for release.
     pub(super) flo: PathBuf,
-    /// What the caller wants.
+    /// The caller's options.
     pub(super) options: &'a Options,
     sandbox: &'a Sandbox,
-    /// How many reports were saved.
+    /// How many reports are saved.
     saved: Cell<u32>,
 }
 
@@ -39,12 +39,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether to go on.
+    /// Whether to continue.
     pub(super) fn interrupt(&self) -> &Interrupt {
         &self.sandbox.interrupt
     }
 
-    /// Three nodes with nothing of an earlier cluster.
+    /// Starts three new nodes.
     ///
     /// # Errors
     /// If they do not start or do not serve.
@@ -61,7 +61,7 @@ impl<'a> Bench<'a> {
         Cluster::start_afresh(&self.flo, &folder, self.interrupt())
     }
 
-    /// Stops such a cluster, and removes what it has left.
+    /// Stops such a cluster, and removes its files.
     ///
     /// # Errors
     /// If a node does not end well, or the folder cannot be removed.
@@ -70,7 +70,7 @@ impl<'a> Bench<'a> {
         Ok(fs::remove_dir_all(self.sandbox.folder().join(name))?)
     }
 
-    /// Puts a load on a cluster of its own.
+    /// Runs a load on a new cluster.
     ///
     /// # Errors
     /// If the nodes do not start or do not serve, or the load fails.
@@ -81,7 +81,7 @@ impl<'a> Bench<'a> {
         Ok(report)
     }
 
-    /// Puts a load on a cluster.
+    /// Runs a load on a cluster.
     ///
     /// # Errors
     /// If it fails.
@@ -89,7 +89,7 @@ impl<'a> Bench<'a> {
         self.measure_beside(cluster, load, || Ok(()))
     }
 
-    /// The same, while something else is done again and again.
+    /// The same, while a function is called repeatedly.
     ///
     /// # Errors
     /// If one of them fails.
@@ -111,7 +111,7 @@ impl<'a> Bench<'a> {
         self.run(cluster, (&load.name(), &arguments), length, beside)
     }
 
-    /// Runs a load that knows by itself when it ends, at the latest after so long.
+    /// Runs a load that ends on its own, at the latest after this duration.
     ///
     /// # Errors
     /// If it fails.
@@ -120,7 +120,7 @@ impl<'a> Bench<'a> {
         self.run(cluster, (&load.name(), &arguments), limit, || Ok(()))
     }
 
-    /// Draws a figure of reports; the options say over what.
+    /// Draws a figure from reports; the options name the x axis.
     ///
     /// # Errors
     /// If it cannot be drawn.
@@ -138,7 +138,7 @@ impl<'a> Bench<'a> {
             .arg("--out")
             .arg(&file)
             .args(reports.into_iter().map(|report| &report.file));
-        // What it says is that it has drawn.
+        // Its output says only that it has drawn.
         child::first_line(&mut command)?;
         Ok(file)
     }

@@ -28,8 +28,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let drawn = bench.plot("clients", &title, &reports)?;
     let section = Section::default()
         .paragraph(
-            "`flo bench steps` runs three steps each; `flo bench start` starts runs that end at once. A client \
-             begins the next when the one before is done.",
+            "`flo bench steps` runs three steps each; `flo bench start` starts runs that end immediately. A client \
+             begins the next run when the previous one is done.",
         )
         .table(&table(&reports));
     Ok(section.figure("Throughput and latency by the number of clients", drawn))

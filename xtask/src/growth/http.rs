@@ -1,4 +1,4 @@
-//! What nodes tell at their HTTP ports.
+//! Reads the HTTP ports of nodes.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,25 +8,25 @@ use anyhow::Result;
 
 use crate::cluster::{Cluster, NodeId};
 
-/// How long an answer may take.
+/// How long a response may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// What every good answer begins with.
+/// The start of every successful response.
 const GOOD: &str = "HTTP/1.1 200 ";
 
-/// Where a node tells it.
+/// The HTTP address of a node.
 ///
 /// # Errors
-/// If that is no address.
+/// If the text is not an address.
 pub(super) fn address(cluster: &Cluster, node_id: NodeId) -> Result<SocketAddr> {
     let [_, _, http] = cluster.addresses(node_id);
     Ok(http.parse()?)
 }
 
-/// A good answer with its head; none where it is another one.
+/// A successful response with its head; `None` for any other response.
 ///
 /// # Errors
-/// If nobody answers.
+/// If there is no response.
 pub(super) fn get(address: SocketAddr, path: &str) -> io::Result<Option<String>> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;

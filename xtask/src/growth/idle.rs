@@ -9,9 +9,9 @@ use super::bench::Bench;
 use super::section::Section;
 use super::show::fine;
 use crate::cluster::{Cluster, NodeId};
-use crate::patience::let_pass;
 use crate::stages::say;
 use crate::table::Table;
+use crate::wait::let_pass;
 
 /// Ticks of the processor's time in a second, as Linux shows it on every machine.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -28,7 +28,7 @@ struct Use {
     percent: f64,
 }
 
-/// Measures a cluster on which nobody calls.
+/// Measures an idle cluster.
 ///
 /// # Errors
 /// If it does not start, or a node ends.
@@ -60,8 +60,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     ));
     let section = Section::default()
         .paragraph(format!(
-            "The time that each node's process spent on processors over {} s, on a new cluster without workers, runs \
-             or calls.",
+            "The CPU time of each node's process over {} s, on a new cluster without workers, runs or calls.",
             bench.options.seconds
         ))
         .table(&table(&uses));

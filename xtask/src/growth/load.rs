@@ -6,14 +6,14 @@ use std::fmt::Display;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     words: Vec<String>,
-    /// What a figure of it is over, and a bench cannot know.
+    /// The x value of a figure, which the bench itself does not know.
     label: Option<String>,
-    /// For how long it runs before it is measured, in seconds, if it needs more than others.
+    /// The minimum warm-up in seconds, for loads that need a longer one.
     pub(super) warm_up_min: u32,
 }
 
 impl Load {
-    /// Starts of runs that do nothing.
+    /// Starts of runs without work.
     pub(super) fn start() -> Self {
         Self::new("start")
     }
@@ -23,7 +23,7 @@ impl Load {
         Self::new("steps")
     }
 
-    /// Runs that go on waiting.
+    /// Runs that stay waiting.
     pub(super) fn parked() -> Self {
         Self::new("parked")
     }
@@ -40,18 +40,18 @@ impl Load {
         self
     }
 
-    /// The same with so much time at least before it is measured.
+    /// The same with at least this warm-up.
     pub(super) fn warmed_up(mut self, seconds_min: u32) -> Self {
         self.warm_up_min = seconds_min;
         self
     }
 
-    /// What it is called where its figures are told.
+    /// The command, as shown next to its figures.
     pub(super) fn name(&self) -> String {
         self.words.join(" ")
     }
 
-    /// The arguments of `flo`, but those of time.
+    /// The arguments of `flo`, except those for durations.
     pub(super) fn arguments(&self) -> Vec<String> {
         let label = self.label.iter();
         let label = label.flat_map(|label| ["--label".to_owned(), label.clone()]);

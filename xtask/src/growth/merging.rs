@@ -1,4 +1,4 @@
-//! When the nodes have nothing left to merge.
+//! Waits until the nodes have nothing left to compact.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use anyhow::{Context, Result};
 use super::http;
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
+use crate::wait::wait_for;
 
-/// How long merging may take.
+/// How long compaction may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// How often in a row a node has to say that it merges nothing: one merge may bring about the next.
+/// How often in a row a node must report no compaction: one compaction may trigger the next.
 const LOOKS: u32 = 20;
 
-/// Of each database of a node, how many merges run.
+/// The number of running compactions of each database of a node.
 const METRIC: &str = "flotilla_rocksdb_running_compactions";
 
-/// Waits until no node merges files, so that what was done before takes nothing from what is measured next.
+/// Waits until no node compacts files, so that earlier work does not slow down the next measurement.
 ///
 /// # Errors
-/// If a node does not say it, or goes on merging for far too long.
+/// If a node does not report it, or compacts for too long.
 pub(super) fn wait_until_done(cluster: &Cluster, interrupt: &Interrupt) -> Result<()> {
     for node_id in cluster.node_ids() {
         let what = format!("node {node_id} to have merged its files");
@@ -38,14 +38,14 @@ pub(super) fn wait_until_done(cluster: &Cluster, interrupt: &Interrupt) -> Resul
     Ok(())
 }
 
-/// How many merges run on a node.
+/// How many compactions run on a node.
 fn running(cluster: &Cluster, node_id: NodeId) -> Result<u64> {
     let metrics = http::get(http::address(cluster, node_id)?, "/metrics")?;
     let metrics = metrics.with_context(|| format!("expected metrics of node {node_id}"))?;
     sum(&metrics).with_context(|| format!("expected {METRIC} of node {node_id}"))
 }
 
-/// The sum over all databases; none where there is no such metric.
+/// The sum over all databases; `None` without such a metric.
 fn sum(metrics: &str) -> Option<u64> {
     let samples = metrics.lines().filter(|line| line.starts_with(METRIC));
     let values = samples.map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! More and more runs that wait, each number on a cluster of its own.
+//! More and more runs that wait, each number on a separate cluster.
 
 mod rounds;
 mod tables;
@@ -32,7 +32,7 @@ const OPENED_PER_SECOND_MIN: u64 = 100;
 /// How many times each load is measured on each cluster.
 const ROUNDS: usize = 3;
 
-/// A cluster with so many runs waiting, and what it did under load.
+/// A cluster with this many runs waiting, and what it did under load.
 struct Stage {
     open_runs: u64,
     cluster: Cluster,
@@ -46,7 +46,7 @@ struct Loads {
     start: Rounds,
 }
 
-/// What was measured with so many runs waiting.
+/// What was measured with this many runs waiting.
 struct Measured {
     open_runs: u64,
     loads: Loads,
@@ -96,25 +96,25 @@ fn section(bench: &Bench<'_>, measured: &[Measured]) -> Result<Section> {
     let drawn = bench.plot("open-runs", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
-            "`flo bench parked` opened runs that wait, each number of them on a cluster of its own; the clusters stood \
-             beside each other, and the others did nothing while one was measured. Once all files were merged, {CLIENTS} \
-             clients ran whole runs of three steps and starts, on each cluster in turn, in {ROUNDS} rounds. Of the \
-             rounds the one with the median throughput is shown; \"of first\" is how many times the figure in the \
-             first row it is, and behind it the same of each round."
+            "`flo bench parked` opened runs that wait, each number of runs on a separate cluster. The clusters stood \
+             beside each other, and the others were idle while one was measured. Once all files were merged, \
+             {CLIENTS} clients ran whole runs of three steps and starts, on each cluster in turn, in {ROUNDS} \
+             rounds. The table shows the round with the median throughput; \"of first\" is the ratio to the first \
+             row, followed by the same ratio for each round."
         ))
         .table(&tables::loads(measured))
         .paragraph(
-            "After those loads, whose ended runs stay for an hour (what ended in warm-ups is not counted): memory and \
-             data directory of each node, the leader's first; the time from the start of a follower that was killed \
-             (SIGKILL) until it was ready; and a snapshot of the leader, whose files are shared with its state as far \
-             as they can be. Then whole runs by as many clients, while the nodes made snapshots one after another \
-             without a pause.",
+            "After those loads, whose ended runs are kept for an hour (those that ended during warm-ups are not \
+             counted): memory and data directory of each node, the leader's first; the time from the start of a \
+             killed follower (SIGKILL) until it was ready; and a snapshot of the leader, which shares files with its \
+             state as far as possible. Then whole runs by the same number of clients, while the nodes made one \
+             snapshot after another without a pause.",
         )
         .table(&tables::state(measured));
     Ok(section.figure("Throughput and latency by the number of open runs", drawn))
 }
 
-/// What the cluster with so many open runs is called.
+/// The name of the cluster with this many open runs.
 fn name(open_runs: u64) -> String {
     format!("open-{open_runs}")
 }

@@ -1,4 +1,4 @@
-//! What the caller of `bench-growth` wants.
+//! The options of `bench-growth`.
 
 use std::path::PathBuf;
 
@@ -13,26 +13,26 @@ const SECONDS_DEFAULT: u32 = 10;
 const WARM_UP_DEFAULT: u32 = 5;
 const OPEN_RUNS_DEFAULT: [u64; 3] = [1_000, 100_000, 1_000_000];
 
-/// What the caller wants.
+/// The options of `bench-growth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
-    /// What is measured.
+    /// The selected series.
     pub(super) series: Vec<Series>,
-    /// For how long each load is measured, in seconds.
+    /// How long each load is measured, in seconds.
     pub(super) seconds: u32,
-    /// For how long each load runs before, in seconds.
+    /// How long each load runs before the measurement, in seconds.
     pub(super) warm_up: u32,
-    /// How many runs wait, in rising order.
+    /// The numbers of waiting runs, in rising order.
     pub(super) open_runs: Vec<u64>,
-    /// Where the page and its figures go.
+    /// The folder for the page and its figures.
     pub(super) out: PathBuf,
-    /// Where the data of the clusters lies.
+    /// The folder for the data of the clusters.
     pub(super) folder: Option<PathBuf>,
 }
 
 impl Options {
     /// # Errors
-    /// [`UsageError`] for what is no option or no value of it.
+    /// [`UsageError`] for an unknown option or a wrong value.
     pub(super) fn read(arguments: &[String]) -> Result<Self> {
         let mut options = Self {
             series: Series::ALL.to_vec(),
@@ -57,7 +57,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The command that measures a series again in the same way, wherever its results go.
+    /// The command that repeats the measurement of a series, without the output folder.
     pub(super) fn command(&self, series: Series) -> String {
         let Self {
             seconds, warm_up, ..
@@ -74,7 +74,7 @@ impl Options {
     }
 }
 
-/// The first is what the others are held against, and each has a cluster of its own.
+/// The first number is the reference for the others, and each one gets a separate cluster.
 fn rising(arguments: &mut Arguments<'_>) -> Result<Vec<u64>, UsageError> {
     let sizes: Vec<u64> = arguments.numbers()?;
     if sizes.is_sorted_by(|before, after| before < after) {

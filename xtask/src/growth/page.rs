@@ -19,11 +19,11 @@ const HEAD: &str = "\
 # How costs grow
 
 What three nodes cost as clients, payloads and state grow, measured by `flo bench`. `cargo xtask bench-growth`
-writes this page, each section by itself: figures are to be compared within one, and not between two.
+writes this page, one section at a time: compare figures within a section, never between two.
 
-Nodes and load share one machine. Nothing is encrypted, and what is acknowledged was synced to the disk by a
-majority. Latencies are in milliseconds, processors in percent of one core. Each measurement is made on a cluster of
-its own, unless its section says otherwise.
+Nodes and load share one machine. Nothing is encrypted, and every acknowledged command was synced to disk by a
+majority. Latencies are in milliseconds, processor use in percent of one core. Each measurement runs on a separate
+cluster, unless its section says otherwise.
 ";
 
 /// What a section begins with.
@@ -120,7 +120,7 @@ impl Shelf {
         })
     }
 
-    /// By one rename: nobody ever sees a half of it.
+    /// By one rename, so that no reader ever sees half of it.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         let unfinished = self.folder.join(format!(".{name}.unfinished"));

@@ -13,7 +13,7 @@ use crate::table::Table;
 const SIZES: [Size; 3] = [
     Size::new(100, 64),
     Size::new(10 << 10, 64),
-    // Few, so that what is under way stays far below the memory of a node.
+    // Few, so that what is in flight stays far below the memory of a node.
     Size::new(500 << 10, 8),
 ];
 
@@ -31,7 +31,7 @@ impl Size {
         Self { bytes, clients }
     }
 
-    /// What all clients together have under way.
+    /// What all clients together have in flight.
     fn bytes_under_way(self) -> u64 {
         u64::from(self.bytes) * u64::from(self.clients)
     }
@@ -59,9 +59,9 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let measured: Vec<(Size, Report)> = SIZES.into_iter().zip(reports).collect();
     let section = Section::default()
         .paragraph(
-            "`flo bench steps`: runs of three steps, and each step has an input of so many bytes. Under way is one of \
-             them for each client; it is bounded by fewer clients where inputs are large, so throughput there is by \
-             those few.",
+            "`flo bench steps`: runs of three steps, each step with an input of the given size. Each client has one \
+             input in flight; where inputs are large, fewer clients bound the total, so the throughput there is that \
+             of few clients.",
         )
         .table(&table(&measured));
     Ok(section.figure("Throughput and latency by the bytes of each input", drawn))
@@ -71,7 +71,7 @@ fn table(measured: &[(Size, Report)]) -> Table {
     let mut table = Table::new(&[
         "input",
         "clients",
-        "under way",
+        "in flight",
         "runs/s",
         "inputs, MiB/s",
         "p50",
@@ -114,7 +114,7 @@ mod tests {
     fn each_size_is_a_row_that_says_what_was_under_way() {
         let measured = SIZES.map(|size| (size, report("steps", 1_000.0, 50.0)));
         expect![[r#"
-            | input   | clients | under way | runs/s | inputs, MiB/s |   p50 |    p99 | transition p50 | transition p99 | written/run of each node, leader first |   memory, MiB | errors |
+            | input   | clients | in flight | runs/s | inputs, MiB/s |   p50 |    p99 | transition p50 | transition p99 | written/run of each node, leader first |   memory, MiB | errors |
             |---------|--------:|-----------|-------:|--------------:|------:|-------:|---------------:|---------------:|---------------------------------------:|--------------:|-------:|
             | 100 B   |      64 | 6 KiB     |   1000 |          0.29 | 50.00 | 100.00 |          12.50 |          25.00 |                            3312 / 3312 | 102.0 / 101.0 |      0 |
             | 10 KiB  |      64 | 640 KiB   |   1000 |         29.30 | 50.00 | 100.00 |          12.50 |          25.00 |                            3312 / 3312 | 102.0 / 101.0 |      0 |

@@ -1,4 +1,4 @@
-//! How much a cluster does at its best, to which rates are set.
+//! The peak throughput of a cluster, from which rates are derived.
 
 use anyhow::Result;
 
@@ -6,10 +6,10 @@ use super::bench::Bench;
 use super::load::Load;
 use super::report::Report;
 
-/// The peak is found with one of these.
+/// The numbers of clients to try.
 pub(super) const CLIENTS: [u16; 2] = [64, 512];
 
-/// Finds the peak of a workload: what was fastest.
+/// Finds the peak of a workload: the highest throughput.
 ///
 /// # Errors
 /// If a cluster does not start or serve, or a load fails.
@@ -20,7 +20,7 @@ pub(super) fn find(bench: &Bench<'_>, workload: &Load) -> Result<Report> {
     Ok(if few.rate > many.rate { few } else { many })
 }
 
-/// A share of the peak as a rate: a whole number, and at least 1.
+/// A percentage of the peak as a rate: a whole number, and at least 1.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

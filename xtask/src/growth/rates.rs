@@ -37,8 +37,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let drawn = bench.plot("rates", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
-            "`flo bench steps` did {} runs a second at its best, by {} clients. Then as many runs of three steps \
-             began each second as a share of that; latencies count from when each was to begin.",
+            "`flo bench steps` reached {} runs a second at its peak, with {} clients. Then runs of three steps began \
+             at a fixed rate, a share of that peak; latencies count from the time at which each was due to begin.",
             whole(peak.rate),
             peak.clients
         ))
@@ -73,7 +73,7 @@ fn table(paced: &[Paced]) -> Table {
             transition_p50,
             transition_p99,
             spread::of(report.transition),
-            report.not_begun.to_string(),
+            report.not_started.to_string(),
             report.errors.to_string(),
         ]);
     }

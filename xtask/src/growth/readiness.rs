@@ -1,4 +1,4 @@
-//! When a node serves that was killed and started again.
+//! How long a killed node takes to serve again.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use super::http;
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
+use crate::wait::wait_for;
 
 /// How long a node may take.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Kills a follower and starts it again, and says how long it took from its start until it was ready. Afterwards
+/// Kills a follower, starts it again and returns the time from its start until it was ready. Afterwards
 /// all nodes hold the same state.
 ///
 /// # Errors
@@ -35,8 +35,8 @@ fn wait_until_ready(cluster: &mut Cluster, node_id: NodeId, interrupt: &Interrup
     let what = format!("node {node_id} to be ready");
     wait_for(&what, LIMIT, interrupt, || {
         cluster.process_mut(node_id).expect_running()?;
-        // A good answer says that the node has caught up with a leader, which has a quorum. Who does not answer is
-        // not ready.
+        // A good response says that the node has caught up with a leader, which has a quorum. A node that does not
+        // answer is not ready.
         let is_ready = http::get(address, "/readyz").is_ok_and(|answer| answer.is_some());
         Ok(is_ready.then_some(()))
     })

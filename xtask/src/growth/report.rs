@@ -1,4 +1,4 @@
-//! What `flo bench` reported.
+//! The reports of `flo bench`.
 
 use std::path::PathBuf;
 
@@ -10,63 +10,63 @@ use crate::client::{figure, list, number, text};
 /// The figures of one load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Report {
-    /// Where it is saved as it was printed, to be drawn.
+    /// The file of the saved report, from which figures are drawn.
     pub(super) file: PathBuf,
     /// `start`, `steps` or `parked`.
     pub(super) workload: String,
-    /// How many were under way at a time; with a rate, at most.
+    /// How many operations were in flight at a time; with a rate, the maximum.
     pub(super) clients: u64,
-    /// How many were to begin a second, if that was given.
+    /// How many operations were to begin per second, if a rate was given.
     pub(super) rate_wanted: Option<u64>,
-    /// What was done in a second.
+    /// Operations per second.
     pub(super) rate: f64,
-    /// What a piece of work took.
+    /// The latency of an operation.
     pub(super) latency: Latency,
-    /// From the end of a step's handler to the call of the next one's, where there are steps.
+    /// From the end of a step's handler to the start of the next one's, if there are steps.
     pub(super) transition: Option<Latency>,
-    /// How much was done while it was measured.
+    /// How many operations were measured.
     pub(super) completed: u64,
     /// How many failed.
     pub(super) errors: u64,
-    /// How many were due and had not begun at the end.
-    pub(super) not_begun: u64,
-    /// The nodes that answered, the leader first.
+    /// How many operations were due and had not begun at the end.
+    pub(super) not_started: u64,
+    /// The nodes that answered, leader first.
     pub(super) nodes: Vec<Node>,
 }
 
-/// How long something took, in milliseconds.
+/// A latency, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Latency {
     /// The median.
     pub(super) p50_ms: f64,
-    /// What one in a hundred exceeds.
+    /// The 99th percentile.
     pub(super) p99_ms: f64,
 }
 
-/// What a load has cost a node. What the node does not know is absent.
+/// The cost of a load to a node. A figure that the node does not know is absent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Node {
-    /// Of one core.
+    /// CPU time, in percent of one core.
     pub(super) processor_percent: Option<f64>,
     /// Its memory at the end.
     pub(super) resident_bytes: Option<u64>,
-    /// What it wrote to its disks.
+    /// The bytes that it wrote to its disks.
     pub(super) written_bytes_per_run: Option<f64>,
-    /// What its data directory takes at the end.
+    /// The size of its data directory at the end.
     pub(super) data_bytes: Option<u64>,
 }
 
 impl Report {
-    /// Reads what was printed and is saved in the file.
+    /// Reads a report as printed and saved in the file.
     ///
     /// # Errors
-    /// If it lacks something.
+    /// If a field is missing.
     pub(super) fn read(object: &Value, file: PathBuf) -> Result<Self> {
         let mut stages = list(object, "stages")?.iter();
         let transition = stages.find(|stage| stage["name"] == "transition");
         let mut nodes: Vec<&Value> = list(object, "nodes")?.iter().collect();
-        nodes.retain(|node| node["answered"] == true);
-        nodes.sort_by_key(|node| node["is_leader"] != true);
+        nodes.retain(|node| node["responded"] == true);
+        nodes.sort_by_key(|node| node["leader"] != true);
         Ok(Self {
             file,
             workload: text(object, "workload")?.to_owned(),
@@ -77,14 +77,14 @@ impl Report {
             transition: transition.map(Latency::read).transpose()?,
             completed: number(object, "completed")?,
             errors: number(object, "errors")?,
-            not_begun: number(object, "not_begun")?,
+            not_started: number(object, "not_started")?,
             nodes: nodes.into_iter().map(Node::read).collect(),
         })
     }
 }
 
 impl Latency {
-    /// How many times the median the p99 is.
+    /// The p99 divided by the median.
     pub(super) fn spread(self) -> f64 {
         self.p99_ms / self.p50_ms
     }
@@ -114,28 +114,28 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// As `flo bench steps -o json` prints it, with what is not read left out.
+    /// As `flo bench steps -o json` prints it, without the fields that are not read.
     pub(in super::super) fn printed() -> Value {
         let node = |node_id: u64, is_leader: bool| {
             json!({
-                "node_id": node_id, "is_leader": is_leader, "answered": true, "cpu_percent": 43.7,
+                "node_id": node_id, "leader": is_leader, "responded": true, "cpu_percent": 43.7,
                 "resident_bytes": 104_857_600 + node_id * 1_048_576, "written_bytes_per_run": 3312.4,
                 "data_bytes": 52_428_800,
             })
         };
         let gone = json!({
-            "node_id": 3, "is_leader": false, "answered": false, "cpu_percent": null, "resident_bytes": null,
+            "node_id": 3, "leader": false, "responded": false, "cpu_percent": null, "resident_bytes": null,
             "written_bytes_per_run": null, "data_bytes": null,
         });
         json!({
             "workload": "steps", "labels": {}, "clients": 64, "rate": null, "completed": 4_000, "errors": 0,
-            "not_begun": 0, "runs_per_s": 999.75, "p50_ms": 50.0, "p99_ms": 80.0,
+            "not_started": 0, "runs_per_s": 999.75, "p50_ms": 50.0, "p99_ms": 80.0,
             "stages": [{"name": "transition", "p50_ms": 12.5, "p99_ms": 25.0}],
             "nodes": [node(1, false), node(2, true), gone],
         })
     }
 
-    /// Such a report with another rate and other latencies.
+    /// The same report with another rate and other latencies.
     pub(in super::super) fn report(workload: &str, rate: f64, p50_ms: f64) -> Report {
         let mut printed = printed();
         printed["workload"] = json!(workload);

@@ -48,8 +48,9 @@ pub(super) fn expect_support(bench: &Bench<'_>) -> Result<()> {
 /// If a cluster does not start or serve, or a load fails.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::default().paragraph(format!(
-        "Work began at {SHARE_JUDGED} % of the peak that each workload had just before. With a retention of {} runs \
-         expired while others began, from before the measurement to its end; with one of {} none did.",
+        "Work began at {SHARE_JUDGED} % of the peak that was measured for each workload just before. With a \
+         retention of {} runs expired while others began, from before the measurement to its end; with one of {} \
+         none did.",
         RETENTIONS[1], RETENTIONS[0]
     ));
     let mut all = Vec::new();
@@ -125,7 +126,7 @@ fn table(all: &[Kept]) -> Table {
             of_nodes(report, |node| node.written_bytes_per_run, whole),
             of_nodes(report, |node| node.resident_bytes, mib),
             of_nodes(report, |node| node.data_bytes, mib),
-            report.not_begun.to_string(),
+            report.not_started.to_string(),
             report.errors.to_string(),
         ]);
     }

@@ -1,18 +1,18 @@
-//! A section of the page in the making.
+//! Builds a section of the page.
 
 use std::path::PathBuf;
 
 use crate::table::Table;
 
-/// How long a line of a paragraph is, in characters, unless a word is longer.
+/// The maximum length of a line of a paragraph, in characters; a longer word gets a longer line.
 const LINE_MAX: usize = 118;
 
-/// What one series brought: Markdown below its heading, and figures to lie beside it.
+/// The result of one series: Markdown below its heading, and figures beside the page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Section {
     /// Paragraphs and tables.
     blocks: Vec<String>,
-    /// Figures where they were drawn, by the names that they are to have.
+    /// The drawn files of the figures, by their final names.
     figures: Vec<PathBuf>,
 }
 
@@ -42,13 +42,13 @@ impl Section {
         self.blocks.join("\n\n") + "\n"
     }
 
-    /// Its figures where they were drawn.
+    /// The drawn files of its figures.
     pub(super) fn figures(&self) -> &[PathBuf] {
         &self.figures
     }
 }
 
-/// The same words on lines that are not too long.
+/// The same words, wrapped into lines.
 pub(super) fn wrap(text: &str) -> String {
     let mut wrapped = String::new();
     let mut length = 0;

@@ -1,4 +1,4 @@
-//! What is measured together, and makes a section of the page.
+//! The series: each one makes a section of the page.
 
 use anyhow::Result;
 
@@ -6,25 +6,25 @@ use super::bench::Bench;
 use super::section::Section;
 use super::{clients, idle, open_runs, payloads, rates, retention};
 
-/// A series that can be asked for by itself.
+/// A series that can be selected with `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Series {
-    /// More clients.
+    /// Rising numbers of clients.
     Clients,
-    /// Larger payloads.
+    /// Rising payload sizes.
     Payloads,
-    /// More runs that are open.
+    /// Rising numbers of open runs.
     OpenRuns,
-    /// Runs that are forgotten while others begin.
+    /// Runs that expire while others begin.
     Retention,
-    /// Higher rates.
+    /// Rising rates.
     Rates,
-    /// Nothing to do.
+    /// An idle cluster.
     Idle,
 }
 
 impl Series {
-    /// Each of them, in the order in which they are measured and told.
+    /// All series, in the order in which they are measured and shown.
     pub(super) const ALL: [Self; 6] = [
         Self::Clients,
         Self::Payloads,
@@ -34,7 +34,7 @@ impl Series {
         Self::Idle,
     ];
 
-    /// Its name on the command line, and that of its figures.
+    /// Its name on the command line and in the names of its figures.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Clients => "clients",
@@ -58,7 +58,7 @@ impl Series {
         }
     }
 
-    /// Measures it.
+    /// Measures the series.
     ///
     /// # Errors
     /// If a cluster does not start or serve, or a load fails.

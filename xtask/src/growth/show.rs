@@ -1,23 +1,23 @@
-//! Figures as they stand in tables.
+//! Formats figures for tables.
 
 use std::time::Duration;
 
 use super::report::{Node, Report};
 
-/// What is not known.
+/// Stands for an unknown figure.
 pub(super) const UNKNOWN: &str = "-";
 
-/// Two digits after the point.
+/// Two decimal places.
 pub(super) fn fine(figure: f64) -> String {
     format!("{figure:.2}")
 }
 
-/// None after it.
+/// No decimal places.
 pub(super) fn whole(figure: f64) -> String {
     format!("{figure:.0}")
 }
 
-/// A figure of each node, the leader's first.
+/// A figure of each node, leader first.
 pub(super) fn of_nodes<T>(
     report: &Report,
     figure: fn(&Node) -> Option<T>,
@@ -34,7 +34,7 @@ pub(super) fn mib(bytes: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Bytes in the unit that they fill.
+/// Bytes in the largest fitting unit.
 pub(super) fn size(bytes: u64) -> String {
     if bytes < 1 << 10 {
         return format!("{bytes} B");
@@ -50,13 +50,13 @@ pub(super) fn seconds(duration: Duration) -> String {
     fine(duration.as_secs_f64())
 }
 
-/// How much work was to begin in a second.
+/// The requested rate.
 pub(super) fn rate_wanted(report: &Report) -> String {
     let rate = report.rate_wanted.map(|rate| rate.to_string());
     rate.unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
-/// The median and the p99 of a report's work, then those of its transitions.
+/// The median and the p99 of a report's operations, then those of its transitions.
 pub(super) fn latencies(report: &Report) -> [String; 4] {
     let transition = report.transition;
     let of_transition = |figure: Option<f64>| figure.map_or_else(|| UNKNOWN.to_owned(), fine);

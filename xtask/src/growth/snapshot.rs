@@ -1,4 +1,4 @@
-//! Snapshots that a node is asked for.
+//! Snapshots on request.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use anyhow::{Context, Result};
 
 use crate::cluster::{Cluster, NodeId};
 
-/// How long one may take, as `flo` takes it.
+/// The maximum duration of a snapshot, as an option of `flo`.
 const LIMIT: &str = "10m";
 
 /// A snapshot that a node has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// How long it took, as seen by who asked for it.
+    /// How long it took, as seen by the caller.
     pub(super) took: Duration,
-    /// What lies in the node's folder for snapshots; much of it is shared with its state.
+    /// The size of the node's snapshot folder; it shares many files with the state.
     pub(super) bytes: u64,
 }
 
 impl Snapshot {
-    /// Has a node make one, and looks at it.
+    /// Lets a node make a snapshot, and measures it.
     ///
     /// # Errors
-    /// If the node does not.
+    /// If the node fails to make one.
     pub(super) fn make(cluster: &Cluster, node_id: NodeId) -> Result<Self> {
         let took = make(cluster, node_id)?;
         let bytes = size(&cluster.data_folder(node_id).join("snapshots"))?;
@@ -32,10 +32,10 @@ impl Snapshot {
     }
 }
 
-/// Has a node make a snapshot, and says how long it took.
+/// Lets a node make a snapshot, and returns how long it took.
 ///
 /// # Errors
-/// If the node does not.
+/// If the node fails to make one.
 pub(super) fn make(cluster: &Cluster, node_id: NodeId) -> Result<Duration> {
     let node = node_id.to_string();
     let began = Instant::now();
@@ -44,7 +44,7 @@ pub(super) fn make(cluster: &Cluster, node_id: NodeId) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// The bytes of all files below a folder. What is removed meanwhile does not count.
+/// The total size of the files below a folder. Files that are removed meanwhile do not count.
 fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     let entries = fs::read_dir(folder);

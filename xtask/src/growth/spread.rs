@@ -1,20 +1,20 @@
-//! How far the tail of a load below the peak is from its median.
+//! The distance between tail and median of a load below the peak.
 
 use super::report::{Latency, Report};
 use super::show::{UNKNOWN, fine};
 
-/// The share of the peak for which there is a target, in percent.
+/// The percentage of the peak for which there is a target.
 pub(super) const SHARE_JUDGED: u8 = 50;
 
-/// How many times the median the p99 may be there.
+/// The target: the maximum ratio of the p99 to the median.
 const SPREAD_MAX: f64 = 5.0;
 
-/// How many times the median the p99 is.
+/// The p99 divided by the median.
 pub(super) fn of(latency: Option<Latency>) -> String {
     latency.map_or_else(|| UNKNOWN.to_owned(), |latency| fine(latency.spread()))
 }
 
-/// Whether a load at [`SHARE_JUDGED`] of its peak meets the target.
+/// Whether a load at [`SHARE_JUDGED`] percent of its peak meets the target.
 pub(super) fn verdict(report: &Report) -> String {
     let spreads = [Some(report.latency), report.transition];
     let is_met = |latency: Latency| latency.spread() <= SPREAD_MAX;

@@ -1,4 +1,4 @@
-//! A Prometheus that scrapes a cluster, and `promtool` to ask it.
+//! A Prometheus that scrapes a cluster, and `promtool` to query it.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,15 +15,15 @@ use crate::project;
 use crate::requirements::is_program;
 use crate::sandbox::Sandbox;
 
-/// Debian's package of both programs.
+/// The Debian package of both programs.
 const PACKAGE: &str = "prometheus";
-/// The configuration that is tried out.
+/// The configuration under test.
 const CONFIGURATION: &str = "deploy/prometheus/prometheus.yml";
-/// Where that configuration expects node N, at position N - 1.
+/// The addresses that the configuration has for node N, at position N - 1.
 const TARGETS: [&str; 3] = ["127.0.0.1:9002", "127.0.0.1:9012", "127.0.0.1:9022"];
-/// Where it expects the authority of their certificates.
+/// The path that it has for the authority of their certificates.
 const AUTHORITY: &str = "../../.flo/certificates/ca.pem";
-/// The name of the rules' file, beside it.
+/// The name of the rules file, beside it.
 const RULES: &str = "alerts.yml";
 
 /// The two programs.
@@ -32,7 +32,7 @@ pub(super) struct Tools {
     promtool: PathBuf,
 }
 
-/// A Prometheus that runs.
+/// A running Prometheus.
 pub(super) struct Prometheus<'a> {
     tools: &'a Tools,
     process: Process,
@@ -42,10 +42,10 @@ pub(super) struct Prometheus<'a> {
 }
 
 impl Tools {
-    /// The programs of this machine; fetched from Debian, into the target folder, where there are none.
+    /// The programs on this machine, or else fetched from Debian into the target folder.
     ///
     /// # Errors
-    /// If they are neither there nor to be had.
+    /// If they are neither installed nor can be fetched.
     pub(super) fn find() -> Result<Self> {
         if is_program("prometheus") && is_program("promtool") {
             return Ok(Self {
@@ -61,14 +61,14 @@ impl Tools {
         };
         if !tools.promtool.is_file() {
             debian::unpack(PACKAGE, &folder).context(
-                "expected prometheus and promtool, but they are not in the PATH and were not to be had; \
+                "expected prometheus and promtool, but they are not in the PATH and could not be fetched; \
                  `sudo apt-get install prometheus` installs both",
             )?;
         }
         Ok(tools)
     }
 
-    /// What Prometheus says of itself.
+    /// The version of Prometheus.
     ///
     /// # Errors
     /// If it does not run.
@@ -80,10 +80,10 @@ impl Tools {
 }
 
 impl<'a> Prometheus<'a> {
-    /// Starts it with the files of `deploy/prometheus`, for nodes that are elsewhere than those files say.
+    /// Starts it with the files of `deploy/prometheus`, adapted to the addresses of these nodes.
     ///
     /// # Errors
-    /// If a file does not say what is expected of it, or the program does not start.
+    /// If a file does not contain the text to replace, or the program does not start.
     pub(super) fn start(tools: &'a Tools, cluster: &Cluster, sandbox: &Sandbox) -> Result<Self> {
         let folder = sandbox.folder();
         let original = fs::read_to_string(project::root().join(CONFIGURATION))?;
@@ -110,10 +110,10 @@ impl<'a> Prometheus<'a> {
         })
     }
 
-    /// What `promtool` finds in the configuration and the rules.
+    /// Checks the configuration and the rules with `promtool`.
     ///
     /// # Errors
-    /// If it finds a fault.
+    /// If it reports an error.
     pub(super) fn check_files(&self) -> Result<String> {
         let mut check = Command::new(&self.tools.promtool);
         check.args(["check", "config"]).arg(&self.configuration);
@@ -123,18 +123,18 @@ impl<'a> Prometheus<'a> {
         Ok(found.join("; "))
     }
 
-    /// How many series the expression has now; none while Prometheus does not answer yet.
+    /// How many series the expression has now; `None` while Prometheus does not answer yet.
     ///
     /// # Errors
-    /// If the answer cannot be read.
+    /// If the response cannot be read.
     pub(super) fn count(&self, expression: &str) -> Result<usize> {
         let answer = self.ask(expression)?;
-        // Nothing is an empty line.
+        // No series is an empty line.
         let series = answer.lines().filter(|line| !line.trim().is_empty());
         Ok(series.count())
     }
 
-    /// How often a rule could not be evaluated, since the start: its log says so.
+    /// How many rule evaluations have failed since the start, according to its log.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -152,10 +152,10 @@ impl<'a> Prometheus<'a> {
         self.process.expect_running()
     }
 
-    /// Ends it.
+    /// Stops it.
     ///
     /// # Errors
-    /// If it does not end, or not well.
+    /// If it does not stop, or fails.
     pub(super) fn stop(mut self, interrupt: &Interrupt) -> Result<()> {
         process::stop_all([&mut self.process], interrupt)
     }
@@ -168,7 +168,7 @@ impl<'a> Prometheus<'a> {
             return Ok(String::from_utf8(answer.stdout)?);
         }
         let fault = String::from_utf8_lossy(&answer.stderr);
-        // It has not begun to listen.
+        // It does not listen yet.
         if fault.contains("connection refused") {
             return Ok(String::new());
         }
@@ -176,7 +176,7 @@ impl<'a> Prometheus<'a> {
     }
 }
 
-/// The configuration for the nodes of this cluster: only where they are, and their authority, is changed.
+/// The configuration for the nodes of this cluster: only their addresses and their authority are changed.
 fn elsewhere(original: &str, cluster: &Cluster) -> Result<String> {
     let http = cluster
         .node_ids()
@@ -195,20 +195,20 @@ fn elsewhere(original: &str, cluster: &Cluster) -> Result<String> {
     Ok(text)
 }
 
-/// Where nobody listens now.
+/// An address on which no process listens.
 fn free_address() -> Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.to_string())
 }
 
-/// What a program says that is to end well.
+/// The output of a program that must succeed.
 fn output(command: &mut Command) -> Result<String> {
     let ended = command.stdin(Stdio::null()).output();
     let ended = ended.with_context(|| format!("expected {command:?} to run"))?;
     let said = String::from_utf8_lossy(&ended.stdout);
     if !ended.status.success() {
         let fault = String::from_utf8_lossy(&ended.stderr);
-        bail!("expected {command:?} to end well, but it says:\n{said}{fault}");
+        bail!("expected {command:?} to succeed, but it printed:\n{said}{fault}");
     }
     Ok(said.into_owned())
 }

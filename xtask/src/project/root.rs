@@ -1,4 +1,4 @@
-//! Where the project is. The tests of its files share this.
+//! The location of the project. The tests of its files share this.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// The repository's root folder.
 ///
-/// Cargo says at run time which clone it serves. What was compiled in may be the folder of another
+/// Cargo sets at run time which clone it serves. The compiled-in path may be that of another
 /// clone, because all of them share a target folder (ADR 0004).
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -1,7 +1,7 @@
 //! The step that builds the manual with mdBook (see docs/book.toml).
 //!
-//! mdBook is not part of a Rust installation; a machine without it must still be able to verify a
-//! change, and tests check pages and links all the same. What is skipped is said.
+//! mdBook is not part of a Rust installation, and a machine without it must still be able to verify a
+//! change; tests check pages and links in any case. A skipped step is reported.
 
 use std::process::Command;
 
@@ -11,13 +11,13 @@ use crate::child;
 use crate::project;
 use crate::requirements::is_program;
 
-/// The release that the manual is read with.
+/// The version for which the manual is written.
 const VERSION: &str = "0.5.4";
 
-/// Builds the manual into a folder that is thrown away.
+/// Builds the manual into a temporary folder.
 ///
 /// # Errors
-/// If mdBook is there and refuses the manual.
+/// If mdBook is installed and rejects the manual.
 pub(super) fn build() -> Result<()> {
     if !is_program("mdbook") {
         println!("Skipped: mdbook is not installed (cargo install --locked mdbook@{VERSION}).");

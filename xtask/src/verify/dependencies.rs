@@ -1,7 +1,7 @@
-//! The step that asks cargo-deny about licences, bans, sources and advisories (see deny.toml).
+//! The step that checks licences, bans, sources and advisories with cargo-deny (see deny.toml).
 //!
-//! cargo-deny is not part of a Rust installation, and its advisories come from the network; a
-//! machine without either must still be able to verify a change. What is skipped is said.
+//! cargo-deny is not part of a Rust installation, and its advisories come from the network. A
+//! machine without either must still be able to verify a change. A skipped step is reported.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) fn check() -> Result<()> {
     deny(&["--locked", "--offline"], &["advisories"])
 }
 
-/// Runs cargo-deny; its warnings, about doubled crates, are for those who call it by hand.
+/// Runs cargo-deny without its warnings about duplicate crates.
 fn deny(options: &[&str], checks: &[&str]) -> Result<()> {
     let mut arguments = vec!["deny", "--log-level", "error"];
     arguments.extend(options);
@@ -37,14 +37,14 @@ fn deny(options: &[&str], checks: &[&str]) -> Result<()> {
     cargo::run(&arguments)
 }
 
-/// Where cargo-deny keeps its advisories.
+/// The folder of cargo-deny's advisories.
 fn advisories_directory() -> Option<PathBuf> {
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| Some(env::home_dir()?.join(".cargo")));
     cargo_home.map(|cargo_home| cargo_home.join("advisory-dbs"))
 }
 
-/// Whether a database was fetched: the folder alone, or a lock in it, is none.
+/// Whether a database was fetched: an empty folder, or one with only a lock, does not count.
 fn has_database(directory: &Path) -> bool {
     let Ok(entries) = directory.read_dir() else {
         return false;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// The value of the expression; `None` when it is not of this kind.
+/// The value of the expression; `None` if it is of another kind.
 pub(crate) fn value(text: &str, known: &BTreeMap<String, u64>) -> Option<u64> {
     let tokens = tokens(text);
     let mut parser = Parser {
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         self.take_any(&[expected]).is_some()
     }
 
-    /// Takes the next token if it is one of these, and says which.
+    /// Takes the next token if it is one of these, and returns which.
     fn take_any<'t>(&mut self, expected: &[&'t str]) -> Option<&'t str> {
         let next = self.tokens.first()?;
         let found = expected.iter().copied().find(|token| token == next)?;

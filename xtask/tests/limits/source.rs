@@ -1,4 +1,4 @@
-//! Constants with their comments, read from a file of Rust.
+//! Reads constants with their comments from a Rust file.
 
 use crate::expression;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     pub(crate) name: String,
-    /// A time is in milliseconds.
+    /// The value; a time is in milliseconds.
     pub(crate) value: u64,
     pub(crate) unit: Unit,
     /// Its comment.
     pub(crate) what: String,
 }
 
-/// What a value counts.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
@@ -23,7 +23,7 @@ pub(crate) enum Unit {
 }
 
 impl Limit {
-    /// The value as people read it.
+    /// The value in a readable form.
     pub(crate) fn show(&self) -> String {
         match self.unit {
             Unit::Bytes => show(self.value, &[("MiB", 1 << 20), ("KiB", 1 << 10)], "bytes"),
@@ -42,7 +42,7 @@ impl Limit {
     }
 }
 
-/// The public constants of the file, in its order. `known` are those that it imports.
+/// The public constants of the file, in its order. `known` are the imported ones.
 pub(crate) fn limits(text: &str, known: &BTreeMap<String, u64>) -> Vec<Limit> {
     let mut known = known.clone();
     let mut limits = Vec::new();
@@ -91,12 +91,12 @@ fn read(declaration: &str, comment: &str, known: &BTreeMap<String, u64>) -> Limi
         name: name.to_owned(),
         value: value * factor,
         unit,
-        what: in_words(comment),
+        what: describe(comment),
     }
 }
 
-/// A comment for those who read no code: without units, which the value shows, and rule numbers.
-fn in_words(comment: &str) -> String {
+/// A comment for readers of the page: without units, which the value shows, and rule numbers.
+fn describe(comment: &str) -> String {
     let mut words = String::new();
     for (index, part) in comment.split(" (").enumerate() {
         let after_rule = part.split_once(')').filter(|(bracket, _)| is_rule(bracket));
@@ -122,7 +122,7 @@ fn is_rule(bracket: &str) -> bool {
     number.len() < bracket.len() && number.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The number inside a constructor, and what it is multiplied with.
+/// The number inside a constructor, and its factor.
 fn unwrap(expression: &str) -> (&str, u64) {
     let constructors = [
         ("Duration::from_millis(", 1),
@@ -138,7 +138,7 @@ fn unwrap(expression: &str) -> (&str, u64) {
     (expression, 1)
 }
 
-/// The value in the largest unit that leaves no rest.
+/// The value in the largest unit without a remainder.
 fn show(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     let fitting = units
         .iter()

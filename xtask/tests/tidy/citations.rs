@@ -1,14 +1,14 @@
-//! What comments and documents cite by number exists: rules, design rules, decision records.
+//! Numbers that comments and documents cite exist: rules, design rules, decision records.
 
 use std::collections::BTreeSet;
 
 use crate::prose::{self, Word};
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
-/// Where the rules are: one heading `### W12 Title` each.
+/// The document of the rules: one heading `### W12 Title` each.
 const RULES: &str = "docs/rules.md";
 
-/// Where the design rules are: one heading `## 7. Title` each.
+/// The document of the design rules: one heading `## 7. Title` each.
 const DESIGN: &str = "docs/design.md";
 
 const RECORDS: &str = "docs/adr/";
@@ -127,7 +127,7 @@ fn unknown_records(source: &Source, records: &BTreeSet<String>) -> Vec<Finding> 
     findings
 }
 
-/// The numbers that words begin with: `4`, `4 and 13`, `1, 2, 10`.
+/// The numbers at the start of words: `4`, `4 and 13`, `1, 2, 10`.
 fn numbers<'a>(words: &'a [Word<'a>]) -> impl Iterator<Item = Word<'a>> {
     let mut rest = words.iter();
     let mut is_over = false;
@@ -151,7 +151,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the text is the number of a rule, such as `W12`, `A4` or `W21a`.
+/// Whether the text is a rule number, such as `W12`, `A4` or `W21a`.
 pub(crate) fn is_rule_number(text: &str) -> bool {
     let Some(number) = text.strip_prefix(['W', 'A']) else {
         return false;

@@ -1,20 +1,20 @@
-//! The table of conformance names tests that exist and run.
+//! The conformance table names tests that exist and run.
 //!
-//! `docs/conformance.md` says what each form of proof means. A row that names no proof, a test that
-//! is gone, renamed or ignored, and a script that is not played are findings.
+//! `docs/conformance.md` defines each form of proof. A row without a proof, a test that
+//! does not exist or is ignored, and a script that is not run are findings.
 
 use crate::citations::is_rule_number;
 use crate::tree::{Finding, Source, expect_lines, expect_no_findings, sources};
 
 const TABLE: &str = "docs/conformance.md";
 
-/// Where the scripts lie of which the engine's script test plays every one.
+/// The folder of scripts, all of which the engine's script test runs.
 const SCRIPTS: &str = "crates/engine/testdata/";
 const SCRIPT_SEPARATOR: &str = "\n----\n";
 const SCRIPT_RUNNER: &str = "crates/engine/tests/engine/script/mod.rs";
 const SCRIPT_TEST: &str = "every_script_shows_what_the_engine_does";
 
-/// Between two proofs of one row.
+/// The separator between two proofs of one row.
 const BETWEEN_PROOFS: &str = "<br>";
 
 #[test]
@@ -61,7 +61,7 @@ fn rows(table: &Source) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The cells of a row; `\|` is a sign of the text.
+/// The cells of a row; `\|` is a character of the text.
 fn cells(row: &str) -> Vec<String> {
     const BAR: &str = "\u{0}";
     let row = row.replace("\\|", BAR);
@@ -71,7 +71,7 @@ fn cells(row: &str) -> Vec<String> {
         .collect()
 }
 
-/// Refuses a proof that does not hold, and says why.
+/// Rejects an invalid proof, with the reason.
 fn check(proof: &str, files: &[Source]) -> Result<(), String> {
     let quoted = proof
         .strip_prefix('`')
@@ -104,7 +104,7 @@ fn live_test(files: &[Source], path: &str, test: &str) -> Result<(), String> {
         return Err(format!("`{path}` has no function `{test}`"));
     };
     if !attributes.contains("#[test]") && !attributes.contains("#[tokio::test") {
-        return Err(format!("`{test}` is no test"));
+        return Err(format!("`{test}` is not a test"));
     }
     if attributes.contains("ignore") {
         return Err(format!("the test `{test}` is ignored"));
@@ -112,7 +112,7 @@ fn live_test(files: &[Source], path: &str, test: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What stands between the function and the item before it, without comments.
+/// The text between the function and the previous item, without comments.
 fn attributes(file: &Source, function: &str) -> Option<String> {
     let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
     let is_function = |line: &&str| {
@@ -140,7 +140,7 @@ fn played_script(files: &[Source], path: &str) -> Result<(), String> {
         return Err(format!("there is no script `{path}`"));
     };
     if !script.text.contains(SCRIPT_SEPARATOR) {
-        return Err(format!("the script `{path}` tells the engine nothing"));
+        return Err(format!("the script `{path}` contains no command"));
     }
     Ok(())
 }
@@ -186,13 +186,13 @@ text
 }
 
 fn planted_files() -> [Source; 4] {
-    // Spelt in two parts, since no test of the tree may be switched off.
+    // In two parts, since no test of the tree may be ignored.
     let code = "\
 mod a;
 #[test]
 fn holds() {}
 
-/// Says ~ in words only.
+/// Mentions ~ only in a comment.
 #[tokio::test(
     flavor = \"multi_thread\"
 )]

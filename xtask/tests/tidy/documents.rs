@@ -1,16 +1,16 @@
-//! Rules for the other documents: those that everybody reads stay short, and commands shown to a reader exist.
+//! Rules for the other documents: those for every reader stay short, and the commands that they show exist.
 
 use std::process::Command;
 
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
-/// What everybody reads before changing anything is short enough to be read to its end.
+/// Documents to read before any change are short enough to be read completely.
 const READ_FIRST: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
-/// Lines of each of them.
+/// The maximum number of lines of each.
 const LINES_MAX: usize = 400;
 
-/// Languages of fenced blocks that a reader types in.
+/// Languages of fenced blocks with commands.
 const SHELLS: [&str; 3] = ["```sh", "```bash", "```console"];
 
 #[test]
@@ -42,7 +42,7 @@ fn unknown_commands(source: &Source, is_command: impl Fn(&str) -> bool) -> Vec<F
             let Some(name) = name.filter(|name| !is_command(name)) else {
                 continue;
             };
-            let message = format!("expected a command of xtask, but `{name}` is none");
+            let message = format!("expected a command of xtask, but got `{name}`");
             findings.push(source.finding(number, message));
         }
     }
@@ -63,7 +63,7 @@ fn shell_lines(source: &Source) -> Vec<(usize, &str)> {
     lines
 }
 
-/// Whether xtask itself knows the command: asked for its help, it does nothing else.
+/// Whether xtask knows the command: asked for its help, it does nothing else.
 fn is_command(name: &str) -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args([name, "--help"])

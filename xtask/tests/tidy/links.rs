@@ -1,4 +1,4 @@
-//! Links in documents lead to something that is there, and the manual's summary names each page.
+//! Links in documents have existing targets, and the manual's summary names each page.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -44,11 +44,11 @@ fn unnamed_pages(summary: &Source, pages: &[String]) -> Vec<Finding> {
         .collect();
     let unnamed = pages.iter().filter(|page| !named.contains(*page));
     unnamed
-        .map(|page| summary.finding(1, format!("expected a line for {page}, but there is none")))
+        .map(|page| summary.finding(1, format!("expected a line for {page}, but it is missing")))
         .collect()
 }
 
-/// Links whose `#part` is no heading of the document that they lead to; `headings` knows those of a
+/// Links whose `#part` is not a heading of their target document; `headings` returns those of a
 /// document by its path.
 fn dead_anchors(
     source: &Source,
@@ -72,7 +72,7 @@ fn dead_anchors(
     findings
 }
 
-/// The path that a link in `document` leads to.
+/// The path of a link's target, for a link in `document`.
 fn beside(document: &str, link: &str) -> PathBuf {
     let folder = Path::new(document).parent().expect("a file has a folder");
     let mut path = PathBuf::new();
@@ -87,7 +87,7 @@ fn beside(document: &str, link: &str) -> PathBuf {
     path
 }
 
-/// The anchors of a document's headings, as mdBook and GitHub make them.
+/// The anchors of a document's headings, as mdBook and GitHub generate them.
 fn anchors(source: &Source) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut inside_fence = false;
@@ -115,7 +115,7 @@ fn dead_links(source: &Source, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
         if !is_elsewhere && !exists(&folder.join(path)) {
             findings.push(source.finding(
                 number,
-                format!("the link leads to `{target}`, which is not there"),
+                format!("the link leads to `{target}`, which does not exist"),
             ));
         }
     }
@@ -156,7 +156,7 @@ fn reference_target(line: &str) -> Option<&str> {
     Some(without_title(target))
 }
 
-/// Cuts off the title of `target "title"` and the brackets of `<target>`.
+/// Removes the title of `target "title"` and the brackets of `<target>`.
 fn without_title(target: &str) -> &str {
     let target = target.split_whitespace().next().unwrap_or_default();
     target.trim_start_matches('<').trim_end_matches('>')

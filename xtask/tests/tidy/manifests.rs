@@ -1,12 +1,12 @@
-//! Which crate may depend on what (ADR 0001 and 0006): the picture of the architecture, executed.
+//! Which crate may depend on which (ADR 0001 and 0006): the diagram of the architecture as a test.
 
 use toml::{Table, Value};
 
 use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none, sources};
 
-/// The legal arrows between our crates: from the crate to those that it may depend on.
+/// The allowed dependencies between our crates.
 ///
-/// Tests of a crate get no further ones. Only the package of black-box tests may see everything.
+/// A crate's tests get no further ones. Only the package of black-box tests may use all crates.
 const ARROWS: [(&str, &[&str]); 16] = [
     ("flotilla-api", &[]),
     (
@@ -58,7 +58,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
 ];
 
-/// Libraries that only these packages may use, so that replacing one touches one crate.
+/// Libraries that only these packages may use, so that replacing a library changes one crate.
 const RESERVED: [(&str, &[&str]); 8] = [
     ("anyhow", &["flotilla-cli", "xtask"]),
     ("opentelemetry", &["flotilla-trace"]),
@@ -97,7 +97,10 @@ fn every_crate_in_the_table_of_arrows_exists() {
     expect_no_findings(
         stale
             .map(|(known, _)| {
-                table.finding(1, format!("expected a crate `{known}`, but there is none"))
+                table.finding(
+                    1,
+                    format!("expected a crate `{known}`, but it does not exist"),
+                )
             })
             .collect(),
     );
@@ -110,7 +113,7 @@ fn illegal_arrows(source: &Source) -> Vec<Finding> {
         return Vec::new();
     }
     let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == name) else {
-        let message = format!("expected a crate of the table of arrows, but `{name}` is none");
+        let message = format!("expected a crate of the table of arrows, but got `{name}`");
         return vec![source.finding(source.line_of_key("name"), message)];
     };
     dependencies(&manifest)
@@ -142,11 +145,11 @@ fn reserved_libraries(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// An entry of one of a manifest's tables of dependencies.
+/// An entry of a dependency table of a manifest.
 pub(crate) struct Dependency {
-    /// As it is written in the table.
+    /// Its key in the table.
     pub(crate) key: String,
-    /// The package that it stands for.
+    /// The package of that key.
     pub(crate) package: String,
 }
 

@@ -1,28 +1,28 @@
-//! Files that comments and documents name exist, and all of them are in the repository.
+//! Files that comments and documents name exist in the repository.
 
 use std::collections::BTreeSet;
 
 use crate::prose;
 use crate::tree::{Finding, Source, expect_lines, expect_none, paths, sources};
 
-/// Endings of names that are taken for files of the project.
+/// Suffixes of names that count as files of the project.
 const ENDINGS: [&str; 4] = [".rs", ".md", ".proto", ".toml"];
 
-/// The folders at the root: what begins with one is a path of the project.
+/// The folders at the root: a path that starts with one is a path of the project.
 const FOLDERS: [&str; 10] = [
     "benches", "crates", "deploy", "docs", "examples", "fuzz", "jepsen", "proto", "sim", "xtask",
 ];
 
-/// Folders beside the project that some have on their machine.
+/// Folders beside the project that exist on some machines.
 const FOLDERS_OUTSIDE: [&str; 3] = ["seeds", "shared", "spec"];
 
-/// What a name stands for that is no file: `NAME.txt`, `<noun>/<verb>.rs`, `*.md`.
+/// Characters of placeholders, which are not files: `NAME.txt`, `<noun>/<verb>.rs`, `*.md`.
 const PLACEHOLDERS: [&str; 5] = ["NAME", "<", "*", "…", "{"];
 
-/// Folders that commands make.
+/// Folders that commands create.
 const FOLDERS_MADE: [&str; 2] = ["docs/book", "fuzz/artifacts"];
 
-/// Pages for users, who name files of their own.
+/// Pages for users, which name the users' files.
 const MANUAL: &str = "docs/manual/";
 
 #[test]
@@ -37,7 +37,7 @@ fn nothing_outside_the_repository_is_named() {
     expect_none(&sources(&prose::ENDINGS), |source| outside(source, &known));
 }
 
-/// Every path of the project and every end of one, files and folders alike.
+/// Every path of the project and every suffix of one, files and folders alike.
 fn known(paths: &[String]) -> BTreeSet<String> {
     let mut known = BTreeSet::new();
     for path in paths {
@@ -56,7 +56,7 @@ fn missing(source: &Source, known: &BTreeSet<String>) -> Vec<Finding> {
         return Vec::new();
     }
     found(source, |name| {
-        is_missing(&name).then(|| format!("expected a file `{name}`, but there is none"))
+        is_missing(&name).then(|| format!("expected a file `{name}`, but it does not exist"))
     })
 }
 
@@ -70,7 +70,7 @@ fn outside(source: &Source, known: &BTreeSet<String>) -> Vec<Finding> {
     })
 }
 
-/// The findings about the names in a file's prose.
+/// The findings for the names in a file's prose.
 fn found(source: &Source, check: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for word in prose::words(source) {
@@ -81,7 +81,7 @@ fn found(source: &Source, check: impl Fn(&str) -> Option<String>) -> Vec<Finding
     findings
 }
 
-/// What may be names of files in a word: without quotes, the way up, and what stands behind a colon.
+/// The possible file names in a word: without quotes, `../`, and the text behind a colon.
 fn names(word: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || "_-./<>*…{}".contains(c);
     word.split(move |c: char| !is_part(c)).map(|name| {
@@ -115,7 +115,7 @@ fn is_of_project(name: &str) -> bool {
 fn planted_missing_files_are_found() {
     let paths = ["docs/design.md", "crates/a/src/run/mod.rs"].map(str::to_owned);
     let known = known(&paths);
-    // `~` stands for the sign of a comment, since this file obeys its own rule.
+    // `~` stands for the comment marker, since this file obeys its own rule.
     let text = "\
 ~ `design.md`, `../docs/design.md`, docs/, crates/a, `run/mod.rs`, run/mod.rs::test.
 ~ style.md

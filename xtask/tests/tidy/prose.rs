@@ -1,15 +1,15 @@
-//! What a file says to people: a document as a whole, the comments of everything else.
+//! The prose of a file: a document as a whole, the comments of everything else.
 
 use crate::tree::Source;
 
-/// The endings of files that say something to people.
+/// The suffixes of files with prose.
 pub(crate) const ENDINGS: [&str; 7] = [".rs", ".md", ".proto", ".toml", ".txt", ".yml", ".yaml"];
 
 /// A word of prose, with the number of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) line: usize,
-    /// As it is written, with the punctuation around it.
+    /// The word with the punctuation around it.
     pub(crate) text: &'a str,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The words of a file's prose. A sentence that goes on in the next line goes on in the next word.
+/// The words of a file's prose. A sentence may continue in the next line, as the next word.
 pub(crate) fn words(source: &Source) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     for (line, text) in source.lines() {
@@ -34,7 +34,7 @@ pub(crate) fn words(source: &Source) -> Vec<Word<'_>> {
 fn prose<'a>(path: &str, line: &'a str) -> Option<&'a str> {
     let ending = path.rsplit('.').next().unwrap_or_default();
     match ending {
-        // The reasons of clippy's bans stand in strings.
+        // The reasons of clippy's bans are strings.
         "md" | "toml" => Some(line.trim_start().trim_start_matches('#')),
         "rs" | "proto" => {
             let start = comment_start(line)?;
@@ -48,7 +48,7 @@ fn prose<'a>(path: &str, line: &'a str) -> Option<&'a str> {
     }
 }
 
-/// Where the comment of a line begins: at `//` outside of a string.
+/// Where the comment of a line starts: at `//` outside of a string.
 fn comment_start(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     let (mut position, mut is_in_string) = (0, false);
@@ -56,10 +56,10 @@ fn comment_start(line: &str) -> Option<usize> {
         let rest = &bytes[position..];
         match rest {
             [b'\\', ..] if is_in_string => position += 1,
-            // The quotation mark as a character opens no string.
+            // The quotation mark as a character does not start a string.
             [b'\'', b'"', b'\'', ..] => position += 2,
             [b'"', ..] => is_in_string = !is_in_string,
-            // An address inside a string of several lines is not a comment.
+            // A URL inside a string of several lines is not a comment.
             [b':', b'/', b'/', ..] => position += 2,
             [b'/', b'/', ..] if !is_in_string => return Some(position),
             _ => {}

@@ -51,7 +51,7 @@ fn missing_headings(record: &Source) -> Vec<Finding> {
         .map(|heading| {
             record.finding(
                 1,
-                format!("expected a heading `{heading}`, but there is none"),
+                format!("expected a heading `{heading}`, but it is missing"),
             )
         })
         .collect()

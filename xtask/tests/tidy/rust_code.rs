@@ -1,13 +1,13 @@
-//! Rules for Rust files: length, nothing unfinished, honest tests, names that say something.
+//! Rules for Rust files: length, nothing unfinished, honest tests, meaningful names.
 //!
-//! The length of functions is clippy's to check (`too-many-lines-threshold` in clippy.toml).
+//! Clippy checks the length of functions (`too-many-lines-threshold` in clippy.toml).
 
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
-/// Lines of a file, inline tests apart (CONTRIBUTING.md, "Style").
+/// The maximum number of lines of a file, without inline tests (CONTRIBUTING.md, "Style").
 const LINES_MAX: usize = 600;
 
-/// Words that mark something unfinished or switched off. In two parts each, since this file obeys
+/// Words that mark unfinished or disabled code. In two parts each, since this file obeys
 /// its own rule.
 const UNFINISHED: [&str; 5] = [
     concat!("#[ig", "nore"),
@@ -17,10 +17,10 @@ const UNFINISHED: [&str; 5] = [
     concat!("TO", "DO"),
 ];
 
-/// A call that waits for whole seconds, whatever paths it is written with.
+/// A call that sleeps for whole seconds, with any path.
 const SLEEP: [&str; 2] = [concat!("sl", "eep("), "Duration::from_secs"];
 
-/// Names that say nothing about what is inside, and so attract everything.
+/// Names that say nothing about their content, and so attract everything.
 const NAMES_BANNED: [&str; 6] = ["common", "helpers", "misc", "types", "util", "utils"];
 
 #[test]
@@ -58,8 +58,8 @@ fn too_long(source: &Source) -> Vec<Finding> {
     vec![source.finding(LINES_MAX + 1, message)]
 }
 
-/// The line of the attribute that opens the inline tests. One that only declares a module in
-/// another file, at the head of this one, opens nothing.
+/// The line of the attribute before the inline tests. An attribute that only declares a module in
+/// another file, at the head of this one, does not count.
 fn inline_tests_start(source: &Source) -> Option<usize> {
     let lines: Vec<&str> = source.text.lines().collect();
     let opens = |index: usize| {
@@ -85,7 +85,7 @@ fn unfinished(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Whether the line holds the text as a word of its own, not as a part of a longer one.
+/// Whether the line contains the text as a whole word, not as a part of a longer one.
 fn holds_word(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(start, _)| {

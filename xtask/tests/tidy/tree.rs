@@ -1,4 +1,4 @@
-//! The files of the project, and what a rule says about one.
+//! The files of the project, and the findings of rules.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::project::root;
 
-/// Folders that hold no file of the project.
+/// Folders without files of the project.
 const FOLDERS_SKIPPED: [&str; 3] = [".git", ".flo", "target"];
 
 /// One text file of the project.
@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// A place where a rule is broken.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     pub(crate) path: String,
@@ -62,7 +62,7 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// Every file of the project whose name ends with one of the endings, in order of path.
+/// Every file of the project with one of the suffixes, in order of path.
 pub(crate) fn sources(endings: &[&str]) -> Vec<Source> {
     let mut sources: Vec<Source> = files(root())
         .into_iter()
@@ -82,12 +82,12 @@ pub(crate) fn paths() -> Vec<String> {
     files(root())
 }
 
-/// Applies the rule to each file and fails with all that it finds.
+/// Applies the rule to each file and fails with all findings.
 pub(crate) fn expect_none(sources: &[Source], rule: impl Fn(&Source) -> Vec<Finding>) {
     expect_no_findings(sources.iter().flat_map(rule).collect());
 }
 
-/// Fails with the findings, if there are any, one to a line as `path:line: message`.
+/// Fails with the findings, if there are any, one per line as `path:line: message`.
 pub(crate) fn expect_no_findings(findings: Vec<Finding>) {
     let mut report = String::new();
     for finding in &findings {

@@ -1,11 +1,11 @@
-//! A dependency that nothing uses costs every build and every audit.
+//! An unused dependency costs every build and every audit.
 
 use toml::Value;
 
 use crate::manifests::{dependencies, package_manifests, parse};
 use crate::tree::{Finding, Source, expect_no_findings, sources};
 
-/// Used by code that the build generates, and so not named in the tree.
+/// Dependencies of generated code, which the tree does not name.
 const USED_BY_GENERATED_CODE: [&str; 3] = ["prost", "tonic", "tonic-prost"];
 
 #[test]

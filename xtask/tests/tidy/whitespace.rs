@@ -1,4 +1,4 @@
-//! Whitespace that nobody sees, but every diff shows.
+//! Whitespace that is invisible, but shows in every diff.
 
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 

@@ -1,22 +1,22 @@
-//! Commands a second that the engine applies over the store in memory, on one core.
+//! Commands per second that the engine applies over the in-memory store, on one core.
 //!
-//! The target is 150,000 commands a second and more for runs of three steps (`apply/steps`). Nothing here asserts it:
-//! a figure is only worth something together with the machine that it was measured on.
+//! The target is at least 150,000 commands a second for runs of three steps (`apply/steps`). Nothing here asserts it:
+//! a figure means something only together with the machine on which it was measured.
 //!
-//! - `apply`: `Engine::apply` alone, by workload and commands in an entry.
-//! - `apply and write`: the same, with the write into the store and the memory that is given back.
-//! - `stage`: what one command costs, by what it does in a run's life, in entries of 32 of the same kind. Those of
-//!   `sweep` are runs, not commands.
+//! - `apply`: `Engine::apply` alone, by workload and commands per entry.
+//! - `apply and write`: the same, plus the write to the store and the release of memory.
+//! - `stage`: the cost of one command, by its stage in a run's life, in entries of 32 commands of the same kind. For
+//!   `sweep` the unit is a run, not a command.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use flotilla_benches::{ENTRY_COMMANDS, Recording, Timed, Workload, group};
 use std::cell::LazyCell;
 
-/// What is measured of a workload.
+/// What is measured about a workload.
 struct Case {
     workload: Workload,
     stage: Option<&'static str>,
-    /// Of a run, within the stage.
+    /// The stage of a run that is measured.
     commands: usize,
 }
 
@@ -39,7 +39,7 @@ const STAGES: [Case; 9] = [
     case(Workload::Timers, Some("fire"), 1),
 ];
 
-/// Commands in an entry where a workload is measured with one size only.
+/// The commands per entry of workloads that are measured with one size only.
 const ENTRY_COMMANDS_USUAL: usize = 32;
 
 const fn case(workload: Workload, stage: Option<&'static str>, commands: usize) -> Case {
@@ -70,7 +70,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     }
 }
 
-/// The group in which writing counts too.
+/// The group that includes writing.
 const WITH_WRITE: &str = "apply and write";
 
 fn measure(
@@ -80,7 +80,7 @@ fn measure(
     entry_commands: usize,
 ) {
     let runs = case.workload.runs(entry_commands);
-    // Only made when this measurement is among those that were asked for.
+    // Made only if this measurement was selected.
     let recording = LazyCell::new(|| checked(case, runs, entry_commands));
     let timed = Timed {
         stage: case.stage,
@@ -98,7 +98,7 @@ fn measure(
     group.finish();
 }
 
-/// A recording that leads, replayed, to the rows that it led to.
+/// A recording that was checked: its replay gives the recorded rows.
 fn checked(case: &Case, runs: usize, entry_commands: usize) -> Recording {
     let recording = case.workload.record(runs, entry_commands);
     if case.workload != Workload::Sweeps {

@@ -1,4 +1,4 @@
-//! Entries and records to bytes and back (design rule 12).
+//! Encodes and decodes entries and records (design rule 12).
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use flotilla_benches::{ENTRY_COMMANDS, Recording, Workload, group};
@@ -40,7 +40,7 @@ fn entry(criterion: &mut Criterion, entry: &Entry) {
     group.finish();
 }
 
-/// The last record of a table: of a run that has ended, and what belongs to it.
+/// The last record of a table: of an ended run and its parts.
 fn record<T: Table>(criterion: &mut Criterion, name: &str, recording: &Recording) {
     let bytes = last_record::<T>(recording);
     let record = decode_record::<T>(&bytes).expect("the engine wrote it");

@@ -1,4 +1,4 @@
-//! Workflows from text: parsed and validated.
+//! Parses and validates workflows.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use flotilla_benches::group;
@@ -6,7 +6,7 @@ use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
-/// The example that is measured alone: five steps, four custom terminals, a retry and a signal.
+/// The example that is measured separately: five steps, four custom terminals, a retry and a signal.
 const ALONE: &str = "order-processing";
 
 pub(crate) fn bench(criterion: &mut Criterion) {

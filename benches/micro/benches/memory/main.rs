@@ -1,4 +1,4 @@
-//! What does without a disk: applying commands over memory, encoding, the language of workflows.
+//! Benchmarks without a disk: applying commands in memory, encoding, the workflow language.
 
 mod apply;
 mod encoding;
@@ -7,7 +7,7 @@ mod language;
 use criterion::Criterion;
 use tikv_jemallocator::Jemalloc;
 
-/// As in `flo`: a good part of applying is spent in the allocator (ADR 0021).
+/// As in `flo`: applying spends a good part of its time in the allocator (ADR 0021).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -1,5 +1,5 @@
-//! The log device: records appended, with and without a sync, and read back. Beside it the floor, which no log can be
-//! faster than: the same bytes appended to a file with `fdatasync`.
+//! The log device: appends with and without a sync, and reads. Beside it the lower bound for every log:
+//! the same bytes appended to a file with `fdatasync`.
 
 use crate::directory;
 use bytes::Bytes;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Records in one synced write, where commands come faster than the disk syncs.
+/// Records per synced write, when commands arrive faster than the disk syncs.
 const BATCH_RECORDS: u64 = 8;
-/// Records after which the log is purged, as behind a snapshot: it stays small.
+/// After how many records the log is purged, as after a snapshot: it stays small.
 const PURGE_RECORDS: u64 = 1_024;
 
 /// A log that grows at its end.
@@ -22,7 +22,7 @@ struct Log {
     device: Arc<dyn LogDevice>,
     /// The index of the next record.
     next: u64,
-    /// The index of the first record that is there.
+    /// The index of the first existing record.
     first: u64,
     _directory: TempDir,
 }
@@ -39,7 +39,7 @@ impl Log {
         }
     }
 
-    /// Appends a record so many times, in one write; returns how long that took.
+    /// Appends a record `records` times, in one write; returns how long that took.
     fn append(&mut self, record: &Bytes, records: u64, durability: Durability) -> Duration {
         let puts = (self.next..self.next + records).map(|index| Operation::Put {
             index,
@@ -64,7 +64,7 @@ impl Log {
         self.first = self.next;
     }
 
-    /// Reads everything; returns the records that are equal to `record`, and the others.
+    /// Reads everything; returns the number of records equal to `record`, and of others.
     fn read(&self, record: &Bytes) -> (u64, u64) {
         let (mut equal, mut others) = (0, 0);
         let read = self.device.read(self.first, self.next, &mut |_, found| {
@@ -140,7 +140,7 @@ fn append(
     group.finish();
 }
 
-/// Reads as a replica does that starts again: all records, from the first on.
+/// Reads like a restarting replica: all records, starting with the first.
 fn read(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &Bytes) {
     let records = if is_measuring() { PURGE_RECORDS } else { 16 };
     let mut log = Log::new();

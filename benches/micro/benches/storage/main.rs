@@ -1,6 +1,6 @@
-//! What needs a disk: the state store and the log device of a real node, both on RocksDB.
+//! Benchmarks with a disk: the state store and the log device of a real node, both on RocksDB.
 //!
-//! Their directories are below the target folder, so it is that disk which is measured.
+//! Their directories are below the target folder, so the disk of that folder is measured.
 
 mod log;
 mod state;
@@ -8,7 +8,7 @@ mod state;
 use criterion::Criterion;
 use tikv_jemallocator::Jemalloc;
 
-/// As in `flo`: a good part of applying is spent in the allocator (ADR 0021).
+/// As in `flo`: applying spends a good part of its time in the allocator (ADR 0021).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -19,7 +19,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// A directory that is gone when it is dropped.
+/// A directory that is removed when it is dropped.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("cargo has made the folder")
 }

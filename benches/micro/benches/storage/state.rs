@@ -1,5 +1,5 @@
-//! Commands a second that the engine applies over the state store, each entry written in one batch without sync, as
-//! the replica does (design rule 5). Its digests and its own few rows are left out.
+//! Commands per second that the engine applies over the state store. Each entry is written in one batch without sync,
+//! as the replica does (design rule 5), but without the replica's digests and its few own rows.
 
 use crate::directory;
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -10,11 +10,11 @@ use std::cell::LazyCell;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A state store with the rows that a recording begins with.
+/// A state store with the initial rows of a recording.
 struct State {
     store: Arc<dyn StateStore>,
     reader: Arc<dyn SharedReader>,
-    /// Goes last.
+    /// Dropped last.
     _directory: TempDir,
 }
 

@@ -1,12 +1,12 @@
-//! What is used of etcd's own messages, by their numbers in its API, version 3.
+//! The parts of etcd's messages that are used, by their field numbers in version 3 of its API.
 
 use bytes::Bytes;
 use prost::Message;
 
-/// Where the cluster stood when it answered.
+/// The state of the cluster at the time of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct ResponseHeader {
-    /// Who answered.
+    /// The member that responded.
     #[prost(uint64, tag = "2")]
     pub(super) member_id: u64,
     /// Grows by one with each put.
@@ -50,22 +50,22 @@ pub(super) struct RangeResponse {
     pub(super) count: i64,
 }
 
-/// Asks a member how it is.
+/// Asks a member for its status.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct StatusRequest {}
 
-/// How a member is.
+/// The status of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct StatusResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) header: Option<ResponseHeader>,
-    /// Who leads, as it believes; 0: nobody.
+    /// The leader, as this member believes; 0: none.
     #[prost(uint64, tag = "4")]
     pub(super) leader: u64,
 }
 
 impl StatusResponse {
-    /// Whether the member that answered leads.
+    /// Whether the responding member leads.
     pub(super) fn is_leader(&self) -> bool {
         let id = self.header.map(|header| header.member_id);
         self.leader != 0 && id == Some(self.leader)

@@ -19,18 +19,18 @@ use tonic_prost::ProstCodec;
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a cluster may take to begin to serve.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a cluster that begins is asked.
+/// How long a cluster may take until it serves.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a starting cluster is polled.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// What each key begins with.
+/// The prefix of all keys.
 const PREFIX: &[u8] = b"flo-bench/";
-/// The first key after all of them.
+/// The end of the range of all keys.
 const PREFIX_END: &[u8] = b"flo-bench0";
 
 /// Measure puts on etcd, in a closed loop
 ///
-/// Keys are random. Before and after the load the cluster's revision and its number of keys are read, and
+/// Keys are random. The cluster's revision and its number of keys are read before and after the load, and
 /// each acknowledged put must show in both.
 #[derive(Debug, Args)]
 pub(crate) struct Etcd {
@@ -38,7 +38,7 @@ pub(crate) struct Etcd {
     #[arg(long, value_name = "URL", value_delimiter = ',', required = true)]
     endpoints: Vec<String>,
 
-    /// Call only the member that leads
+    /// Call only the leader
     #[arg(long)]
     leader: bool,
 
@@ -54,7 +54,7 @@ impl Etcd {
     /// Measures and prints.
     ///
     /// # Errors
-    /// If no member answers, no put succeeded, or an acknowledged put is not there.
+    /// If no member answers, no put succeeded, or an acknowledged put is missing.
     pub(crate) async fn run(self) -> Result<(), Fault> {
         let mut members = self.members().await?;
         if self.leader {
@@ -79,10 +79,10 @@ impl Etcd {
         Report::new("puts", self.pace.clients_count(), &measured, verified).print()
     }
 
-    /// One connection to each member, once all of them serve. More connections are slower, not faster: the
+    /// One connection to each member, once all of them serve. More connections are slower, because the
     /// members spend more on each.
     async fn members(&self) -> Result<Vec<Member>, Fault> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STARTUP_TIMEOUT;
         let mut members = Vec::new();
         for endpoint in &self.endpoints {
             let endpoint = Endpoint::from_shared(endpoint.clone())?.timeout(TIMEOUT);
@@ -102,7 +102,7 @@ impl Etcd {
     }
 }
 
-/// The member among them that leads.
+/// The leader among the members.
 async fn leader(members: Vec<Member>) -> Result<Vec<Member>, Fault> {
     for mut member in members {
         let status = member.status().await?;
@@ -164,7 +164,7 @@ impl Member {
     }
 }
 
-/// How far a cluster has come.
+/// The progress of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stand {
     revision: i64,
@@ -172,7 +172,7 @@ struct Stand {
 }
 
 impl Stand {
-    /// A put that failed may have been done all the same.
+    /// A failed put may still have been done.
     fn expect_puts(self, before: Self, succeeded: u64, failed: u64) -> Result<(), Fault> {
         let at_least = i64::try_from(succeeded)?;
         let at_most = at_least + i64::try_from(failed)?;

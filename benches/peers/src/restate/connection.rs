@@ -18,17 +18,17 @@ pub(super) struct Connection {
 
 impl Connection {
     /// # Errors
-    /// If nobody answers there.
+    /// If no server answers there.
     pub(super) async fn open(address: SocketAddr) -> Result<Self, Fault> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // What breaks it is told to the call that is under way.
+        // If the connection breaks, the call in flight reports it.
         tokio::spawn(connection);
         Ok(Self { address, sender })
     }
 
-    /// Posts JSON and reads the whole answer.
+    /// Posts JSON and reads the whole response.
     ///
     /// # Errors
     /// If the connection breaks.

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Where the service of `benches/restate` is called: its name and its handler.
+/// The service of `benches/restate`: its name and its handler.
 const PATH: &str = "/steps/run";
 /// How long an invocation may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Measure three-step invocations on Restate, in a closed loop
 ///
 /// Each client keeps one connection to an ingress and calls the service of `benches/restate`. The output of
-/// each invocation is compared with what its three steps must have made of the input.
+/// each invocation must be what its three steps make of the input.
 #[derive(Debug, Args)]
 pub(crate) struct Restate {
     /// The ingresses, as addresses; clients are spread over them
@@ -54,7 +54,7 @@ impl Restate {
     }
 }
 
-/// One client, which connects again when its connection breaks.
+/// One client, which reconnects when its connection breaks.
 struct Client {
     ingress: SocketAddr,
     connection: Option<Connection>,
@@ -81,7 +81,7 @@ impl Client {
         let body = serde_json::to_vec(&Input { number })?;
         let (status, answer) = connection.post(PATH, body).await?;
         expect_output(status, &answer, number)?;
-        // One that failed is not used again.
+        // A failed connection is not used again.
         self.connection = Some(connection);
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Caller for Client {
     }
 }
 
-/// Each step tells its name and what it made of the number before it: one more.
+/// Each step names itself and adds one to the previous number.
 fn expect_output(status: StatusCode, answer: &Bytes, number: u32) -> Result<(), Fault> {
     let number = u64::from(number);
     let expected = json!({"first": number + 1, "second": number + 2, "third": number + 3});

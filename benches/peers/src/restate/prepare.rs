@@ -1,4 +1,4 @@
-//! Making Restate ready: its service is registered, and each ingress serves it.
+//! Prepares Restate: registers its service, and waits until each ingress serves it.
 
 use super::Client;
 use super::connection::Connection;
@@ -10,21 +10,21 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often a server that is starting is asked.
+/// How often a starting server is polled.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long one question may take; a partition that has no leader yet lets an invocation wait.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many invocations each ingress must have answered in a row: enough to meet every partition.
+/// How long one call may take; a partition without a leader keeps an invocation waiting.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How many invocations in a row each ingress must answer: enough to reach every partition.
 const INVOCATIONS_COUNT: u32 = 100;
 
 /// Register the service of `benches/restate`, and wait until each ingress serves it
 #[derive(Debug, Args)]
 pub(crate) struct Prepare {
-    /// Where Restate is administered
+    /// The admin address of Restate
     #[arg(long, value_name = "ADDRESS")]
     admin: SocketAddr,
 
-    /// Where the service listens
+    /// The address of the service
     #[arg(long, value_name = "ADDRESS")]
     service: SocketAddr,
 
@@ -32,7 +32,7 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', required = true)]
     ingress: Vec<SocketAddr>,
 
-    /// For how long at most
+    /// The maximum time to wait
     #[arg(long, value_name = "S", default_value_t = 90)]
     seconds: u16,
 }
@@ -41,7 +41,7 @@ impl Prepare {
     /// Registers and waits.
     ///
     /// # Errors
-    /// If Restate is not ready in time, with what it said last.
+    /// If Restate is not ready in time, with its last response.
     pub(crate) async fn run(self) -> Result<(), Fault> {
         let deadline = Instant::now() + Duration::from_secs(self.seconds.into());
         until(deadline, || self.register()).await?;
@@ -57,7 +57,7 @@ impl Prepare {
         let body = serde_json::to_vec(&body)?;
         match connection.post("/deployments", body).await? {
             (status, _) if status.is_success() => Ok(()),
-            // By an attempt whose answer was lost.
+            // By an attempt whose response was lost.
             (StatusCode::CONFLICT, _) => Ok(()),
             (status, answer) => {
                 let answer = String::from_utf8_lossy(&answer);
@@ -80,7 +80,7 @@ where
     F: Future<Output = Result<(), Fault>>,
 {
     loop {
-        let fault = match timeout(PATIENCE, attempt()).await {
+        let fault = match timeout(TIMEOUT, attempt()).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(fault)) => fault,
             Err(elapsed) => elapsed.into(),

@@ -6,11 +6,11 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use std::io::{self, Write};
 
-/// Print the completions of a shell
+/// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo completions bash > /etc/bash_completion.d/flo")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to print the script for
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! The verbs, one file each.
+//! The commands, one file each.
 
 mod action;
 mod bench;
@@ -24,7 +24,7 @@ use crate::logging;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Dev(dev::Dev),
@@ -52,10 +52,10 @@ pub(crate) enum Command {
     Completions(completions::Completions),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 ///
 /// # Errors
-/// What is to be told on stderr, with the exit code.
+/// The failure to report on stderr, with its exit code.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { globals, command } = arguments;
     start_log(&globals, &command)?;
@@ -79,9 +79,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
     let default = match command {
-        // openraft tells at `info` what it does several times a second.
+        // openraft logs routine activity at `info`, several times a second.
         Command::Server(_) => "info,openraft=error",
-        // Nodes of one process that wait for each other are no news to the person who starts them.
+        // At startup the nodes of one process wait for each other, which is not worth a log line.
         Command::Dev(_) => "warn,openraft=error",
         _ => "warn",
     };

@@ -1,10 +1,10 @@
-//! What `enable` and `disable` print, of workflows and of actions.
+//! The output of `enable` and `disable` for workflows and actions.
 
 use crate::failure::Failure;
 use crate::output::Output;
 use serde::Serialize;
 
-/// Whether a name is enabled now.
+/// Whether a name is enabled.
 #[derive(Debug, Serialize)]
 pub(crate) struct SwitchedView {
     name: String,
@@ -12,12 +12,12 @@ pub(crate) struct SwitchedView {
 }
 
 impl SwitchedView {
-    /// What a name is now.
+    /// The new state of a name.
     pub(crate) fn new(name: String, enabled: bool) -> Self {
         Self { name, enabled }
     }
 
-    /// Prints it.
+    /// Prints the state.
     pub(crate) fn print(&self, output: Output) -> Result<(), Failure> {
         output.value(self, |view| {
             let state = if view.enabled { "enabled" } else { "disabled" };

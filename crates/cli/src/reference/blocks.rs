@@ -1,5 +1,5 @@
-//! Every call of `flo` that a document shows is one that the command line takes, every node that one starts has a
-//! valid configuration, and every file of `deploy` that one names is there.
+//! Tests of the documents: every `flo` call is a valid command line, every node that a document
+//! starts has a valid configuration, and every named file of `deploy` exists.
 
 use super::launch::Launch;
 use super::words;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Fences of blocks that a reader types in.
 const SHELLS: [&str; 3] = ["```sh", "```console", "```console,background"];
 
-/// What runs a call elsewhere or as somebody else, up to the call.
+/// Programs that run a call elsewhere or as another user, up to the call.
 const RUNNERS: [&str; 3] = ["kubectl ", "docker compose ", "runuser "];
 
 fn root() -> PathBuf {
@@ -73,7 +73,7 @@ fn every_node_in_the_documents_has_a_valid_configuration() {
     );
 }
 
-/// Whether a call names a configuration that is not in the project: the rest of it is then unknown.
+/// Whether a call names a configuration outside the project, so that the rest of it is unknown.
 fn has_unknown_file(call: &[String]) -> bool {
     let mut words = call.iter().skip_while(|word| *word != "--config");
     let file = words.nth(1);
@@ -147,7 +147,7 @@ fn every_file_of_deploy_that_a_document_names_is_there() {
     );
 }
 
-/// The paths below `deploy` in a document, wherever they stand; `kubernetes` is a reader's copy of its folder there.
+/// The paths below `deploy` in a document; `kubernetes` is a reader's copy of that folder.
 fn names(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
     let words = text.split(|c: char| !is_part(c));
@@ -171,7 +171,7 @@ fn push_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// The calls of `flo` in a document's shell blocks, in words, each with the number of its line.
+/// The words of the `flo` calls in a document's shell blocks, each with its line number.
 fn calls(text: &str) -> Vec<(usize, Vec<String>)> {
     let mut calls = Vec::new();
     let mut is_shell = false;
@@ -202,7 +202,8 @@ fn calls(text: &str) -> Vec<(usize, Vec<String>)> {
     calls
 }
 
-/// The call that another program runs. What `docker compose run` starts is flo, behind the name of the service.
+/// The call that another program runs. `docker compose run` starts flo with the words after the
+/// service name.
 fn inner(call: &str) -> Option<String> {
     if let Some(position) = call.find(" flo ") {
         return Some(call[position + 1..].to_owned());

@@ -11,29 +11,29 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Errors
 
-A refusal has a *code* for programs, one sentence for people (`expected to …, but …`) and, where there is advice, a
-hint. `flo -o json` prints them on stderr:
+An error has a *code* for programs, one sentence for people (`expected to …, but …`) and often a hint on what to do.
+`flo -o json` prints them on stderr:
 
 ```json
 {\"error\": {\"code\": \"run_not_found\", \"message\": \"expected a run …\", \"hint\": \"`flo workflow runs` lists them\"}}
 ```
 
 Over gRPC the code is the `reason` of `google.rpc.ErrorInfo`, the hint is in its metadata, malformed fields are in
-`BadRequest` and the time after which to come back in `RetryInfo`. Over HTTP the body is the JSON object above.
+`BadRequest`, and the time to wait before a retry is in `RetryInfo`. Over HTTP the body is the JSON object above.
 
-This page is made from the code: a code that is not here cannot be given.
+This page is generated from the code, so it lists every code.
 
 ## Exit codes
 
-| exit | means | what to do |
+| exit | meaning | what to do |
 |---|---|---|
 | 0 | done | |
-| 1 | what the command names is not there | look at the name, and at `-n` |
-| 2 | bad usage: a flag, a file or a field | change the command |
-| 3 | the state of the cluster, or validation, forbids it | change the state, or the definition |
-| 4 | not now, or nobody knows | send it again, with the same key, id or token |
-| 5 | no node could be reached | look at `--endpoint`, and whether a server runs |
-| 6 | this machine failed, or the server on it could not go on | look at its disk, its limits and the log |
+| 1 | what the command names does not exist | check the name, and `-n` |
+| 2 | bad usage: a flag, a file or a field is invalid | change the command |
+| 3 | refused by validation or because of the cluster's state | change the definition, or the state |
+| 4 | a temporary failure, or an unknown outcome | retry with the same key, id or token |
+| 5 | no node could be reached | check `--endpoint`, and whether a server is running |
+| 6 | this machine, or the server on it, failed | check its disk, its limits and the log |
 
 A run that did not complete (`--wait`) exits with 3.
 
@@ -46,7 +46,7 @@ A run that did not complete (`--wait`) exits with 3.
 const CLIENT: &str = "
 ## From the client
 
-These are found on the caller's side, by the Rust library and so by `flo`.
+The Rust library, and so `flo`, detects these on the caller's side.
 
 | code | exit | meaning |
 |---|---|---|

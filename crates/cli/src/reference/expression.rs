@@ -1,17 +1,17 @@
-//! What an expression in Prometheus' language names: metrics, and labels of theirs.
+//! The metrics and labels that a PromQL expression names.
 
 use std::collections::BTreeSet;
 
-/// What an expression names.
+/// The metrics and labels that an expression names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
-    /// Each metric, with the labels that its selector asks for.
+    /// Each metric, with the labels of its selector.
     pub(super) metrics: Vec<(String, BTreeSet<String>)>,
     /// The labels that aggregations keep, drop or match by.
     pub(super) labels: BTreeSet<String>,
 }
 
-/// Words that a list of labels in parentheses follows.
+/// Keywords that are followed by a list of labels in parentheses.
 const GROUPINGS: [&str; 6] = [
     "by",
     "without",
@@ -20,10 +20,10 @@ const GROUPINGS: [&str; 6] = [
     "group_left",
     "group_right",
 ];
-/// What a metric's name begins with; functions and keywords do not.
+/// Prefixes of metric names, which functions and keywords do not have.
 const PREFIXES: [&str; 3] = ["flotilla_", "process_", "up"];
 
-/// A piece of an expression.
+/// A token of an expression.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
     Word(String),
@@ -31,7 +31,7 @@ enum Token {
     Sign(char),
 }
 
-/// What the expression names.
+/// The metrics and labels that the expression names.
 pub(super) fn named(expression: &str) -> Named {
     let mut named = Named::default();
     let mut tokens = tokens(expression).into_iter().peekable();
@@ -75,8 +75,10 @@ fn tokens(expression: &str) -> Vec<Token> {
             let end = rest[1..].find('"').expect("a text in an expression ends");
             (Token::Text, end + 2)
         } else {
-            let is_inside = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-            let length = rest.find(|letter| !is_inside(letter)).unwrap_or(rest.len());
+            let is_inside = |character: char| character.is_ascii_alphanumeric() || character == '_';
+            let length = rest
+                .find(|character| !is_inside(character))
+                .unwrap_or(rest.len());
             match length {
                 0 => (Token::Sign(first), first.len_utf8()),
                 length => (Token::Word(rest[..length].to_owned()), length),

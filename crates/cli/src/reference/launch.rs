@@ -1,4 +1,4 @@
-//! A call of `flo` in a manifest or a document, and the configuration that a node then has.
+//! A `flo` call in a manifest or a document, and the resulting configuration of a node.
 
 use crate::arguments::Arguments;
 use crate::commands::Command;
@@ -10,33 +10,33 @@ use std::io::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
-/// A call of `flo` with what is around it.
+/// A `flo` call and its environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Launch {
-    /// What follows `flo`.
+    /// The arguments of `flo`.
     pub(super) arguments: Vec<String>,
-    /// The environment.
+    /// The environment variables.
     pub(super) variables: BTreeMap<String, String>,
-    /// The files that the call can read, by the path under which it sees them, with their text.
+    /// The files that the call can read: their text by path.
     pub(super) files: BTreeMap<String, String>,
 }
 
 impl Launch {
-    /// The configuration that `flo server` makes of it: the variables are the flags that they stand for. Each
-    /// launch is tried once, however many tests ask.
+    /// The configuration that `flo server` derives; variables are turned into their flags. Each
+    /// launch is tried only once, however many tests ask.
     ///
     /// # Errors
-    /// A sentence, when flo refuses it.
+    /// A sentence, if flo refuses it.
     pub(super) fn config(&self) -> Result<ServerConfig, String> {
         let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
         let tried = tried.entry(self.clone());
         tried.or_insert_with(|| self.try_config()).clone()
     }
 
-    /// Whether flo takes it, whatever its verb.
+    /// Whether flo accepts the call, whatever its command.
     ///
     /// # Errors
-    /// A sentence, when flo refuses it.
+    /// A sentence, if flo refuses it.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
         let checked = checked.entry(self.clone());
@@ -76,7 +76,7 @@ impl Launch {
         Ok(config)
     }
 
-    /// The flags that the variables stand for.
+    /// The flags of the variables.
     fn flags(&self) -> Result<Vec<String>, String> {
         let own = match self.arguments.first().map(String::as_str) {
             Some("server") => SERVER_FLAGS.clone(),
@@ -88,11 +88,11 @@ impl Launch {
         for (name, value) in ours {
             match own.get(name) {
                 Some(flag) => flags.push(format!("--{flag}={value}")),
-                // The image sets variables of the server, which other verbs do not read.
+                // The image sets variables of the server, which other commands ignore.
                 None if SERVER_FLAGS.contains_key(name) => {}
                 None => {
                     return Err(format!(
-                        "expected a variable that flo reads, but {name} is none"
+                        "expected a variable that flo reads, but found {name}"
                     ));
                 }
             }
@@ -101,7 +101,7 @@ impl Launch {
     }
 }
 
-/// Whether `flo` takes these words.
+/// Whether `flo` accepts these words.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -109,17 +109,17 @@ pub(super) fn parse(words: &[String]) -> Result<Arguments, String> {
     Arguments::try_parse_from(words).map_err(|error| error.to_string())
 }
 
-/// What became of each launch so far.
+/// The results of the launches so far.
 static TRIED: Mutex<BTreeMap<Launch, Result<ServerConfig, String>>> = Mutex::new(BTreeMap::new());
 
-/// Which launches flo took so far.
+/// The launches that flo has accepted so far.
 static CHECKED: Mutex<BTreeMap<Launch, Result<(), String>>> = Mutex::new(BTreeMap::new());
 
-/// The flags of `flo server` by the variables that stand for them.
+/// The flags of `flo server` by their variables.
 static SERVER_FLAGS: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| flags_of(&["server".to_owned()]));
 
-/// The flags of the verb that a call begins with, by the variables that stand for them.
+/// The flags of the called command by their variables.
 fn flags_of(call: &[String]) -> BTreeMap<String, String> {
     let root = Arguments::command();
     let below = call.iter().scan(&root, |verb, word| {
@@ -168,7 +168,7 @@ fn a_call_of_another_verb_has_the_variables_of_that_verb() {
         ..Launch::default()
     };
     assert_eq!(launch("FLO_ENDPOINT").check(), Ok(()));
-    // Of the server: not read, and no fault.
+    // A variable of the server: ignored, but not an error.
     assert_eq!(launch("FLO_LISTEN").check(), Ok(()));
     assert!(launch("FLO_ENDPOINTS").check().is_err());
 }

@@ -7,9 +7,9 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Metrics
 
-What a node exposes at `/metrics` on its HTTP port; [Watching a cluster](../watching.md) says how to scrape it.
-Counters begin anew when the node does, unless it says otherwise. This page is made from the code: a metric that
-is not here is not exposed.
+The metrics that a node exposes at `/metrics` on its HTTP port; [Watching a cluster](../watching.md) says how to scrape
+them. Counters restart from zero with the node, unless stated otherwise. This page is generated from the code, so it
+lists every metric.
 
 | metric | type | labels | unit | what |
 |---|---|---|---|---|

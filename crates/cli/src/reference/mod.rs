@@ -1,4 +1,4 @@
-//! The pages of the manual that come from the code: tests compare them, `UPDATE_EXPECT=1` rewrites them.
+//! The generated pages of the manual: tests compare them, `UPDATE_EXPECT=1` rewrites them.
 
 mod blocks;
 mod deploy;

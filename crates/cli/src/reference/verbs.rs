@@ -1,4 +1,4 @@
-//! The page of verbs, from what clap knows.
+//! The page of commands, generated from clap's definitions.
 
 use crate::arguments::Arguments;
 use clap::{Arg, ArgAction, Command, CommandFactory};
@@ -11,7 +11,7 @@ fn the_page_of_verbs_lists_the_verbs() {
     root.build();
     let mut page = String::from(
         "# Command line\n\n\
-         This page is made from the program itself: `flo VERB --help` prints the same.\n",
+         This page is generated from the program: `flo COMMAND --help` prints the same.\n",
     );
     push_globals(&mut page, &root);
     let mut open = vec![(root.get_name().to_owned(), &root)];
@@ -31,11 +31,13 @@ fn the_page_of_verbs_lists_the_verbs() {
     expect_file!["../../../../docs/manual/reference/cli.md"].assert_eq(&page);
 }
 
-/// The flags of every verb, told once.
+/// The global flags, listed once.
 fn push_globals(page: &mut String, root: &Command) {
-    page.push_str("\n## Global options\n\nEvery verb has these, before or after its name.\n");
+    page.push_str(
+        "\n## Global options\n\nAll commands accept these, before or after the command's name.\n",
+    );
     push_table(page, &arguments(root, true));
-    page.push_str("\nWhat stands on the command line wins over the environment.\n");
+    page.push_str("\nFlags override environment variables.\n");
 }
 
 fn push_verb(page: &mut String, path: &str, command: &Command) {
@@ -57,7 +59,7 @@ fn push_verb(page: &mut String, path: &str, command: &Command) {
     }
 }
 
-/// What the verb does: the long text where there is one, as paragraphs.
+/// The description of a command: the long text if there is one, as paragraphs.
 fn about(command: &Command) -> String {
     let about = command.get_long_about().or_else(|| command.get_about());
     escape(&about.map(ToString::to_string).unwrap_or_default())
@@ -156,7 +158,7 @@ fn push_examples(page: &mut String, help: &str) {
     }
 }
 
-/// A line of an example, whose remark the help sets off by two spaces.
+/// A line of an example; two spaces separate a remark.
 fn example(line: &str) -> String {
     match line.split_once("  ").filter(|_| line.starts_with("flo ")) {
         Some((call, remark)) => format!("{call}  # {}", remark.trim_start()),
@@ -164,7 +166,7 @@ fn example(line: &str) -> String {
     }
 }
 
-/// A span of code inside a table's cell.
+/// A code span in a table cell.
 fn code(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -172,7 +174,7 @@ fn code(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
 
-/// Text whose `<`, `*` and `|` are to be seen: clap knows nothing of Markdown.
+/// Escapes `<`, `*` and `|`, because clap's texts are not Markdown.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     let mut is_code = false;

@@ -1,5 +1,5 @@
-//! The dashboard and the alerts name only metrics, and labels of theirs, that a node exposes, and each
-//! alert has its section in the operations guide.
+//! The dashboard and the alerts name only metrics and labels that a node exposes, and each alert
+//! has a section in the operations guide.
 
 use super::expression::named;
 use flotilla_server::{METRICS, Metric, MetricKind};
@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Labels that Prometheus itself puts to every sample.
+/// Labels that Prometheus adds to every sample.
 const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
-/// What Prometheus itself says of a node.
+/// What Prometheus reports about a node.
 const UP: &str = "up";
 
 fn read(path: &str) -> String {
@@ -26,7 +26,7 @@ fn rules() -> Vec<Value> {
     rules.flatten().cloned().collect()
 }
 
-/// The metric behind the name of a series: a histogram has three of them.
+/// The metric behind the name of a series: a histogram has three series.
 fn metric_of(series: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| match metric.kind {
         MetricKind::Counter | MetricKind::Gauge => metric.name == series,
@@ -37,7 +37,8 @@ fn metric_of(series: &str) -> Option<&'static Metric> {
     })
 }
 
-/// What of the expression no node exposes; `shown` are labels that a legend or an annotation prints.
+/// The metrics and labels of the expression that no node exposes; `shown` are labels that a legend
+/// or an annotation prints.
 fn unknown(expression: &str, shown: &[String]) -> Vec<String> {
     let mut unknown = Vec::new();
     let mut known: BTreeSet<&str> = SCRAPE_LABELS.into_iter().collect();
@@ -80,7 +81,8 @@ fn shown(text: &str) -> Vec<String> {
 
 #[test]
 fn every_alert_names_what_a_node_exposes_and_its_section_of_the_guide() {
-    let guide = read("docs/operations.md");
+    const GUIDE: &str = "docs/operations/troubleshoot.md";
+    let guide = read(GUIDE);
     let (_, guide) = guide
         .split_once("\n## Alerts\n")
         .expect("a section of alerts");
@@ -105,12 +107,9 @@ fn every_alert_names_what_a_node_exposes_and_its_section_of_the_guide() {
             shown(text("/annotations/description")),
         ];
         assert_eq!(unknown(text("/expr"), &labels.concat()), [""; 0], "{name}");
-        let anchor = format!("docs/operations.md#{}", name.to_lowercase());
+        let anchor = format!("{GUIDE}#{}", name.to_lowercase());
         assert_eq!(text("/annotations/runbook"), anchor);
-        assert!(
-            sections.remove(name),
-            "docs/operations.md has a section {name}"
-        );
+        assert!(sections.remove(name), "{GUIDE} has a section {name}");
         assert!(
             ["critical", "warning"].contains(&text("/labels/severity")),
             "{name}"
@@ -155,9 +154,12 @@ fn what_is_not_exposed_is_found() {
     assert_eq!(unknown(rate, &[]), ["flotilla_grpc_requests_total{kind}"]);
     let gone = "max by (peer) (flotilla_lost_total)";
     assert_eq!(unknown(gone, &[]), ["flotilla_lost_total", "peer"]);
-    // A histogram has buckets, and no series of its own name.
-    assert_eq!(unknown("flotilla_raft_log_sync_seconds", &[]).len(), 1);
-    let sync = "flotilla_raft_log_sync_seconds_bucket";
+    // A histogram has buckets, but no series under its plain name.
+    assert_eq!(
+        unknown("flotilla_raft_log_fsync_duration_seconds", &[]).len(),
+        1
+    );
+    let sync = "flotilla_raft_log_fsync_duration_seconds_bucket";
     assert_eq!(
         unknown(sync, &["le".to_owned(), "node".to_owned()]),
         ["node"]

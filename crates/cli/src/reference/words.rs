@@ -1,4 +1,4 @@
-//! A shell line, cut into what a program gets.
+//! Splits a shell line into the words that a program receives.
 
 /// The words of a shell line: quotes group; a remark, a pipe, a redirection or `&` ends it.
 pub(crate) fn words(line: &str) -> Vec<String> {

@@ -17,15 +17,15 @@ pub(crate) struct ActionView {
     max_retries: u32,
     retry_delay_ms: u64,
     description: Option<String>,
-    memory_bytes_max: Option<u64>,
-    output_bytes_max: Option<u64>,
+    max_memory_bytes: Option<u64>,
+    max_output_bytes: Option<u64>,
     wasm_module_bytes: Option<u64>,
     created_at_ms: u64,
     updated_at_ms: u64,
 }
 
 impl ActionView {
-    /// The action in a sentence.
+    /// The action as one line.
     pub(crate) fn title(&self) -> String {
         format!(
             "{} ({}) version {}",
@@ -45,8 +45,8 @@ impl From<v1::Action> for ActionView {
             max_retries: action.max_retries,
             retry_delay_ms: action.retry_delay_ms,
             description: Some(action.description).filter(|text| !text.is_empty()),
-            memory_bytes_max: action.memory_bytes_max,
-            output_bytes_max: action.output_bytes_max,
+            max_memory_bytes: action.max_memory_bytes,
+            max_output_bytes: action.max_output_bytes,
             wasm_module_bytes: action.wasm_module_bytes,
             created_at_ms: action.created_at_ms,
             updated_at_ms: action.updated_at_ms,
@@ -99,7 +99,7 @@ mod tests {
             updated_at_ms: 6,
             ..v1::Action::default()
         });
-        expect![[r#"{"name":"charge","type":"user","version":1,"enabled":true,"timeout_ms":30000,"max_retries":3,"retry_delay_ms":1000,"description":null,"memory_bytes_max":null,"output_bytes_max":null,"wasm_module_bytes":null,"created_at_ms":5,"updated_at_ms":6}"#]]
+        expect![[r#"{"name":"charge","type":"user","version":1,"enabled":true,"timeout_ms":30000,"max_retries":3,"retry_delay_ms":1000,"description":null,"max_memory_bytes":null,"max_output_bytes":null,"wasm_module_bytes":null,"created_at_ms":5,"updated_at_ms":6}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

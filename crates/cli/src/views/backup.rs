@@ -1,4 +1,4 @@
-//! What a backup holds.
+//! The contents of a backup.
 
 use crate::output::{Row, table};
 use crate::time;
@@ -6,13 +6,13 @@ use flotilla_server::backup::{BackupOrigin, BackupSummary, TableSummary};
 use serde::Serialize;
 use std::path::Path;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Serialize)]
 pub(crate) struct BackupView {
     file: String,
     cluster_id: String,
     node_id: u64,
-    /// `serving`, or `directory` for that of a node that did not run.
+    /// `serving`, or `directory` for a backup of a stopped node's directory.
     origin: &'static str,
     index: u64,
     term: u64,
@@ -21,7 +21,7 @@ pub(crate) struct BackupView {
     version: String,
     members: Vec<u64>,
     file_bytes: u64,
-    rows: u64,
+    row_count: u64,
     bytes: u64,
     tables: Vec<TableView>,
 }
@@ -29,12 +29,12 @@ pub(crate) struct BackupView {
 #[derive(Debug, Serialize)]
 struct TableView {
     table: String,
-    rows: u64,
+    row_count: u64,
     bytes: u64,
 }
 
 impl BackupView {
-    /// What the backup in this file holds.
+    /// The contents of the backup in this file.
     pub(crate) fn new(file: &Path, summary: BackupSummary) -> Self {
         let (rows, bytes) = (summary.rows(), summary.bytes());
         let header = summary.header;
@@ -53,13 +53,13 @@ impl BackupView {
             version: header.version,
             members: summary.members,
             file_bytes: summary.file_bytes,
-            rows,
+            row_count: rows,
             bytes,
             tables: summary.tables.into_iter().map(TableView::from).collect(),
         }
     }
 
-    /// It in one line.
+    /// The contents as one line.
     pub(crate) fn line(&self) -> String {
         format!(
             "{} holds cluster {} up to index {} of term {}: {} rows, {}",
@@ -67,19 +67,16 @@ impl BackupView {
             self.cluster_id,
             self.index,
             self.term,
-            self.rows,
+            self.row_count,
             bytes(self.file_bytes)
         )
     }
 
-    /// It with where it comes from, and what there is of each table.
+    /// The contents with their origin and the size of each table.
     pub(crate) fn text(&self) -> String {
         let origin = match self.origin {
             "serving" => format!("node {}", self.node_id),
-            _ => format!(
-                "the data directory of node {}, which did not run",
-                self.node_id
-            ),
+            _ => format!("the data directory of stopped node {}", self.node_id),
         };
         format!(
             "{}\ntaken at {} from {origin}, version {}\n\n{}",
@@ -95,7 +92,7 @@ impl From<TableSummary> for TableView {
     fn from(summary: TableSummary) -> Self {
         Self {
             table: snake_case(summary.name),
-            rows: summary.rows,
+            row_count: summary.rows,
             bytes: summary.bytes,
         }
     }
@@ -107,13 +104,13 @@ impl Row for TableView {
     fn cells(&self) -> Vec<String> {
         vec![
             self.table.clone(),
-            self.rows.to_string(),
+            self.row_count.to_string(),
             self.bytes.to_string(),
         ]
     }
 }
 
-/// `ActionRuns` as `action_runs`.
+/// Converts `ActionRuns` to `action_runs`.
 fn snake_case(name: &str) -> String {
     let mut text = String::new();
     for character in name.chars() {
@@ -125,7 +122,7 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// A size for people.
+/// A size with a binary unit.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if count < 1_024 {
@@ -179,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_backup_has_exactly_the_published_fields() {
-        expect![[r#"{"file":"monday.flo","cluster_id":"c1","node_id":2,"origin":"serving","index":41,"term":3,"digest":"000000000000000000000000000000ff","taken_at_ms":1772357400250,"version":"0.1.0","members":[1,2,3],"file_bytes":1536,"rows":16,"bytes":1000,"tables":[{"table":"action_runs","rows":12,"bytes":900},{"table":"replica","rows":4,"bytes":100}]}"#]]
+        expect![[r#"{"file":"monday.flo","cluster_id":"c1","node_id":2,"origin":"serving","index":41,"term":3,"digest":"000000000000000000000000000000ff","taken_at_ms":1772357400250,"version":"0.1.0","members":[1,2,3],"file_bytes":1536,"row_count":16,"bytes":1000,"tables":[{"table":"action_runs","row_count":12,"bytes":900},{"table":"replica","row_count":4,"bytes":100}]}"#]]
             .assert_eq(&serde_json::to_string(&view(BackupOrigin::Serving)).expect("printable"));
     }
 
@@ -187,7 +184,7 @@ mod tests {
     fn a_backup_for_people_says_where_it_comes_from() {
         expect![[r#"
             monday.flo holds cluster c1 up to index 41 of term 3: 16 rows, 1.5 KiB
-            taken at 2026-03-01T09:30:00.250Z from the data directory of node 2, which did not run, version 0.1.0
+            taken at 2026-03-01T09:30:00.250Z from the data directory of stopped node 2, version 0.1.0
 
             TABLE        ROWS  BYTES
             action_runs  12    900

@@ -1,10 +1,10 @@
-//! What became of a change of the cluster's members.
+//! The result of a membership change.
 
 use crate::failure::Failure;
 use crate::output::Output;
 use serde::Serialize;
 
-/// What became of a change of one member.
+/// The result of a change to one member.
 #[derive(Debug, Serialize)]
 pub(crate) struct ChangeView {
     node_id: u64,
@@ -12,12 +12,12 @@ pub(crate) struct ChangeView {
 }
 
 impl ChangeView {
-    /// Whether the member had to change.
+    /// The result; `changed` says whether the member had to change.
     pub(crate) fn new(node_id: u64, changed: bool) -> Self {
         Self { node_id, changed }
     }
 
-    /// Prints it: `is` says what the node is now, as in `is a learner`.
+    /// Prints the result; `is` describes the node's new state, such as `a learner`.
     pub(crate) fn print(&self, output: Output, is: &str) -> Result<(), Failure> {
         output.value(self, |view| {
             let already = if view.changed { "now" } else { "already" };

@@ -1,26 +1,26 @@
-//! The cluster, as one node sees it.
+//! The cluster, as seen by one node.
 
 use super::name;
 use crate::output::{Row, table};
 use flotilla_client::v1;
 use serde::Serialize;
 
-/// How a node stands that does not answer the one that was asked.
+/// The role of a node that does not answer the called node.
 const UNREACHABLE: &str = "unreachable";
 
 /// The cluster.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClusterView {
     cluster_id: String,
-    leader: Option<u64>,
+    leader_id: Option<u64>,
     term: u64,
-    /// What all members decide by; newer rules wait until each of them knows them. For people: the fields of the JSON are
-    /// a contract.
+    /// The engine version that all members use; newer rules wait until all members know them. Only
+    /// in text output: the fields of the JSON are a contract.
     #[serde(skip)]
     engine_version: u32,
     nodes: Vec<NodeView>,
     #[serde(skip)]
-    answered_by: u64,
+    responding_node_id: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,7 +38,7 @@ struct NodeView {
     version: String,
     #[serde(skip)]
     engine_version: u32,
-    /// For people, who would take a leader without followers for one.
+    /// The role for people, which distinguishes a leader without followers.
     #[serde(skip)]
     standing: String,
 }
@@ -50,23 +50,23 @@ struct DigestView {
 }
 
 impl ClusterView {
-    /// Whether a node leads with a quorum behind it.
+    /// Whether a node leads with a quorum.
     pub(crate) fn has_leader(&self) -> bool {
-        self.leader.is_some()
+        self.leader_id.is_some()
     }
 
-    /// Whether the cluster was ever formed, as far as the node that answers knows.
+    /// Whether the cluster has been founded, as far as the answering node knows.
     pub(crate) fn is_formed(&self) -> bool {
         !self.cluster_id.is_empty()
     }
 
-    /// What to do when no node leads.
+    /// What to do if no node leads.
     pub(crate) fn advice(&self) -> String {
         if !self.is_formed() {
             return format!(
-                "at its first start a cluster needs all the nodes of its `peers`: start the others; \
-                 the log of node {} says which it waits for",
-                self.answered_by
+                "the first start of a cluster needs all nodes of its `peers`: start the others; \
+                 the log of node {} says which ones it waits for",
+                self.responding_node_id
             );
         }
         let voters = self.nodes.iter().filter(|node| node.voter);
@@ -75,11 +75,11 @@ impl ClusterView {
         let quorum = voters_count / 2 + 1;
         if answering < quorum {
             format!(
-                "{answering} of {voters_count} voters answer, and {quorum} are needed: \
-                 start those that are unreachable"
+                "{answering} of {voters_count} voters answer, but {quorum} are needed: \
+                 start the unreachable ones"
             )
         } else {
-            "enough voters answer: an election may be under way, ask again".to_owned()
+            "enough voters answer: an election may be in progress, try again".to_owned()
         }
     }
 
@@ -88,10 +88,10 @@ impl ClusterView {
         if !self.is_formed() {
             return format!(
                 "no cluster is formed yet, as node {} sees it",
-                self.answered_by
+                self.responding_node_id
             );
         }
-        let leader = match self.leader {
+        let leader = match self.leader_id {
             Some(node_id) => format!("led by node {node_id} in term {}", self.term),
             None => format!("without a leader in term {}", self.term),
         };
@@ -99,7 +99,7 @@ impl ClusterView {
             "cluster {}, {leader}, on engine version {}, as node {} sees it\n\n{}",
             self.cluster_id,
             self.engine_version,
-            self.answered_by,
+            self.responding_node_id,
             table(&self.nodes)
         );
         if let Some(upgrade) = self.upgrade() {
@@ -108,7 +108,7 @@ impl ClusterView {
         text
     }
 
-    /// How far an upgrade has come, while members know different engine versions.
+    /// The progress of an upgrade, while members know different engine versions.
     fn upgrade(&self) -> Option<String> {
         let answering = || self.nodes.iter().filter(|node| node.answers());
         let newest = answering().map(|node| node.engine_version).max()?;
@@ -120,7 +120,7 @@ impl ClusterView {
             return None;
         }
         Some(format!(
-            "all decide by engine version {}; version {newest} begins once no node runs an older binary: {}",
+            "all use engine version {}; version {newest} begins once no node runs an older binary: {}",
             self.engine_version,
             older.join(", ")
         ))
@@ -131,22 +131,22 @@ impl From<v1::ClusterStatus> for ClusterView {
     fn from(status: v1::ClusterStatus) -> Self {
         Self {
             cluster_id: status.cluster_id,
-            leader: status.leader,
+            leader_id: status.leader_id,
             term: status.term,
             engine_version: status.engine_version,
             nodes: status
                 .nodes
                 .into_iter()
-                .map(|node| NodeView::new(node, status.leader))
+                .map(|node| NodeView::new(node, status.leader_id))
                 .collect(),
-            answered_by: status.answered_by,
+            responding_node_id: status.responding_node_id,
         }
     }
 }
 
 impl NodeView {
-    /// A node of a cluster with this leader. One that takes itself for the leader and has no quorum
-    /// behind it serves nobody: it is not healthy.
+    /// A node of a cluster with this leader. A node that considers itself the leader but has no
+    /// quorum does not serve, so it is not healthy.
     fn new(node: v1::NodeStatus, leader: Option<u64>) -> Self {
         let digest = |v1::StateDigest { index, value }| DigestView { index, value };
         let is_stale = node.role() == v1::NodeRole::Leader && leader != Some(node.node_id);
@@ -236,24 +236,24 @@ mod tests {
         };
         v1::ClusterStatus {
             cluster_id: "c1".to_owned(),
-            leader,
+            leader_id: leader,
             term: 3,
             nodes: vec![node],
-            answered_by: 1,
+            responding_node_id: 1,
             engine_version: 1,
         }
     }
 
     #[test]
     fn the_cluster_has_exactly_the_published_fields() {
-        expect![[r#"{"cluster_id":"c1","leader":1,"term":3,"nodes":[{"node_id":1,"address":"127.0.0.1:9000","role":"leader","voter":true,"last_log_index":42,"applied_index":41,"snapshot_index":null,"digest":{"index":40,"value":"00ff00ff00ff00ff"},"lag":1,"healthy":true,"version":"0.1.0"}]}"#]]
+        expect![[r#"{"cluster_id":"c1","leader_id":1,"term":3,"nodes":[{"node_id":1,"address":"127.0.0.1:9000","role":"leader","voter":true,"last_log_index":42,"applied_index":41,"snapshot_index":null,"digest":{"index":40,"value":"00ff00ff00ff00ff"},"lag":1,"healthy":true,"version":"0.1.0"}]}"#]]
             .assert_eq(&serde_json::to_string(&cluster(Some(1))).expect("printable"));
     }
 
     #[test]
     fn without_a_quorum_the_leader_is_null() {
         let text = serde_json::to_string(&cluster(None)).expect("printable");
-        assert!(text.contains(r#""leader":null"#), "{text}");
+        assert!(text.contains(r#""leader_id":null"#), "{text}");
         assert!(cluster(None).text().contains("without a leader"));
         assert!(!cluster(None).has_leader());
     }
@@ -277,7 +277,7 @@ mod tests {
             1     127.0.0.1:9000  stale leader  true   false    42   41       -         1    00ff00ff00ff@40  0.1.0
             2                     unreachable   true   false    0    0        -         42   -
             3                     unreachable   true   false    0    0        -         42   -"#]].assert_eq(&view.text());
-        expect!["1 of 3 voters answer, and 2 are needed: start those that are unreachable"]
+        expect!["1 of 3 voters answer, but 2 are needed: start the unreachable ones"]
             .assert_eq(&view.advice());
         view.nodes[1].standing = "follower".to_owned();
         assert!(view.advice().contains("election"), "{}", view.advice());
@@ -286,11 +286,11 @@ mod tests {
     #[test]
     fn a_cluster_that_is_not_formed_has_neither_id_nor_voters() {
         let view = ClusterView::from(v1::ClusterStatus {
-            answered_by: 2,
+            responding_node_id: 2,
             ..v1::ClusterStatus::default()
         });
         expect!["no cluster is formed yet, as node 2 sees it"].assert_eq(&view.text());
-        expect!["at its first start a cluster needs all the nodes of its `peers`: start the others; the log of node 2 says which it waits for"].assert_eq(&view.advice());
+        expect!["the first start of a cluster needs all nodes of its `peers`: start the others; the log of node 2 says which ones it waits for"].assert_eq(&view.advice());
         assert!(!view.has_leader());
     }
 
@@ -306,10 +306,8 @@ mod tests {
             ..v1::NodeStatus::default()
         });
         let view = ClusterView::from(status);
-        expect![
-            "all decide by engine version 1; version 2 begins once no node runs an older binary: 1"
-        ]
-        .assert_eq(&view.upgrade().expect("node 1 is older"));
+        expect!["all use engine version 1; version 2 begins once no node runs an older binary: 1"]
+            .assert_eq(&view.upgrade().expect("node 1 is older"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! An action run that failed for good.
+//! An action run that failed permanently.
 
 use super::{json, or_dash};
 use crate::output::Row;
@@ -29,26 +29,26 @@ pub(crate) struct DeadLetterView {
 }
 
 impl From<v1::DeadLetter> for DeadLetterRow {
-    fn from(letter: v1::DeadLetter) -> Self {
+    fn from(dead_letter: v1::DeadLetter) -> Self {
         let given = |text: String| Some(text).filter(|text| !text.is_empty());
         Self {
-            id: letter.id,
-            action: letter.action,
-            attempts: letter.attempts,
-            error_code: given(letter.error_code),
-            error_message: given(letter.error_message),
-            run_id: letter.run_id,
-            step: letter.step,
-            failed_at_ms: letter.failed_at_ms,
+            id: dead_letter.id,
+            action: dead_letter.action,
+            attempts: dead_letter.attempts,
+            error_code: given(dead_letter.error_code),
+            error_message: given(dead_letter.error_message),
+            run_id: dead_letter.run_id,
+            step: dead_letter.step,
+            failed_at_ms: dead_letter.failed_at_ms,
         }
     }
 }
 
 impl From<v1::DeadLetter> for DeadLetterView {
-    fn from(letter: v1::DeadLetter) -> Self {
+    fn from(dead_letter: v1::DeadLetter) -> Self {
         Self {
-            input: json::value(&letter.input),
-            row: letter.into(),
+            input: json::value(&dead_letter.input),
+            row: dead_letter.into(),
         }
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     use crate::output::table;
     use expect_test::expect;
 
-    fn letter() -> v1::DeadLetter {
+    fn dead_letter() -> v1::DeadLetter {
         v1::DeadLetter {
             id: "arun-4".to_owned(),
             action: "charge".to_owned(),
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_dead_letter_has_the_published_fields() {
         expect![[r#"{"id":"arun-4","action":"charge","attempts":4,"error_code":null,"error_message":"card refused","run_id":"wfrun-1","step":"pay","failed_at_ms":5,"input":{"amount":5}}"#]]
-            .assert_eq(&serde_json::to_string(&DeadLetterView::from(letter())).expect("printable"));
+            .assert_eq(&serde_json::to_string(&DeadLetterView::from(dead_letter())).expect("printable"));
     }
 
     #[test]
@@ -100,6 +100,6 @@ mod tests {
         expect![[r#"
             DEAD LETTER  ATTEMPTS  RUN      STEP  FAILED                    ERROR
             arun-4       4         wfrun-1  pay   1970-01-01T00:00:00.005Z  card refused"#]]
-        .assert_eq(&table(&[DeadLetterRow::from(letter())]));
+        .assert_eq(&table(&[DeadLetterRow::from(dead_letter())]));
     }
 }

@@ -6,7 +6,7 @@ use flotilla_client::v1;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-/// The fields that every event has; an attribute of the same name gives way.
+/// The fields that every event has; they override attributes of the same name.
 const FIELDS: [&str; 8] = [
     "seq",
     "at_ms",
@@ -18,13 +18,13 @@ const FIELDS: [&str; 8] = [
     "term",
 ];
 
-/// The endings of attributes that are times, and what a name keeps of them for people.
-const TIMES: [(&str, &str); 2] = [("_at_ms", ""), ("deadline_ms", "deadline")];
+/// Suffixes of attributes that are times, and their replacements in text output.
+const TIMES: [(&str, &str); 1] = [("_at_ms", "")];
 
-/// The column of types is as wide as the longest: `plan_executor_exhausted`.
+/// The width of the type column, which fits the longest type: `plan_executor_exhausted`.
 const TYPE_WIDTH: usize = 23;
 
-/// An event: the published fields, the node that led, then the event's own attributes.
+/// An event: the published fields, the leader at the time, then the event's own attributes.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventView {
     seq: u64,
@@ -47,8 +47,8 @@ impl EventView {
         line(["SEQ", "TIME", "INDEX", "NODE", "TYPE", "STEP", "DETAIL"])
     }
 
-    /// The event as a line of a table whose columns are as wide as they are wont to be: the rows
-    /// to come are not known yet.
+    /// The event as a table line with fixed column widths, because the following rows are not known
+    /// yet.
     pub(crate) fn line(&self) -> String {
         line([
             &self.seq.to_string(),
@@ -77,7 +77,7 @@ impl EventView {
         words.join(" ")
     }
 
-    /// A number; when it is a time, as one, with its distance from the event.
+    /// A number; a time is shown as such, with its distance from the event.
     fn number(&self, name: &str, number: &Number) -> String {
         let time_name = TIMES
             .iter()
@@ -161,7 +161,7 @@ mod tests {
             "attempt=2 due=1970-01-01T00:00:04.000Z (in 3s)"
         );
         assert_eq!(
-            event(r#"{"deadline_ms":1500}"#).remarks(),
+            event(r#"{"deadline_at_ms":1500}"#).remarks(),
             "deadline=1970-01-01T00:00:01.500Z (in 500ms)"
         );
         assert_eq!(

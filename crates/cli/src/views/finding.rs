@@ -4,7 +4,7 @@ use super::name;
 use flotilla_client::v1;
 use serde::Serialize;
 
-/// A finding, with the fields of W6's machine form.
+/// A finding, with the fields of W6's machine-readable form.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingView {
     code: String,
@@ -20,7 +20,7 @@ pub(crate) struct FindingView {
 }
 
 impl FindingView {
-    /// The finding for people: message, place, source line, caret, hint.
+    /// The finding for people: message, position, source line, caret, hint.
     pub(crate) fn text(&self) -> String {
         let Self {
             code,
@@ -65,7 +65,8 @@ impl From<v1::Finding> for FindingView {
     }
 }
 
-/// What stands before the caret: as wide as the line's first characters at any width of a tab.
+/// The indentation of the caret: as wide as the line's first characters, whatever the width of a
+/// tab.
 fn blanks(line: &str, lead: usize) -> String {
     let blank = |character| if character == '\t' { '\t' } else { ' ' };
     line.chars().take(lead).map(blank).collect()

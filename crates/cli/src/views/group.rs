@@ -13,23 +13,23 @@ pub(crate) struct GroupView {
     mode: String,
     state: &'static str,
     ack_timeout_ms: u64,
-    max_deliver: u32,
-    consumers_count: u32,
+    max_deliveries: u32,
+    consumer_count: u32,
     consumers: Vec<ConsumerView>,
     pending_count: u64,
     lag: u64,
     acked_count: u64,
-    dead_letters_count: u64,
+    dead_letter_count: u64,
     lost_count: u64,
     created_at_ms: u64,
 }
 
-/// A consumer of a group; lists leave them out.
+/// A consumer of a group; absent in lists.
 #[derive(Debug, Serialize)]
 struct ConsumerView {
     name: String,
     joined_at_ms: u64,
-    heard_at_ms: u64,
+    last_heartbeat_at_ms: u64,
 }
 
 impl From<v1::GroupInfo> for GroupView {
@@ -37,7 +37,7 @@ impl From<v1::GroupInfo> for GroupView {
         let consumers = group.consumers.iter().map(|consumer| ConsumerView {
             name: consumer.name.clone(),
             joined_at_ms: consumer.joined_at_ms,
-            heard_at_ms: consumer.heard_at_ms,
+            last_heartbeat_at_ms: consumer.last_heartbeat_at_ms,
         });
         Self {
             mode: name(group.mode()),
@@ -46,12 +46,12 @@ impl From<v1::GroupInfo> for GroupView {
             stream: group.stream,
             group: group.group,
             ack_timeout_ms: group.ack_timeout_ms,
-            max_deliver: group.deliveries_max,
-            consumers_count: group.consumers_count,
+            max_deliveries: group.max_deliveries,
+            consumer_count: group.consumer_count,
             pending_count: group.pending_count,
             lag: group.lag,
             acked_count: group.acked_count,
-            dead_letters_count: group.dead_letters_count,
+            dead_letter_count: group.dead_letter_count,
             lost_count: group.lost_count,
             created_at_ms: group.created_at_ms,
         }
@@ -74,11 +74,11 @@ impl Row for GroupView {
         vec![
             self.group.clone(),
             self.mode.clone(),
-            self.consumers_count.to_string(),
+            self.consumer_count.to_string(),
             self.lag.to_string(),
             self.pending_count.to_string(),
             self.acked_count.to_string(),
-            self.dead_letters_count.to_string(),
+            self.dead_letter_count.to_string(),
             self.state.to_owned(),
         ]
     }
@@ -98,11 +98,11 @@ mod tests {
             consumers: vec![v1::GroupConsumer {
                 name: "host-1".to_owned(),
                 joined_at_ms: 5,
-                heard_at_ms: 6,
+                last_heartbeat_at_ms: 6,
             }],
             ..v1::GroupInfo::default()
         });
-        expect![[r#"{"stream":"orders","group":"billing","mode":"key_shared","state":"active","ack_timeout_ms":0,"max_deliver":0,"consumers_count":0,"consumers":[{"name":"host-1","joined_at_ms":5,"heard_at_ms":6}],"pending_count":0,"lag":0,"acked_count":0,"dead_letters_count":0,"lost_count":0,"created_at_ms":0}"#]]
+        expect![[r#"{"stream":"orders","group":"billing","mode":"key_shared","state":"active","ack_timeout_ms":0,"max_deliveries":0,"consumer_count":0,"consumers":[{"name":"host-1","joined_at_ms":5,"last_heartbeat_at_ms":6}],"pending_count":0,"lag":0,"acked_count":0,"dead_letter_count":0,"lost_count":0,"created_at_ms":0}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -1,9 +1,9 @@
-//! JSON that travels as bytes.
+//! JSON that is transported as bytes.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// The value; none at all is `null`, and bytes that are no JSON, which no server sends, become a
+/// The value; empty bytes are `null`, and bytes that are not JSON, which no server sends, become a
 /// string.
 pub(super) fn value(bytes: &[u8]) -> Value {
     if bytes.is_empty() {
@@ -13,12 +13,12 @@ pub(super) fn value(bytes: &[u8]) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// The value; none is `null`.
+/// The value; `null` if absent.
 pub(super) fn optional_value(bytes: Option<&[u8]>) -> Value {
     bytes.map_or(Value::Null, value)
 }
 
-/// The value for a table's cell: a string without its quotes, but on one line.
+/// The value for a table cell: a string without quotes, on one line.
 pub(super) fn one_line(value: &Value) -> String {
     match value {
         Value::String(text) => text.replace(char::is_control, " "),

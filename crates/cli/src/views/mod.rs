@@ -1,4 +1,4 @@
-//! The published forms of replies: their fields are the JSON that scripts read.
+//! The published forms of responses: their fields are the JSON that scripts read.
 
 mod action;
 mod action_run;
@@ -51,14 +51,14 @@ pub(crate) use workflow::{WorkflowRow, WorkflowView};
 
 use flotilla_client::PublishedName;
 
-/// The published name of an enum's value; one that a newer server sends is `unknown`.
+/// The published name of an enum value; `unknown` for a value of a newer server.
 pub(crate) fn name<N: PublishedName>(value: N) -> String {
     value
         .published_name()
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Whether something is in service, or was set aside after a bug.
+/// Whether an item is in service or quarantined.
 fn service(is_quarantined: bool) -> &'static str {
     if is_quarantined {
         "quarantined"
@@ -67,7 +67,7 @@ fn service(is_quarantined: bool) -> &'static str {
     }
 }
 
-/// The text, or a dash for none.
+/// The text, or a dash for `None`.
 fn or_dash(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty())
         .unwrap_or("-")

@@ -1,4 +1,4 @@
-//! A record that was delivered and not acknowledged.
+//! A record that was delivered but not acknowledged.
 
 use super::or_dash;
 use crate::output::Row;
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(crate) struct PendingView {
     stream_id: String,
     partition: u32,
-    /// Who has it; `None` while it waits to be delivered again.
+    /// The consumer that has it; `None` while it waits for redelivery.
     consumer: Option<String>,
     attempts: u32,
     due_at_ms: u64,

@@ -1,4 +1,4 @@
-//! A plan's executors.
+//! A plan and its executors.
 
 use super::or_dash;
 use crate::output::{self, Row};
@@ -6,46 +6,46 @@ use crate::time;
 use flotilla_client::{PublishedName, v1};
 use serde::Serialize;
 
-/// A plan, and how its executors fare.
+/// A plan and the state of its executors.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlanView {
     workflow: String,
     plan: String,
     selection: String,
-    cached_results: u64,
+    cached_result_count: u64,
     executors: Vec<ExecutorRow>,
 }
 
-/// An executor. What its definition does not set is `null`.
+/// An executor. Values that its definition does not set are `null`.
 #[derive(Debug, Serialize)]
 struct ExecutorRow {
     name: String,
     action: String,
     priority: i32,
     health_millionths: Option<u32>,
-    samples: u32,
+    sample_count: u32,
     breaker: Option<String>,
-    consecutive_failures: u32,
-    breaker_open_until_ms: Option<u64>,
-    open_probes: u32,
+    consecutive_failure_count: u32,
+    breaker_half_open_at_ms: Option<u64>,
+    open_probe_count: u32,
     remaining_per_second: Option<u32>,
     remaining_per_minute: Option<u32>,
     remaining_per_hour: Option<u32>,
 }
 
 impl PlanView {
-    /// The plan in a sentence, and its executors in a table.
+    /// The plan as a sentence, and its executors as a table.
     pub(crate) fn text(&self) -> String {
         let Self {
             workflow,
             plan,
             selection,
-            cached_results,
+            cached_result_count,
             executors,
         } = self;
         let executors = output::table(executors);
         format!(
-            "plan {plan} of {workflow}, {selection}, {cached_results} results cached\n\n{executors}"
+            "plan {plan} of {workflow}, {selection}, {cached_result_count} results cached\n\n{executors}"
         )
     }
 }
@@ -56,7 +56,7 @@ impl From<v1::PlanStatus> for PlanView {
             workflow: status.workflow,
             plan: status.plan,
             selection: status.selection,
-            cached_results: status.cached_results,
+            cached_result_count: status.cached_result_count,
             executors: status.executors.into_iter().map(Into::into).collect(),
         }
     }
@@ -70,10 +70,10 @@ impl From<v1::ExecutorStatus> for ExecutorRow {
             action: status.action,
             priority: status.priority,
             health_millionths: status.health_millionths,
-            samples: status.samples,
-            consecutive_failures: status.consecutive_failures,
-            breaker_open_until_ms: status.breaker_open_until_ms,
-            open_probes: status.open_probes,
+            sample_count: status.sample_count,
+            consecutive_failure_count: status.consecutive_failure_count,
+            breaker_half_open_at_ms: status.breaker_half_open_at_ms,
+            open_probe_count: status.open_probe_count,
             remaining_per_second: status.remaining_per_second,
             remaining_per_minute: status.remaining_per_minute,
             remaining_per_hour: status.remaining_per_hour,
@@ -88,17 +88,19 @@ impl ExecutorRow {
         Some(format!(
             "{whole}.{:03} of {}",
             millionths / 1_000,
-            self.samples
+            self.sample_count
         ))
     }
 
     fn breaker(&self) -> Option<String> {
         let state = self.breaker.as_deref()?;
-        Some(match self.breaker_open_until_ms {
+        Some(match self.breaker_half_open_at_ms {
             Some(until_ms) => format!("{state} until {}", time::show(until_ms)),
-            None if self.open_probes > 0 => format!("{state}, {} probes", self.open_probes),
-            None if self.consecutive_failures > 0 => {
-                format!("{state}, {} failures", self.consecutive_failures)
+            None if self.open_probe_count > 0 => {
+                format!("{state}, {} probes", self.open_probe_count)
+            }
+            None if self.consecutive_failure_count > 0 => {
+                format!("{state}, {} failures", self.consecutive_failure_count)
             }
             None => state.to_owned(),
         })
@@ -151,9 +153,9 @@ mod tests {
             action: "charge-stripe".to_owned(),
             priority: 100,
             health_millionths: Some(87_250),
-            samples: 12,
+            sample_count: 12,
             breaker: v1::BreakerState::Open.into(),
-            breaker_open_until_ms: Some(1_772_357_400_250),
+            breaker_half_open_at_ms: Some(1_772_357_400_250),
             remaining_per_second: Some(100),
             remaining_per_hour: Some(7),
             ..v1::ExecutorStatus::default()
@@ -169,13 +171,13 @@ mod tests {
             plan: "charge".to_owned(),
             selection: "health-weighted".to_owned(),
             executors: vec![primary, fallback],
-            cached_results: 3,
+            cached_result_count: 3,
         })
     }
 
     #[test]
     fn a_plan_has_the_published_fields() {
-        expect![[r#"{"workflow":"payment","plan":"charge","selection":"health-weighted","cached_results":3,"executors":[{"name":"primary","action":"charge-stripe","priority":100,"health_millionths":87250,"samples":12,"breaker":"open","consecutive_failures":0,"breaker_open_until_ms":1772357400250,"open_probes":0,"remaining_per_second":100,"remaining_per_minute":null,"remaining_per_hour":7},{"name":"fallback","action":"charge-adyen","priority":50,"health_millionths":null,"samples":0,"breaker":null,"consecutive_failures":0,"breaker_open_until_ms":null,"open_probes":0,"remaining_per_second":null,"remaining_per_minute":null,"remaining_per_hour":null}]}"#]].assert_eq(&serde_json::to_string(&view()).expect("printable"));
+        expect![[r#"{"workflow":"payment","plan":"charge","selection":"health-weighted","cached_result_count":3,"executors":[{"name":"primary","action":"charge-stripe","priority":100,"health_millionths":87250,"sample_count":12,"breaker":"open","consecutive_failure_count":0,"breaker_half_open_at_ms":1772357400250,"open_probe_count":0,"remaining_per_second":100,"remaining_per_minute":null,"remaining_per_hour":7},{"name":"fallback","action":"charge-adyen","priority":50,"health_millionths":null,"sample_count":0,"breaker":null,"consecutive_failure_count":0,"breaker_half_open_at_ms":null,"open_probe_count":0,"remaining_per_second":null,"remaining_per_minute":null,"remaining_per_hour":null}]}"#]].assert_eq(&serde_json::to_string(&view()).expect("printable"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One thing that a worker handles: the manual's process tracking.
+//! An action or a group that a worker handles: the manual's process tracking.
 
 use super::name;
 use flotilla_client::v1;

@@ -1,4 +1,4 @@
-//! Something that was set aside after a bug.
+//! A quarantined item.
 
 use super::{name, or_dash};
 use crate::output::Row;
@@ -6,24 +6,24 @@ use crate::time;
 use flotilla_client::v1;
 use serde::Serialize;
 
-/// Something that was set aside.
+/// A quarantined item.
 #[derive(Debug, Serialize)]
 pub(crate) struct QuarantinedView {
     kind: String,
-    /// `None` once it is gone.
+    /// `None` if the item no longer exists.
     namespace: Option<String>,
     name: String,
-    at_ms: u64,
+    quarantined_at_ms: u64,
     raft_index: u64,
 }
 
-impl From<v1::Quarantined> for QuarantinedView {
-    fn from(item: v1::Quarantined) -> Self {
+impl From<v1::QuarantinedItem> for QuarantinedView {
+    fn from(item: v1::QuarantinedItem) -> Self {
         Self {
             kind: name(item.kind()),
             namespace: Some(item.namespace).filter(|namespace| !namespace.is_empty()),
             name: item.name,
-            at_ms: item.at_ms,
+            quarantined_at_ms: item.quarantined_at_ms,
             raft_index: item.raft_index,
         }
     }
@@ -37,7 +37,7 @@ impl Row for QuarantinedView {
             self.kind.clone(),
             or_dash(self.namespace.as_deref()),
             self.name.clone(),
-            time::show(self.at_ms),
+            time::show(self.quarantined_at_ms),
             self.raft_index.to_string(),
         ]
     }

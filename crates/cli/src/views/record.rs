@@ -1,4 +1,4 @@
-//! A record of a stream: the manual's StreamContext, as far as a read has one.
+//! A record of a stream: the manual's StreamContext, as far as a read provides it.
 
 use super::{json, or_dash};
 use crate::output::Row;

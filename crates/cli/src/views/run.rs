@@ -33,7 +33,7 @@ struct CurrentStepView {
     status: String,
     attempt: u32,
     waiting_for: Option<String>,
-    deadline_ms: Option<u64>,
+    deadline_at_ms: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,7 +84,7 @@ impl From<v1::CurrentStep> for CurrentStepView {
             waiting_for: step.waiting_for().published_name(),
             step: step.step,
             attempt: step.attempt,
-            deadline_ms: step.deadline_ms,
+            deadline_at_ms: step.deadline_at_ms,
         }
     }
 }
@@ -113,7 +113,7 @@ mod tests {
             status: v1::RunStatus::Waiting.into(),
             attempt: 1,
             waiting_for: v1::WaitingFor::Signal.into(),
-            deadline_ms: Some(90_000),
+            deadline_at_ms: Some(90_000),
         };
         let charged = v1::StepResult {
             outcome: Some("success".to_owned()),
@@ -152,7 +152,7 @@ mod tests {
                   "status": "waiting",
                   "attempt": 1,
                   "waiting_for": "signal",
-                  "deadline_ms": 90000
+                  "deadline_at_ms": 90000
                 }
               ],
               "input": {

@@ -14,7 +14,8 @@ pub(crate) struct ScheduleView {
     interval_ms: Option<u64>,
     state: String,
     max_concurrent: u32,
-    open_runs: u32,
+    open_run_count: u32,
+    quarantined_runs: u32,
     last_fired_at_ms: Option<u64>,
     last_run_id: Option<String>,
     last_skipped_at_ms: Option<u64>,
@@ -33,7 +34,8 @@ impl From<v1::Schedule> for ScheduleView {
             timezone: given(schedule.timezone),
             interval_ms: schedule.interval_ms,
             max_concurrent: schedule.max_concurrent,
-            open_runs: schedule.open_runs,
+            open_run_count: schedule.open_run_count,
+            quarantined_runs: schedule.quarantined_runs,
             last_fired_at_ms: schedule.last_fired_at_ms,
             last_run_id: given(schedule.last_run_id),
             last_skipped_at_ms: schedule.last_skipped_at_ms,
@@ -45,16 +47,13 @@ impl From<v1::Schedule> for ScheduleView {
 }
 
 impl ScheduleView {
-    /// The schedule for people: a line for each thing to know.
+    /// The schedule for people: one property per line.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![
             ("workflow", self.workflow.clone()),
             ("fires", self.rule()),
             ("state", self.state.clone()),
-            (
-                "open runs",
-                format!("{} of at most {}", self.open_runs, self.max_concurrent),
-            ),
+            ("open runs", self.open()),
             ("fired", count(self.fired_count, self.last_fired_at_ms)),
             (
                 "skipped",
@@ -73,6 +72,15 @@ impl ScheduleView {
             .map(|(heading, text)| format!("{heading:<11}{text}"))
             .collect();
         lines.join("\n")
+    }
+
+    fn open(&self) -> String {
+        let running = self.open_run_count.saturating_sub(self.quarantined_runs);
+        let open = format!("{running} of at most {}", self.max_concurrent);
+        match self.quarantined_runs {
+            0 => open,
+            count => format!("{open}, and {count} quarantined"),
+        }
     }
 
     fn rule(&self) -> String {
@@ -103,7 +111,7 @@ mod tests {
             timezone: "UTC".to_owned(),
             state: v1::ScheduleState::Active.into(),
             max_concurrent: 1,
-            open_runs: 1,
+            open_run_count: 1,
             last_fired_at_ms: Some(21_600_000),
             last_run_id: "wfrun-3".to_owned(),
             fired_count: 2,
@@ -114,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_schedule_has_the_published_fields() {
-        expect![[r#"{"workflow":"reconcile","cron":"0 */6 * * *","timezone":"UTC","interval_ms":null,"state":"active","max_concurrent":1,"open_runs":1,"last_fired_at_ms":21600000,"last_run_id":"wfrun-3","last_skipped_at_ms":null,"fired_count":2,"skipped_count":0,"next_at_ms":[43200000,64800000]}"#]]
+        expect![[r#"{"workflow":"reconcile","cron":"0 */6 * * *","timezone":"UTC","interval_ms":null,"state":"active","max_concurrent":1,"open_run_count":1,"quarantined_runs":0,"last_fired_at_ms":21600000,"last_run_id":"wfrun-3","last_skipped_at_ms":null,"fired_count":2,"skipped_count":0,"next_at_ms":[43200000,64800000]}"#]]
             .assert_eq(&serde_json::to_string(&ScheduleView::from(schedule())).expect("printable"));
     }
 

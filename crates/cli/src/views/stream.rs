@@ -12,22 +12,22 @@ pub(crate) struct StreamView {
     state: &'static str,
     partitions: u32,
     retention: RetentionView,
-    hard_bytes_max: u64,
-    records_count: u64,
+    hard_limit_bytes: u64,
+    record_count: u64,
     bytes: u64,
     first_id: Option<String>,
     last_id: Option<String>,
     lost_count: u64,
-    groups_count: u32,
+    group_count: u32,
     created_at_ms: u64,
 }
 
-/// What a stream keeps; `None` is no bound.
+/// The retention of a stream; `None` means no limit.
 #[derive(Debug, Serialize)]
 struct RetentionView {
-    records_max: Option<u64>,
-    age_ms_max: Option<u64>,
-    bytes_max: Option<u64>,
+    max_records: Option<u64>,
+    max_age_ms: Option<u64>,
+    max_bytes: Option<u64>,
 }
 
 impl From<v1::StreamInfo> for StreamView {
@@ -38,17 +38,17 @@ impl From<v1::StreamInfo> for StreamView {
             state: service(stream.quarantined),
             partitions: stream.partitions,
             retention: RetentionView {
-                records_max: retention.records_max,
-                age_ms_max: retention.age_ms_max,
-                bytes_max: retention.bytes_max,
+                max_records: retention.max_records,
+                max_age_ms: retention.max_age_ms,
+                max_bytes: retention.max_bytes,
             },
-            hard_bytes_max: stream.hard_bytes_max,
-            records_count: stream.records_count,
+            hard_limit_bytes: stream.hard_limit_bytes,
+            record_count: stream.record_count,
             bytes: stream.bytes,
             first_id: stream.first_id,
             last_id: stream.last_id,
             lost_count: stream.lost_count,
-            groups_count: stream.groups_count,
+            group_count: stream.group_count,
             created_at_ms: stream.created_at_ms,
         }
     }
@@ -69,10 +69,10 @@ impl Row for StreamView {
         vec![
             self.name.clone(),
             self.partitions.to_string(),
-            self.records_count.to_string(),
+            self.record_count.to_string(),
             self.bytes.to_string(),
             super::or_dash(self.last_id.as_deref()),
-            self.groups_count.to_string(),
+            self.group_count.to_string(),
             self.state.to_owned(),
         ]
     }
@@ -88,12 +88,12 @@ mod tests {
         let view = StreamView::from(v1::StreamInfo {
             name: "orders".to_owned(),
             partitions: 1,
-            hard_bytes_max: 1 << 30,
+            hard_limit_bytes: 1 << 30,
             created_at_ms: 5,
             quarantined: true,
             ..v1::StreamInfo::default()
         });
-        expect![[r#"{"name":"orders","state":"quarantined","partitions":1,"retention":{"records_max":null,"age_ms_max":null,"bytes_max":null},"hard_bytes_max":1073741824,"records_count":0,"bytes":0,"first_id":null,"last_id":null,"lost_count":0,"groups_count":0,"created_at_ms":5}"#]]
+        expect![[r#"{"name":"orders","state":"quarantined","partitions":1,"retention":{"max_records":null,"max_age_ms":null,"max_bytes":null},"hard_limit_bytes":1073741824,"record_count":0,"bytes":0,"first_id":null,"last_id":null,"lost_count":0,"group_count":0,"created_at_ms":5}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -5,7 +5,7 @@ use crate::time;
 use flotilla_client::v1;
 use serde::Serialize;
 
-/// A trigger, and how far it has read.
+/// A trigger and its position in the stream.
 #[derive(Debug, Serialize)]
 pub(crate) struct TriggerView {
     stream: String,
@@ -16,8 +16,8 @@ pub(crate) struct TriggerView {
     batch_timeout_ms: u64,
     state: String,
     lag: u64,
-    runs_count: u64,
-    records_count: u64,
+    run_count: u64,
+    record_count: u64,
     refused_count: u64,
     lost_count: u64,
     last_fired_at_ms: Option<u64>,
@@ -34,8 +34,8 @@ impl From<v1::Trigger> for TriggerView {
             batch_size: trigger.batch_size,
             batch_timeout_ms: trigger.batch_timeout_ms,
             lag: trigger.lag,
-            runs_count: trigger.runs_count,
-            records_count: trigger.records_count,
+            run_count: trigger.run_count,
+            record_count: trigger.record_count,
             refused_count: trigger.refused_count,
             lost_count: trigger.lost_count,
             last_fired_at_ms: trigger.last_fired_at_ms,
@@ -44,14 +44,14 @@ impl From<v1::Trigger> for TriggerView {
 }
 
 impl TriggerView {
-    /// The trigger for people: a line for each thing to know.
+    /// The trigger for people: one property per line.
     pub(crate) fn text(&self) -> String {
         let last = self
             .last_fired_at_ms
             .map_or_else(|| "-".to_owned(), time::show);
         let group = format!("{} ({})", self.consumer_group, self.mode);
         let stream = format!("{} in {}", self.stream, self.namespace);
-        let runs = format!("{} of {} records", self.runs_count, self.records_count);
+        let runs = format!("{} of {} records", self.run_count, self.record_count);
         let lines = [
             ("stream", stream),
             ("group", group),
@@ -98,15 +98,15 @@ mod tests {
             batch_timeout_ms: 5_000,
             state: v1::TriggerState::NoStream.into(),
             lag: 1,
-            runs_count: 2,
-            records_count: 80,
+            run_count: 2,
+            record_count: 80,
             ..v1::Trigger::default()
         }
     }
 
     #[test]
     fn a_trigger_has_the_published_fields() {
-        expect![[r#"{"stream":"orders","namespace":"prod","consumer_group":"wf-orders","mode":"key_shared","batch_size":50,"batch_timeout_ms":5000,"state":"no_stream","lag":1,"runs_count":2,"records_count":80,"refused_count":0,"lost_count":0,"last_fired_at_ms":null}"#]]
+        expect![[r#"{"stream":"orders","namespace":"prod","consumer_group":"wf-orders","mode":"key_shared","batch_size":50,"batch_timeout_ms":5000,"state":"no_stream","lag":1,"run_count":2,"record_count":80,"refused_count":0,"lost_count":0,"last_fired_at_ms":null}"#]]
             .assert_eq(&serde_json::to_string(&TriggerView::from(trigger())).expect("printable"));
     }
 

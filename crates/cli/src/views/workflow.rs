@@ -13,7 +13,7 @@ pub(crate) struct WorkflowRow {
     version: String,
     revision: u32,
     enabled: bool,
-    is_latest: bool,
+    latest: bool,
     created_at_ms: u64,
     description: Option<String>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct WorkflowView {
 }
 
 impl WorkflowView {
-    /// The definition's text, as it was given.
+    /// The definition's text, as it was submitted.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
@@ -41,7 +41,7 @@ impl From<v1::Workflow> for WorkflowRow {
             version: workflow.version,
             revision: workflow.revision,
             enabled: workflow.enabled,
-            is_latest: workflow.is_latest,
+            latest: workflow.latest,
             created_at_ms: workflow.created_at_ms,
             description: Some(workflow.description).filter(|text| !text.is_empty()),
         }
@@ -86,11 +86,11 @@ mod tests {
             revision: 2,
             source: "kind: Workflow\n".to_owned(),
             enabled: true,
-            is_latest: true,
+            latest: true,
             created_at_ms: 5,
             ..v1::Workflow::default()
         });
-        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"is_latest":true,"created_at_ms":5,"description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"latest":true,"created_at_ms":5,"description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
         assert_eq!(view.source(), "kind: Workflow\n");
     }

@@ -1,11 +1,11 @@
-//! How a stream worker is set up and run.
+//! Setting up and running a stream worker.
 
 use super::service::Service;
 use super::{RecordError, StreamContext};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::worker::{Hooks, host, live_until};
+use crate::worker::{Callbacks, host, live_until};
 use bytes::Bytes;
 use flotilla_api::v1;
 use futures::FutureExt;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Records that one take may give.
+/// The maximum number of records per take.
 const BATCH_SIZE_MAX: u32 = 1_000;
-/// More handlers at a time than a server would believe.
+/// The maximum concurrency that a server accepts.
 const CONCURRENCY_MAX: u32 = 10_000;
 
-/// What runs for each record.
+/// The handler of records.
 pub(super) type Handler =
     Arc<dyn Fn(StreamContext) -> BoxFuture<'static, Result<(), RecordError>> + Send + Sync>;
 
@@ -28,11 +28,11 @@ pub(super) type Handler =
 pub struct StreamWorker {
     client: Client,
     setup: Arc<Setup>,
-    hooks: Hooks,
+    callbacks: Callbacks,
 }
 
 impl StreamWorker {
-    /// Begins to set up a worker for a stream in the client's namespace.
+    /// Starts to configure a worker for a stream in the client's namespace.
     #[must_use]
     pub fn builder<H, F>(
         client: Client,
@@ -62,7 +62,7 @@ impl StreamWorker {
         StreamWorkerBuilder {
             client,
             setup,
-            hooks: Hooks::default(),
+            callbacks: Callbacks::default(),
         }
     }
 
@@ -72,30 +72,30 @@ impl StreamWorker {
         &self.setup.worker_id
     }
 
-    /// Works until `shutdown` is ready, then drains: takes no more records, lets handlers that run
-    /// end, gives back what still runs after the grace, leaves the group and deregisters. Also ends,
-    /// well, when somebody else drains the worker: then its handlers have all the time that they need
-    /// (A21). Lost leaders are no end, and neither is a stream that is not there yet.
+    /// Runs until `shutdown` is ready, then drains: takes no more records, lets running handlers
+    /// finish, returns the records of those that still run after the grace, leaves the group and
+    /// deregisters. Also returns `Ok` when the worker is drained from elsewhere: its handlers then
+    /// have unlimited time (A21). A lost leader or a missing stream does not end the worker.
     ///
     /// # Errors
-    /// What the cluster refuses for good: a bad name, or a newer process with the same worker id
-    /// (`worker_replaced`) or the same consumer name (`consumer_replaced`). Handlers that run are
-    /// dropped.
+    /// What the cluster refuses permanently: an invalid name, or a newer process with the same
+    /// worker id (`worker_replaced`) or the same consumer name (`consumer_replaced`). Running
+    /// handlers are dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
         let service = Service::new(self.client, self.setup);
-        live_until(shutdown, &stop, service.live(&stop, self.hooks)).await
+        live_until(shutdown, &stop, service.live(&stop, self.callbacks)).await
     }
 }
 
-/// Sets up a [`StreamWorker`].
+/// Configures a [`StreamWorker`].
 pub struct StreamWorkerBuilder {
     client: Client,
     setup: Setup,
-    hooks: Hooks,
+    callbacks: Callbacks,
 }
 
-/// Makes a method for each setting that takes whatever turns into its type.
+/// Generates a method for each setting that accepts any type that converts into its type.
 macro_rules! converted {
     ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
         $(#[$doc])*
@@ -107,7 +107,7 @@ macro_rules! converted {
     )*};
 }
 
-/// Makes a method for each setting that is taken as it is.
+/// Generates a method for each setting that is passed unchanged.
 macro_rules! plain {
     ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
         $(#[$doc])*
@@ -121,54 +121,54 @@ macro_rules! plain {
 
 impl StreamWorkerBuilder {
     converted! {
-        /// The consumer group; created with the defaults when it is missing. `default` by default.
+        /// The consumer group; created with the defaults if missing. Default: `default`.
         group: String;
-        /// The consumer's name within the group. The worker's id by default.
+        /// The consumer's name within the group. Default: the worker's id.
         consumer: String;
-        /// The worker's id, unique in its namespace. The host's name and a random number by default.
+        /// The worker's id, unique in its namespace. Default: the host name and a random number.
         worker_id: String;
-        /// Groups the workers of one machine. The host's name by default.
+        /// Groups the workers of one machine. Default: the host name.
         machine_id: String;
-        /// JSON for people to see in the registry. None by default.
+        /// JSON for people to see in the registry. Default: none.
         metadata: Bytes;
     }
 
     plain! {
-        /// How many handlers run at a time. 10 by default.
+        /// The number of concurrent handlers. Default: 10.
         concurrency: u32;
-        /// How many records one poll takes at most. 10 by default.
+        /// The maximum number of records per poll. Default: 10.
         batch_size: u32;
-        /// How long one poll waits for records. 30 s by default, at most 5 min.
+        /// How long one poll waits for records. Default: 30 s; at most 5 min.
         block: Duration;
-        /// How long a handler may take; after that it is dropped and its record given back. 5 min by
-        /// default.
+        /// The maximum duration of a handler; then it is dropped and its record returned. Default:
+        /// 5 min.
         message_timeout: Duration;
-        /// How often the worker tells that it lives. 30 s by default; after 90 s of silence its
-        /// records go to others.
+        /// The interval of heartbeats. Default: 30 s; after 90 s of silence the worker's records go
+        /// to others.
         heartbeat_interval: Duration;
-        /// How long handlers may still run after the shutdown began. 30 s by default.
+        /// How long handlers may run after the shutdown began. Default: 30 s.
         drain_grace: Duration;
     }
 
-    /// Called once, when the worker has joined its group, or waits for its stream to be created.
+    /// Called once, when the worker has joined its group or waits for its stream to be created.
     #[must_use]
     pub fn on_ready(mut self, on_ready: impl FnOnce() + Send + 'static) -> Self {
-        self.hooks.on_ready = Some(Box::new(on_ready));
+        self.callbacks.on_ready = Some(Box::new(on_ready));
         self
     }
 
-    /// Called once, when the worker begins to drain (A21): by its own shutdown, or because somebody
-    /// else drained it. It is told how many records the worker has in hand and waits for.
+    /// Called once, when the worker begins to drain (A21), because of its shutdown or a request
+    /// from elsewhere, with the number of records that it holds and waits for.
     #[must_use]
     pub fn on_drain(mut self, on_drain: impl FnOnce(usize) + Send + 'static) -> Self {
-        self.hooks.on_drain = Some(Box::new(on_drain));
+        self.callbacks.on_drain = Some(Box::new(on_drain));
         self
     }
 
-    /// The worker, ready to run.
+    /// Builds the worker.
     ///
     /// # Errors
-    /// `Usage` for a number that is out of its range, or a heartbeat interval of 0.
+    /// `Usage` for a number out of range, or a heartbeat interval of 0.
     pub fn build(mut self) -> Result<StreamWorker, ClientError> {
         within("a concurrency", self.setup.concurrency, CONCURRENCY_MAX)?;
         within("a batch size", self.setup.batch_size, BATCH_SIZE_MAX)?;
@@ -181,12 +181,12 @@ impl StreamWorkerBuilder {
         Ok(StreamWorker {
             client: self.client,
             setup: Arc::new(self.setup),
-            hooks: self.hooks,
+            callbacks: self.callbacks,
         })
     }
 }
 
-/// What stays the same through a worker's life.
+/// The settings, which do not change while the worker runs.
 pub(super) struct Setup {
     pub(super) stream: String,
     pub(super) group: String,
@@ -204,7 +204,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// How the worker registers, but for its incarnation.
+    /// The worker's registration, without its incarnation.
     pub(super) fn record(&self) -> v1::RegisterRequest {
         let process = v1::Process {
             name: format!("{}/{}", self.stream, self.group),

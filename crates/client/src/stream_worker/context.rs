@@ -1,4 +1,4 @@
-//! What a handler knows of its record.
+//! A record as its handler sees it.
 
 use super::RecordError;
 use super::member::Member;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a handler knows of its record.
+/// A record as its handler sees it.
 #[derive(Clone, Debug)]
 pub struct StreamContext {
     member: Arc<Member>,
@@ -28,11 +28,11 @@ impl StreamContext {
     /// The payload, decoded from JSON.
     ///
     /// # Errors
-    /// When it has another shape.
+    /// If the payload has another shape.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
         serde_json::from_slice(&self.record.payload).map_err(|error| {
             RecordError::new(format!(
-                "expected a payload that the handler knows, but {error}"
+                "expected a payload that the handler can decode, but {error}"
             ))
         })
     }
@@ -43,7 +43,7 @@ impl StreamContext {
         &self.record.payload
     }
 
-    /// The record's id: its time in milliseconds and its place among those of that time.
+    /// The record id: its time in milliseconds and its sequence number within that time.
     #[must_use]
     pub fn stream_id(&self) -> &str {
         &self.record.id
@@ -55,19 +55,19 @@ impl StreamContext {
         &self.record.headers
     }
 
-    /// The partition that it lies in.
+    /// The record's partition.
     #[must_use]
     pub fn partition(&self) -> u32 {
         self.record.partition
     }
 
-    /// The key that it was appended with.
+    /// The partition key that it was appended with.
     #[must_use]
     pub fn partition_key(&self) -> Option<&str> {
         Some(self.record.partition_key.as_str()).filter(|key| !key.is_empty())
     }
 
-    /// Which delivery of the record this is, from 1.
+    /// The number of the delivery, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt

@@ -4,21 +4,21 @@ use crate::error::chain;
 use std::error::Error;
 use std::time::Duration;
 
-/// Why a handler did not process its record: it is given back, and delivered again until it was
-/// delivered too often.
+/// Why a handler did not process its record: the record is returned, and redelivered until it
+/// reaches the maximum deliveries.
 ///
-/// Any error turns into one with the operator `?`. It is no `std::error::Error` itself, or that could
-/// not be.
+/// The operator `?` converts any error into it. It does not implement `std::error::Error`, because
+/// the conversion would then be ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordError {
-    /// What went wrong, for people: it is logged here.
+    /// The error for people; logged by the worker.
     pub message: String,
-    /// How long the record is not delivered again.
+    /// The delay before the record is redelivered.
     pub delay: Duration,
 }
 
 impl RecordError {
-    /// The record may be delivered again at once.
+    /// An error after which the record may be redelivered immediately.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl RecordError {
         }
     }
 
-    /// The same error; the record is delivered again after the delay, at most a day.
+    /// The same error; the record is redelivered after the delay, at most a day.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }

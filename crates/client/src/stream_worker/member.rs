@@ -1,4 +1,4 @@
-//! A worker as a consumer of its group: every call that it makes there.
+//! The worker as a consumer of its group, with all calls that it makes as one.
 
 use super::builder::Setup;
 use crate::backoff::Backoff;
@@ -10,18 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// A worker as a consumer of its group.
+/// The worker as a consumer of its group.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) client: Client,
     pub(super) setup: Arc<Setup>,
     pub(super) incarnation: u64,
-    /// Whether it has joined once: from then on it takes its name from nobody.
+    /// Whether it has joined once: from then on it does not take over its name from another
+    /// process.
     has_joined: AtomicBool,
 }
 
 impl Member {
-    /// A worker whose process begins.
+    /// The member of a process that has just started.
     pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
         Self {
             client,
@@ -31,7 +32,7 @@ impl Member {
         }
     }
 
-    /// Enters the worker into the registry (A20).
+    /// Adds the worker to the registry (A20).
     pub(super) async fn register(&self) -> Result<(), ClientError> {
         let request = v1::RegisterRequest {
             incarnation: self.incarnation,
@@ -41,7 +42,7 @@ impl Member {
         Ok(())
     }
 
-    /// Tells the registry that the worker lives, and how many records it has in hand.
+    /// Sends a heartbeat with the number of records that the worker holds.
     pub(super) async fn heartbeat(&self, load: u32) -> Result<v1::WorkerStatus, ClientError> {
         let request = v1::HeartbeatRequest {
             worker_id: self.setup.worker_id.clone(),
@@ -52,8 +53,8 @@ impl Member {
         Ok(self.client.heartbeat_worker(request).await?.status())
     }
 
-    /// Joins the group, or says that the consumer still lives: then a newer process of its name has it
-    /// refused (`consumer_replaced`).
+    /// Joins the group or renews its membership. A renewal is refused if a newer process has the
+    /// consumer name (`consumer_replaced`).
     pub(super) async fn join(&self) -> Result<v1::JoinGroupResponse, ClientError> {
         let request = v1::JoinGroupRequest {
             stream: self.setup.stream.clone(),
@@ -70,7 +71,7 @@ impl Member {
         Ok(joined)
     }
 
-    /// Waits for records. Sent again with the same id, it gives the same ones.
+    /// Waits for records. A repeated call with the same id returns the same ones.
     pub(super) async fn take(
         &self,
         take_id: u64,
@@ -91,7 +92,7 @@ impl Member {
         Ok(client.take_records(request).await?.deliveries)
     }
 
-    /// Acknowledges a record, however long that takes, and says whether it was in hand.
+    /// Acknowledges a record, however long it takes; returns whether the record was in flight.
     pub(super) async fn ack(&self, take_id: u64, id: &str) -> Result<bool, ClientError> {
         let request = v1::AckRecordsRequest {
             stream: self.setup.stream.clone(),
@@ -102,10 +103,10 @@ impl Member {
             ..v1::AckRecordsRequest::default()
         };
         let acked = persist(|| self.client.ack_records(request.clone())).await?;
-        Ok(acked.settled_count > 0)
+        Ok(acked.acked_count > 0)
     }
 
-    /// Gives a record back, however long that takes, and says whether it was in hand.
+    /// Returns a record, however long it takes; returns whether the record was in flight.
     pub(super) async fn nack(
         &self,
         take_id: u64,
@@ -121,10 +122,10 @@ impl Member {
             ..v1::NackRecordsRequest::default()
         };
         let given_back = persist(|| self.client.nack_records(request.clone())).await?;
-        Ok(given_back.settled_count > 0)
+        Ok(given_back.nacked_count > 0)
     }
 
-    /// Extends the time in which a record must be acknowledged.
+    /// Extends the ack deadline of a record.
     pub(super) async fn touch(
         &self,
         take_id: u64,
@@ -156,7 +157,7 @@ impl Member {
         if let Err(error) = client.leave_group(leaving).await
             && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!(worker = self.setup.worker_id, %error, "the consumer stays in its group");
+            tracing::warn!(worker = self.setup.worker_id, %error, "could not leave the group");
         }
         let deregistration = v1::DeregisterRequest {
             worker_id: self.setup.worker_id.clone(),
@@ -164,12 +165,12 @@ impl Member {
             ..v1::DeregisterRequest::default()
         };
         if let Err(error) = client.deregister_worker(deregistration).await {
-            tracing::warn!(worker = self.setup.worker_id, %error, "the worker stays registered");
+            tracing::warn!(worker = self.setup.worker_id, %error, "could not deregister");
         }
     }
 }
 
-/// Calls until an answer stands.
+/// Retries a call until its response is final.
 pub(super) async fn persist<A, F>(mut call: impl FnMut() -> F) -> Result<A, ClientError>
 where
     F: Future<Output = Result<A, ClientError>>,
@@ -178,7 +179,7 @@ where
     loop {
         match call().await {
             Err(error) if error.is_passing() => {
-                tracing::info!(%error, "trying again");
+                tracing::info!(%error, "retrying");
                 sleep(backoff.next_delay()).await;
             }
             answer => return answer,

@@ -1,9 +1,9 @@
 //! The stream worker SDK: runs a handler for each record of a consumer group.
 //!
-//! A [`StreamWorker`] joins the group, takes records when it has free slots, and runs the handler for
-//! each. A record is acknowledged when the handler returns, and given back when it fails, panics or
-//! takes too long (A31). While a handler runs, the worker touches the record at a third of the
-//! group's ack timeout. Processing is at least once: a handler may see a record again.
+//! A [`StreamWorker`] joins the group, takes records when it has free slots, and runs the handler
+//! for each. A record is acknowledged when the handler returns, and returned when the handler
+//! fails, panics or takes too long (A31). While a handler runs, the worker touches the record at a
+//! third of the group's ack timeout. Processing is at least once: a handler may see a record again.
 //!
 //! ```no_run
 //! use flotilla_client::{Client, RecordError, StreamContext, StreamWorker};
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! In a group that keeps order (exclusive, key-shared) the worker takes one record at a time:
-//! a record that fails is seen again before the next one of its partition. More workers, up to one
-//! for each partition, make such a group faster.
+//! In an ordered group (exclusive or key-shared), the worker takes one record at a time, so that a
+//! failed record is redelivered before the next one of its partition. More workers, up to one per
+//! partition, increase the throughput of such a group.
 
 mod builder;
 mod context;

@@ -1,4 +1,4 @@
-//! One record in hand: its handler, the touches meanwhile, and what becomes of it.
+//! One held record: its handler, the touches meanwhile, and its ack or nack.
 
 use super::member::Member;
 use super::{RecordError, StreamContext};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// One record in hand.
-pub(super) struct InHand {
+/// A record that the worker holds.
+pub(super) struct HeldRecord {
     member: Arc<Member>,
     record: Arc<v1::Record>,
     attempt: u32,
@@ -23,16 +23,16 @@ pub(super) struct InHand {
     ack_timeout: Duration,
 }
 
-/// What becomes of a record.
+/// How the record is settled.
 enum Verdict {
-    /// It is processed.
+    /// Acknowledged.
     Ack,
-    /// It is delivered again.
+    /// Returned for redelivery.
     Nack(RecordError),
 }
 
-impl InHand {
-    /// A record that a take gave.
+impl HeldRecord {
+    /// A record of a take.
     pub(super) fn new(
         member: Arc<Member>,
         delivery: v1::Delivery,
@@ -56,7 +56,7 @@ impl InHand {
             () = sleep(self.member.setup.message_timeout) => self.timed_out(),
             () = &mut kept => return self.warn_of_loss(),
         };
-        // Until the answer is there the record must not go to another.
+        // Until the response arrives, the record must not go to another consumer.
         let settled = tokio::select! {
             biased;
             settled = self.settle(verdict) => settled,
@@ -64,16 +64,16 @@ impl InHand {
         };
         match settled {
             Ok(true) => {}
-            // Or an answer was lost, and this was the second time that it was settled.
+            // Or the response to the first attempt was lost, and this was a retry.
             Ok(false) => self.warn_of_loss(),
             Err(error) => {
                 let record = self.record.id.as_str();
-                tracing::warn!(record, %error, "a record was not settled: it may come again");
+                tracing::warn!(record, %error, "a record was neither acknowledged nor returned: it may be redelivered");
             }
         }
     }
 
-    /// Has the verdict stand, and says whether the record was still in hand.
+    /// Acknowledges or returns the record; returns whether it was still in flight.
     async fn settle(&self, verdict: Verdict) -> Result<bool, ClientError> {
         let id = self.record.id.as_str();
         match verdict {
@@ -83,7 +83,7 @@ impl InHand {
                     record = id,
                     attempt = self.attempt,
                     message,
-                    "a record is given back"
+                    "a record is returned"
                 );
                 self.member.nack(self.take_id, (id, delay)).await
             }
@@ -93,7 +93,7 @@ impl InHand {
     fn warn_of_loss(&self) {
         tracing::warn!(
             record = self.record.id,
-            "a record was in hand no more before it was settled: others may process it too"
+            "a record's ack deadline passed before it was acknowledged: others may process it, too"
         );
     }
 
@@ -117,7 +117,7 @@ impl InHand {
         Verdict::Nack(RecordError::new(message))
     }
 
-    /// Touches the record at each third of its time; ends when it is in hand no more.
+    /// Touches the record at each third of its ack timeout; ends when it is no longer in flight.
     async fn keep(&self) {
         let pause = (self.ack_timeout / 3).max(Duration::from_millis(1));
         loop {
@@ -126,10 +126,10 @@ impl InHand {
             match self.member.touch(self.take_id, touched).await {
                 Ok(()) => {}
                 Err(error) if error.is_passing() => {
-                    tracing::warn!(record = self.record.id, %error, "a record was not touched");
+                    tracing::warn!(record = self.record.id, %error, "a record's ack deadline was not extended");
                 }
                 Err(error) => {
-                    tracing::info!(record = self.record.id, %error, "a record is in hand no more");
+                    tracing::info!(record = self.record.id, %error, "a record is no longer in flight");
                     return;
                 }
             }
@@ -137,7 +137,7 @@ impl InHand {
     }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 fn said(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))

@@ -1,12 +1,12 @@
-//! A stream worker's life: register, join, take records again and again, drain, leave.
+//! The lifecycle of a stream worker: register, join, take records, drain, leave.
 
 use super::builder::Setup;
 use super::member::{Member, persist};
-use super::record::InHand;
+use super::record::HeldRecord;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::worker::{Contact, Hooks, announce_drain};
+use crate::worker::{Callbacks, Contact, announce_drain};
 use flotilla_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How often a worker looks whether its stream has been created.
+/// How often a worker checks whether its stream has been created.
 const STREAM_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the last calls may take, each.
+/// The timeout of each of the last calls.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A stream worker's life.
+/// The lifecycle of a stream worker.
 pub(super) struct Service {
     member: Arc<Member>,
     /// One permit for each handler that may run.
     slots: Arc<Semaphore>,
-    /// Drops the handlers that run.
+    /// Drops the running handlers.
     abandon: CancellationToken,
-    /// Somebody else drains the worker.
+    /// The worker is drained from elsewhere.
     drained: CancellationToken,
 }
 
-/// Why no more records can be taken for now.
+/// Why no records can be taken for now.
 enum Stopped {
-    /// The stream is not there.
+    /// The stream does not exist.
     NoStream,
-    /// The group or the consumer is not there (any more), or the call failed in passing.
+    /// The group or the consumer does not exist, or the call failed temporarily.
     Again(ClientError),
-    /// The cluster does not want the worker.
+    /// The cluster refuses the worker permanently.
     Refused(ClientError),
 }
 
 impl Service {
-    /// A worker that has not begun yet.
+    /// A worker that has not started yet.
     pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
         let slots = usize::try_from(setup.concurrency).unwrap_or(usize::MAX);
         Self {
@@ -52,11 +52,11 @@ impl Service {
         }
     }
 
-    /// Lives until the worker is stopped, drained or refused.
+    /// Runs until the worker is stopped, drained or refused.
     pub(super) async fn live(
         self,
         stop: &CancellationToken,
-        mut hooks: Hooks,
+        mut callbacks: Callbacks,
     ) -> Result<(), ClientError> {
         let _abandoned_at_the_end = self.abandon.clone().drop_guard();
         tokio::select! {
@@ -64,39 +64,44 @@ impl Service {
             () = stop.cancelled() => {}
             registered = persist(|| self.member.register()) => registered?,
         }
-        // A worker that drains is heard as well: its records are its own until they are processed.
+        // A draining worker still sends heartbeats: it keeps its records until they are processed.
         tokio::select! {
-            ended = self.work(stop, &mut hooks) => ended?,
+            ended = self.work(stop, &mut callbacks) => ended?,
             refused = self.keep_alive() => return Err(refused),
         }
         self.member.leave(FAREWELL).await;
         Ok(())
     }
 
-    /// Processes records until the worker is stopped or drained, and those in hand to their end.
-    async fn work(&self, stop: &CancellationToken, hooks: &mut Hooks) -> Result<(), ClientError> {
+    /// Processes records until the worker is stopped or drained, then finishes those that it holds.
+    async fn work(
+        &self,
+        stop: &CancellationToken,
+        callbacks: &mut Callbacks,
+    ) -> Result<(), ClientError> {
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
             () = self.drained.cancelled() => {}
-            refused = self.consume(hooks) => return Err(refused),
+            refused = self.consume(callbacks) => return Err(refused),
         }
         let records = self.load();
         tracing::info!(worker = self.member.setup.worker_id, records, "draining");
-        hooks.draining(usize::try_from(records).unwrap_or(usize::MAX));
+        callbacks.draining(usize::try_from(records).unwrap_or(usize::MAX));
         tokio::select! {
             biased;
             () = self.all_settled() => {}
             () = self.grace(stop) => {
                 let records = self.load();
-                tracing::warn!(records, "records that are in hand are given back");
+                tracing::warn!(records, "the records that the worker holds are returned");
                 self.abandon.cancel();
             }
         }
         Ok(())
     }
 
-    /// Tells the registry and the group that the worker lives, and hears when somebody drains it.
+    /// Sends heartbeats to the registry and the group; notices when the worker is drained from
+    /// elsewhere.
     async fn keep_alive(&self) -> ClientError {
         let mut contact = Contact::new(self.member.setup.worker_id.clone());
         loop {
@@ -104,7 +109,7 @@ impl Service {
             match self.member.heartbeat(self.load()).await {
                 Ok(v1::WorkerStatus::Draining) if !self.drained.is_cancelled() => {
                     self.drained.cancel();
-                    // With nothing in hand it leaves now.
+                    // Without records it leaves immediately.
                     continue;
                 }
                 Ok(_) => contact.regain(),
@@ -119,26 +124,26 @@ impl Service {
             match self.member.join().await {
                 Ok(_) => {}
                 Err(error) if error.code() == "consumer_replaced" => return error,
-                // Who takes records sees for itself what else is wrong with the group.
-                Err(error) => tracing::info!(%error, "the consumer was not heard"),
+                // The loop that takes records notices everything else that is wrong with the group.
+                Err(error) => tracing::info!(%error, "a heartbeat of the consumer failed"),
             }
         }
     }
 
-    /// How many handlers run.
+    /// The number of running handlers.
     fn load(&self) -> u32 {
         let free = u32::try_from(self.slots.available_permits()).unwrap_or(u32::MAX);
         self.member.setup.concurrency.saturating_sub(free)
     }
 
-    /// Joins and takes records until the cluster does not want the worker.
-    async fn consume(&self, hooks: &mut Hooks) -> ClientError {
+    /// Joins and takes records until the cluster refuses the worker.
+    async fn consume(&self, callbacks: &mut Callbacks) -> ClientError {
         let mut backoff = Backoff::default();
         loop {
             let joined = self.member.join().await.map_err(Stopped::from);
             // A stream that is created later is read from its start: nothing is missed.
             if !matches!(joined, Err(Stopped::Again(_) | Stopped::Refused(_))) {
-                hooks.ready();
+                callbacks.ready();
             }
             let stopped = match joined {
                 Ok(joined) => self.take_all(&joined, &mut backoff).await,
@@ -147,7 +152,7 @@ impl Service {
             match stopped {
                 Stopped::NoStream => sleep(STREAM_INTERVAL).await,
                 Stopped::Again(error) => {
-                    tracing::info!(%error, "joining again");
+                    tracing::info!(%error, "rejoining");
                     sleep(backoff.next_delay()).await;
                 }
                 Stopped::Refused(error) => return error,
@@ -155,18 +160,18 @@ impl Service {
         }
     }
 
-    /// Takes records whenever a handler may run, until that fails.
+    /// Takes records whenever a handler may run, until a take fails.
     async fn take_all(&self, joined: &v1::JoinGroupResponse, backoff: &mut Backoff) -> Stopped {
         let ack_timeout = Duration::from_millis(joined.ack_timeout_ms);
         let keeps_order = joined.mode() != v1::GroupMode::Shared;
-        // Kept until it is answered: what it was given and did not hear of comes again.
+        // Kept until a response arrives, so that records of a lost response are delivered again.
         let mut take_id = rand::random();
         loop {
             let limit = self.room(keeps_order).await;
             let deliveries = match self.member.take(take_id, limit).await {
                 Ok(deliveries) => deliveries,
                 Err(error) if error.is_passing() => {
-                    tracing::info!(%error, "taking again");
+                    tracing::info!(%error, "retrying the take");
                     sleep(backoff.next_delay()).await;
                     continue;
                 }
@@ -175,13 +180,13 @@ impl Service {
             backoff.reset();
             for delivery in deliveries {
                 let taken = (take_id, ack_timeout);
-                self.start(InHand::new(self.member.clone(), delivery, taken));
+                self.start(HeldRecord::new(self.member.clone(), delivery, taken));
             }
             take_id = rand::random();
         }
     }
 
-    /// Waits until records can be processed at once, and says how many.
+    /// Waits until records can be processed immediately; returns how many.
     async fn room(&self, keeps_order: bool) -> u32 {
         let setup = &self.member.setup;
         let needed = if keeps_order { setup.concurrency } else { 1 };
@@ -194,14 +199,14 @@ impl Service {
         setup.batch_size.min(free)
     }
 
-    fn start(&self, record: InHand) {
+    fn start(&self, record: HeldRecord) {
         let slots = self.slots.clone();
         let abandoned = self.abandon.clone().cancelled_owned();
         let slot = slots
             .try_acquire_owned()
-            .expect("no more records are taken than there are slots, and nobody else takes one");
+            .expect("no more records are taken than there are slots");
         tokio::spawn(async move {
-            // What is abandoned is not settled: the group gives it to others when the worker leaves.
+            // Abandoned records are not settled: the group redelivers them when the worker leaves.
             tokio::select! {
                 () = abandoned => {}
                 () = record.process() => {}
@@ -216,7 +221,7 @@ impl Service {
         drop(all.await.expect("the slots are never closed"));
     }
 
-    /// Ends the grace after the worker was told to stop; a worker that somebody else drains has none.
+    /// Ends when the drain grace is over; never for a drain from elsewhere.
     async fn grace(&self, stop: &CancellationToken) {
         stop.cancelled().await;
         let over = sleep(self.member.setup.drain_grace);
@@ -227,7 +232,7 @@ impl Service {
                 incarnation,
                 ..
             } = &*self.member;
-            // The registry is to show what it waits for.
+            // The registry should show what the worker waits for.
             announce_drain(client.clone(), setup.worker_id.clone(), *incarnation).await;
         }
         over.await;

@@ -1,13 +1,14 @@
-//! How a worker that drains of its own accord tells the registry so (A20).
+//! Announcing a drain to the registry, for a worker that drains by its own decision (A20).
 
 use crate::client::Client;
 use flotilla_api::v1;
 use std::time::Duration;
 
-/// How long it may take. Short, since nothing depends on it.
+/// The timeout of the announcement. Short, because nothing depends on it.
 const ANNOUNCEMENT: Duration = Duration::from_secs(1);
 
-/// Has the registry show that the worker drains; a newer process of the same worker is left alone.
+/// Makes the registry show that the worker drains; does not affect a newer process with the same
+/// worker id.
 pub(crate) async fn announce_drain(client: Client, worker_id: String, incarnation: u64) {
     let request = v1::DrainRequest {
         worker_id,
@@ -16,6 +17,6 @@ pub(crate) async fn announce_drain(client: Client, worker_id: String, incarnatio
     };
     let client = client.with_timeout(ANNOUNCEMENT);
     if let Err(error) = client.drain_worker(request).await {
-        tracing::info!(%error, "the registry does not show that the worker drains");
+        tracing::info!(%error, "could not announce the drain to the registry");
     }
 }

@@ -1,7 +1,7 @@
-//! How a worker is set up and run.
+//! Setting up and running a worker.
 
+use super::callbacks::Callbacks;
 use super::handler::Handler;
-use super::hooks::Hooks;
 use super::service::Service;
 use super::shutdown::live_until;
 use super::{ActionContext, ActionResult, HandlerError};
@@ -17,18 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// More slots than a server would believe.
+/// The maximum concurrency that a server accepts.
 const CONCURRENCY_MAX: usize = 10_000;
 
 /// Runs handlers for the tasks of actions.
 pub struct Worker {
     client: Client,
     setup: Arc<Setup>,
-    hooks: Hooks,
+    callbacks: Callbacks,
 }
 
 impl Worker {
-    /// Begins to set up a worker in the client's namespace.
+    /// Starts to configure a worker in the client's namespace.
     #[must_use]
     pub fn builder(client: Client) -> WorkerBuilder {
         WorkerBuilder {
@@ -42,7 +42,7 @@ impl Worker {
             heartbeat_interval: Duration::from_secs(30),
             drain_grace: Duration::from_secs(30),
             handlers: BTreeMap::new(),
-            hooks: Hooks::default(),
+            callbacks: Callbacks::default(),
         }
     }
 
@@ -52,24 +52,24 @@ impl Worker {
         &self.setup.worker_id
     }
 
-    /// Works until `shutdown` is ready, then drains: takes no more tasks, lets those that run end,
-    /// hands back those that still run after the grace (A4a), and deregisters. Also ends, well, when
-    /// somebody else drains the worker. Lost connections and leaders are no end.
+    /// Runs until `shutdown` is ready, then drains: takes no more tasks, lets running ones finish,
+    /// returns those that still run after the grace (A4a), and deregisters. Also returns `Ok` when
+    /// the worker is drained from elsewhere. A lost connection or leader does not end the worker.
     ///
-    /// Without tasks in hand it ends within about a second of the shutdown, whether a node answers
+    /// Without held tasks it returns within about a second of the shutdown, whether a node answers
     /// or not; with tasks, at most 6 s after the grace.
     ///
     /// # Errors
-    /// What the cluster refuses for good: the registration, or a worker that another process with
-    /// the same id has replaced (`worker_replaced`). Handlers that run are dropped.
+    /// What the cluster refuses permanently: the registration, or a worker that another process
+    /// with the same id has replaced (`worker_replaced`). Running handlers are dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
-        let mut service = Service::new(self.client, self.setup, self.hooks);
+        let mut service = Service::new(self.client, self.setup, self.callbacks);
         live_until(shutdown, &stop, service.live(&stop)).await
     }
 }
 
-/// Sets up a [`Worker`].
+/// Configures a [`Worker`].
 pub struct WorkerBuilder {
     client: Client,
     worker_id: String,
@@ -81,7 +81,7 @@ pub struct WorkerBuilder {
     heartbeat_interval: Duration,
     drain_grace: Duration,
     handlers: BTreeMap<String, Handler>,
-    hooks: Hooks,
+    callbacks: Callbacks,
 }
 
 impl WorkerBuilder {
@@ -91,7 +91,7 @@ impl WorkerBuilder {
         &self.worker_id
     }
 
-    /// The worker's id, unique in its namespace. The host's name and a random number by default.
+    /// The worker's id, unique in its namespace. Default: the host name and a random number.
     #[must_use]
     pub fn worker_id(self, worker_id: impl Into<String>) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl WorkerBuilder {
         }
     }
 
-    /// Groups the workers of one machine. The host's name by default.
+    /// Groups the workers of one machine. Default: the host name.
     #[must_use]
     pub fn machine_id(self, machine_id: impl Into<String>) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl WorkerBuilder {
         }
     }
 
-    /// JSON for people to see in the registry. None by default.
+    /// JSON for people to see in the registry. Default: none.
     #[must_use]
     pub fn metadata(self, json: impl Into<Bytes>) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// How many tasks run at a time. 10 by default.
+    /// The number of concurrent tasks. Default: 10.
     #[must_use]
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self {
@@ -134,8 +134,8 @@ impl WorkerBuilder {
         }
     }
 
-    /// How long a handler may take; after that it is dropped and the task fails without retry
-    /// (A4a). 5 min by default.
+    /// The maximum duration of a handler; then it is dropped and the task fails without retry
+    /// (A4a). Default: 5 min.
     #[must_use]
     pub fn action_timeout(self, action_timeout: Duration) -> Self {
         Self {
@@ -144,8 +144,8 @@ impl WorkerBuilder {
         }
     }
 
-    /// How often the worker tells that it lives. 30 s by default; after 90 s of silence the cluster
-    /// holds it to be unhealthy.
+    /// The interval of heartbeats. Default: 30 s; after 90 s of silence the cluster considers the
+    /// worker unhealthy.
     #[must_use]
     pub fn heartbeat_interval(self, heartbeat_interval: Duration) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl WorkerBuilder {
         }
     }
 
-    /// How long tasks may still run after the shutdown began. 30 s by default.
+    /// How long tasks may run after the shutdown began. Default: 30 s.
     #[must_use]
     pub fn drain_grace(self, drain_grace: Duration) -> Self {
         Self {
@@ -163,7 +163,7 @@ impl WorkerBuilder {
         }
     }
 
-    /// What runs the tasks of an action. The action is registered when it is missing.
+    /// Sets the handler of an action. A missing action is registered.
     #[must_use]
     pub fn action<H, F>(mut self, name: impl Into<String>, handler: H) -> Self
     where
@@ -175,30 +175,28 @@ impl WorkerBuilder {
         self
     }
 
-    /// Called once, when the leader has accepted the worker and tasks may come.
+    /// Called once, when the leader has accepted the worker and tasks may arrive.
     #[must_use]
     pub fn on_ready(mut self, on_ready: impl FnOnce() + Send + 'static) -> Self {
-        self.hooks.on_ready = Some(Box::new(on_ready));
+        self.callbacks.on_ready = Some(Box::new(on_ready));
         self
     }
 
-    /// Called once, when the worker begins to drain (A21): by its own shutdown, or because somebody
-    /// else drained it. It is told how many tasks the worker has in hand and waits for.
+    /// Called once, when the worker begins to drain (A21), because of its shutdown or a request
+    /// from elsewhere, with the number of tasks that it holds and waits for.
     #[must_use]
     pub fn on_drain(mut self, on_drain: impl FnOnce(usize) + Send + 'static) -> Self {
-        self.hooks.on_drain = Some(Box::new(on_drain));
+        self.callbacks.on_drain = Some(Box::new(on_drain));
         self
     }
 
-    /// The worker, ready to run.
+    /// Builds the worker.
     ///
     /// # Errors
     /// `Usage` without a handler, or with a concurrency or a heartbeat interval of 0.
     pub fn build(self) -> Result<Worker, ClientError> {
         if self.handlers.is_empty() {
-            return Err(invalid(
-                "a handler of at least one action, but there is none",
-            ));
+            return Err(invalid("a handler of at least one action, but none is set"));
         }
         if !(1..=CONCURRENCY_MAX).contains(&self.concurrency) {
             let found = self.concurrency;
@@ -223,12 +221,12 @@ impl WorkerBuilder {
         Ok(Worker {
             client: self.client,
             setup: Arc::new(setup),
-            hooks: self.hooks,
+            callbacks: self.callbacks,
         })
     }
 }
 
-/// What stays the same through a worker's life.
+/// The settings, which do not change while the worker runs.
 pub(super) struct Setup {
     pub(super) worker_id: String,
     machine_id: String,
@@ -247,7 +245,7 @@ impl Setup {
         self.handlers.keys().cloned().collect()
     }
 
-    /// How the worker registers, but for its incarnation.
+    /// The worker's registration, without its incarnation.
     pub(super) fn record(&self) -> v1::RegisterRequest {
         let process = |name: String| v1::Process {
             name,
@@ -275,7 +273,7 @@ impl fmt::Debug for Setup {
     }
 }
 
-/// This machine's name.
+/// The host name of this machine.
 pub(crate) fn host() -> String {
     hostname::get()
         .ok()

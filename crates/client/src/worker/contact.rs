@@ -1,4 +1,4 @@
-//! Whether a worker reaches the cluster, told once when that changes.
+//! Whether a worker reaches the cluster; each change is logged once.
 
 use crate::error::ClientError;
 
@@ -10,7 +10,7 @@ pub(crate) struct Contact {
 }
 
 impl Contact {
-    /// Of a worker that has lost nothing yet.
+    /// A worker that has not lost the connection yet.
     pub(crate) fn new(worker_id: String) -> Self {
         Self {
             worker_id,
@@ -18,18 +18,18 @@ impl Contact {
         }
     }
 
-    /// A call failed in passing, or a stream broke.
+    /// A call failed temporarily, or a stream broke.
     pub(crate) fn lose(&mut self, error: &ClientError) {
         let worker = &self.worker_id;
         if self.is_lost {
-            tracing::info!(worker, %error, "connecting again");
+            tracing::info!(worker, %error, "reconnecting");
         } else {
             self.is_lost = true;
-            tracing::warn!(worker, %error, "the connection to the cluster is lost: trying until it is back");
+            tracing::warn!(worker, %error, "the connection to the cluster is lost: reconnecting");
         }
     }
 
-    /// The cluster has answered.
+    /// The cluster has responded.
     pub(crate) fn regain(&mut self) {
         if std::mem::take(&mut self.is_lost) {
             tracing::warn!(worker = self.worker_id, "the cluster is back");

@@ -1,4 +1,4 @@
-//! What a handler knows of its task.
+//! A task as its handler sees it.
 
 use super::HandlerError;
 use super::lease::Lease;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What a handler knows of its task.
+/// A task as its handler sees it.
 #[derive(Clone, Debug)]
 pub struct ActionContext {
     task: Arc<v1::TaskAssignment>,
@@ -32,30 +32,30 @@ impl ActionContext {
         }
     }
 
-    /// The input, decoded.
+    /// The input, decoded from JSON.
     ///
     /// # Errors
-    /// Of kind *non-retryable*, code `input_invalid`, when the input has another shape: it will have
-    /// the same one in the next attempt.
+    /// Of kind *non-retryable*, code `input_invalid`, if the input has another shape: it would be
+    /// the same in the next attempt.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HandlerError> {
         serde_json::from_slice(&self.task.input).map_err(|error| {
-            let message = format!("expected an input that the handler knows, but {error}");
+            let message = format!("expected an input that the handler can decode, but {error}");
             HandlerError::non_retryable(message).with_code("input_invalid")
         })
     }
 
-    /// The input, JSON text.
+    /// The input as JSON text.
     #[must_use]
     pub fn input(&self) -> &Bytes {
         &self.task.input
     }
 
-    /// Makes the task's lease end this many milliseconds from now.
+    /// Sets the end of the task's lease to this many milliseconds from now.
     ///
-    /// Seldom needed: while the handler runs, the worker extends the lease by itself (A4a).
+    /// Rarely needed: the worker extends the lease while the handler runs (A4a).
     ///
     /// # Errors
-    /// `Usage` for an extension that the cluster does not grant. When the lease is lost there is no
+    /// `Usage` for an extension that the cluster does not grant. If the lease is lost there is no
     /// error: the handler is dropped.
     pub async fn touch(&self, extend_ms: u64) -> Result<(), ClientError> {
         self.lease.touch(Duration::from_millis(extend_ms)).await
@@ -67,7 +67,7 @@ impl ActionContext {
         &self.task.task_id
     }
 
-    /// The right to report on the attempt.
+    /// The token with which to report on the attempt.
     #[must_use]
     pub fn task_token(&self) -> &str {
         &self.task.task_token
@@ -97,33 +97,33 @@ impl ActionContext {
         self.task.created_at_ms
     }
 
-    /// The workflow run that the task belongs to; none when the action was invoked by itself.
+    /// The workflow run that the task belongs to; `None` for a stand-alone action run.
     #[must_use]
     pub fn run_id(&self) -> Option<&str> {
         self.task.run_id.as_deref()
     }
 
-    /// The step that the task belongs to; none when the action was invoked by itself.
+    /// The step that the task belongs to; `None` for a stand-alone action run.
     #[must_use]
     pub fn step(&self) -> Option<&str> {
         self.task.step.as_deref()
     }
 
-    /// How long after its acceptance the outcome may come by a report; none when the task cannot be
+    /// How long after its acceptance the outcome may be reported; `None` if the task cannot be
     /// [accepted](crate::ActionResult::accepted) (W38).
     #[must_use]
     pub fn report_timeout(&self) -> Option<Duration> {
         self.task.report_timeout_ms.map(Duration::from_millis)
     }
 
-    /// Where the outcome of the accepted task may be reported over HTTP.
+    /// The URL at which the outcome of the accepted task may be reported over HTTP.
     #[must_use]
     pub fn report_url(&self) -> &str {
         &self.task.report_url
     }
 
-    /// The span of the step that the task belongs to, as the header `traceparent` of W3C's Trace Context; none when
-    /// the step is not traced.
+    /// The span of the task's step, as a W3C Trace Context `traceparent` header; `None` if the step
+    /// is not traced.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         self.task.traceparent.as_deref()
@@ -135,8 +135,8 @@ impl ActionContext {
         &self.task.labels
     }
 
-    /// Cancelled when the task is over, however it ends. A handler that is given up is simply
-    /// dropped; this is for what it has spawned.
+    /// Cancelled when the task is over, however it ends. An abandoned handler is dropped; the token
+    /// is for what it has spawned.
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation

@@ -6,50 +6,50 @@ use futures::future::BoxFuture;
 use std::error::Error;
 use std::sync::Arc;
 
-/// What runs one action's tasks.
+/// The handler of an action's tasks.
 pub(super) type Handler = Arc<
     dyn Fn(ActionContext) -> BoxFuture<'static, Result<ActionResult, HandlerError>> + Send + Sync,
 >;
 
-/// What becomes of a task whose handler failed (A5).
+/// What follows a handler's failure (A5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailKind {
-    /// Another attempt, while there are any left.
+    /// Another attempt, while attempts are left.
     Retry,
-    /// Failed for good, to the dead-letter queue.
+    /// A permanent failure with a dead letter.
     NoRetry,
-    /// Failed for good, no dead letter, and the step's own retry is skipped.
+    /// A permanent failure without a dead letter; the step's retry is skipped.
     NonRetryable,
 }
 
 /// Why a handler failed.
 ///
-/// Any error turns into one of kind *retry* with the operator `?`. It is no `std::error::Error`
-/// itself, or that could not be.
+/// The operator `?` converts any error into one of kind *retry*. It does not implement
+/// `std::error::Error`, because the conversion would then be ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerError {
-    /// What becomes of the task.
+    /// What follows the failure.
     pub kind: FailKind,
-    /// A code for plans and programs (W35); empty: none.
+    /// A code for plans and programs (W35); empty: no code.
     pub code: String,
     /// What went wrong, for people.
     pub message: String,
 }
 
 impl HandlerError {
-    /// The task may be tried again.
+    /// A failure that may be retried.
     #[must_use]
     pub fn retry(message: impl Into<String>) -> Self {
         Self::new(FailKind::Retry, message)
     }
 
-    /// The task is not to be tried again; it goes to the dead-letter queue.
+    /// A permanent failure that becomes a dead letter.
     #[must_use]
     pub fn no_retry(message: impl Into<String>) -> Self {
         Self::new(FailKind::NoRetry, message)
     }
 
-    /// Trying again would be pointless, in the action and in the step.
+    /// A failure that neither the action nor the step should retry.
     #[must_use]
     pub fn non_retryable(message: impl Into<String>) -> Self {
         Self::new(FailKind::NonRetryable, message)

@@ -1,4 +1,4 @@
-//! A task's lease, and how it is kept while the handler runs (A4, A4a).
+//! A task's lease, and how it is extended while the handler runs (A4, A4a).
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep};
 pub(super) struct TouchOrder {
     /// The task's token.
     pub(super) task_token: String,
-    /// How long the lease is to last from the time the cluster hears of it.
+    /// The requested length of the lease, from the time the cluster receives the touch.
     pub(super) extend: Duration,
-    /// Told what the cluster answered.
+    /// Receives the cluster's response.
     pub(super) answer: oneshot::Sender<Result<(), ClientError>>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct TouchOrder {
 pub(super) struct Lease {
     task_token: String,
     length: Duration,
-    /// When it ends at the earliest, by this machine's clock.
+    /// The earliest time at which it ends, by this machine's clock.
     // A std mutex and not tokio's because it is never held across an await.
     ends: Mutex<Instant>,
     orders: mpsc::Sender<TouchOrder>,
@@ -45,10 +45,10 @@ impl Lease {
         }
     }
 
-    /// Makes the lease end `extend` from now. Waits until the cluster has answered.
+    /// Sets the end of the lease to `extend` from now. Waits for the cluster's response.
     ///
     /// # Errors
-    /// `Usage` for an extension that the cluster does not grant, `Refused` when the worker stopped.
+    /// `Usage` for an extension that the cluster does not grant, `Refused` if the worker stopped.
     pub(super) async fn touch(&self, extend: Duration) -> Result<(), ClientError> {
         let ends = Instant::now() + extend;
         let (answer, answered) = oneshot::channel();
@@ -63,8 +63,8 @@ impl Lease {
         Ok(())
     }
 
-    /// Touches the lease at each third of its length, unless the handler itself has extended it
-    /// further: a touch sets the end, so it could also shorten the lease.
+    /// Touches the lease at each third of its length, unless the handler has extended it further: a
+    /// touch sets the end, so it could also shorten the lease.
     pub(super) async fn keep(&self) -> Infallible {
         let pause = (self.length / 3).max(Duration::from_millis(1));
         loop {
@@ -97,7 +97,7 @@ mod tests {
         (Lease::new("token".to_owned(), LENGTH, sender), receiver)
     }
 
-    /// Drives the lease until a touch is asked for, grants it, and says when that was.
+    /// Drives the lease until it requests a touch, grants it, and returns when that was.
     async fn next_touch(lease: &Lease, orders: &mut mpsc::Receiver<TouchOrder>) -> Instant {
         let order = tokio::select! {
             never = lease.keep() => match never {},
@@ -123,7 +123,8 @@ mod tests {
             order.answer.send(Ok(())).expect("the toucher waits");
         });
         touched.expect("granted");
-        // 90 s were granted, and touches add 30 s: the first that does not shorten is due at 70 s.
+        // 90 s were granted, and touches add 30 s: the first that does not shorten the lease is due
+        // at 70 s.
         assert_eq!(
             next_touch(&lease, &mut orders).await - start,
             Duration::from_secs(70)
@@ -134,7 +135,12 @@ mod tests {
     async fn a_touch_without_a_worker_is_an_error_and_no_wait() {
         let (lease, orders) = lease();
         drop(orders);
-        let error = timeout(LENGTH, lease.touch(LENGTH)).await.expect("at once");
-        assert_eq!(error.expect_err("nobody listens").code(), "worker_stopped");
+        let error = timeout(LENGTH, lease.touch(LENGTH))
+            .await
+            .expect("immediately");
+        assert_eq!(
+            error.expect_err("the worker is gone").code(),
+            "worker_stopped"
+        );
     }
 }

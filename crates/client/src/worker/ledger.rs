@@ -1,8 +1,8 @@
-//! What a worker has in hand and has to say: pure book-keeping, without input or output.
+//! The tasks that a worker holds and the messages that it has to send, as pure state without I/O.
 //!
-//! A message that wants an answer stays in the books until the answer is there. When the stream
-//! breaks, all unanswered messages are said again on the next one, and the hello names every task
-//! in hand, so that the cluster hands out again only what never arrived (A4).
+//! A message that needs a response is kept until the response arrives. After a broken stream, all
+//! unanswered messages are sent again on the next one, and the hello names every held task, so that
+//! the cluster assigns again only what never arrived (A4).
 
 use super::lease::TouchOrder;
 use super::recent::Recent;
@@ -12,21 +12,21 @@ use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a worker has in hand and has to say.
+/// The tasks that a worker holds and the messages that it has to send.
 #[derive(Debug)]
 pub(super) struct Ledger {
     concurrency: usize,
     /// By token.
     tasks: BTreeMap<String, Stage>,
-    /// Tasks that are not in hand any more.
+    /// Tasks that are no longer held.
     over: Recent,
     queue: VecDeque<Outgoing>,
     unanswered: BTreeMap<u64, Outgoing>,
     /// The number of the last message on this stream.
     sequence: u64,
-    /// Tasks that came on this stream.
+    /// Tasks received on this stream.
     received: u64,
-    /// What the last `WorkerSlots` on this stream said.
+    /// The value of the last `WorkerSlots` on this stream.
     offered: u64,
     is_taking: bool,
 }
@@ -44,22 +44,22 @@ enum Outgoing {
     Heartbeat { load: u32 },
 }
 
-/// What an answer asks the worker to do.
+/// What a response requires the worker to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The cluster refuses the task's report or touch for good: drop what runs of it.
+    /// The cluster permanently refuses the task's report or touch: drop the task's handler.
     GiveUp {
         /// The task's token.
         token: String,
-        /// Why.
+        /// Why the cluster refuses it.
         error: ClientError,
     },
-    /// The stream is of no use any more: open it again.
+    /// The stream is useless: open a new one.
     Reopen(ClientError),
 }
 
 impl Ledger {
-    /// Empty books of a worker that runs up to `concurrency` tasks at a time.
+    /// An empty ledger of a worker that runs up to `concurrency` tasks.
     pub(super) fn new(concurrency: usize) -> Self {
         Self {
             concurrency,
@@ -74,8 +74,8 @@ impl Ledger {
         }
     }
 
-    /// Begins a new stream: its first message names what is in hand, and what was not answered on
-    /// the stream before is queued again, in order.
+    /// Starts a new stream: its first message names the held tasks, and messages not answered on
+    /// the previous stream are queued again, in order.
     pub(super) fn open(&mut self, hello: v1::WorkerHello) -> v1::WorkerMessage {
         let unanswered = std::mem::take(&mut self.unanswered);
         for outgoing in unanswered.into_values().rev() {
@@ -93,9 +93,9 @@ impl Ledger {
         }))
     }
 
-    /// Books a task that came. False when it came before: a leader that greets a worker hands out
-    /// what is leased to it, and its deliveries of the same tasks may lag behind that, even until
-    /// the task is over.
+    /// Records a received task. Returns false if it was received before: on the handshake a leader
+    /// assigns again what is leased to the worker, and its earlier messages with the same tasks may
+    /// arrive later, even after a task is over.
     pub(super) fn receive(&mut self, token: &str) -> bool {
         self.received += 1;
         if self.tasks.contains_key(token) || self.over.contains(token) {
@@ -105,7 +105,7 @@ impl Ledger {
         true
     }
 
-    /// Books that a handler ended.
+    /// Records that a handler ended.
     pub(super) fn report(&mut self, token: String, report: Report) {
         if let Some(stage) = self.tasks.get_mut(&token) {
             *stage = Stage::Reported;
@@ -113,23 +113,23 @@ impl Ledger {
         }
     }
 
-    /// Books that a lease is to be extended.
+    /// Records a request to extend a lease.
     pub(super) fn touch(&mut self, order: TouchOrder) {
         self.queue.push_back(Outgoing::Touch(order));
     }
 
-    /// Books that it is time for a sign of life.
+    /// Records that a heartbeat is due.
     pub(super) fn heartbeat(&mut self, load: usize) {
         let load = u32::try_from(load).unwrap_or(u32::MAX);
         self.queue.push_back(Outgoing::Heartbeat { load });
     }
 
-    /// Offers no more slots.
+    /// Stops offering slots.
     pub(super) fn stop_taking(&mut self) {
         self.is_taking = false;
     }
 
-    /// Drops a task.
+    /// Forgets a task.
     pub(super) fn forget(&mut self, token: &str) {
         self.close(token);
         self.queue.retain(|outgoing| !outgoing.is_report_of(token));
@@ -140,13 +140,13 @@ impl Ledger {
         self.is_taking
     }
 
-    /// How many tasks are in hand: those that run, and those whose report was not answered.
+    /// The number of held tasks: those that run, and those whose report was not answered.
     pub(super) fn tasks_count(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether no task is in hand.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Whether no task is held.
+    pub(super) fn is_all_reported(&self) -> bool {
         self.tasks.is_empty()
     }
 
@@ -155,7 +155,7 @@ impl Ledger {
         !self.queue.is_empty() || self.slots_total() != self.offered
     }
 
-    /// The next message to send. Slots come after what frees them.
+    /// The next message to send. Slots come after the reports that free them.
     pub(super) fn next_message(&mut self) -> Option<v1::WorkerMessage> {
         while let Some(outgoing) = self.queue.pop_front() {
             if outgoing.is_obsolete() {
@@ -165,37 +165,37 @@ impl Ledger {
             self.unanswered.insert(message.sequence, outgoing);
             return Some(message);
         }
-        let tasks_total_max = self.slots_total();
-        if tasks_total_max == self.offered {
+        let max_tasks_total = self.slots_total();
+        if max_tasks_total == self.offered {
             return None;
         }
-        self.offered = tasks_total_max;
-        Some(self.number(Message::Slots(v1::WorkerSlots { tasks_total_max })))
+        self.offered = max_tasks_total;
+        Some(self.number(Message::Slots(v1::WorkerSlots { max_tasks_total })))
     }
 
-    /// Books an answer.
+    /// Records a response.
     pub(super) fn answer(&mut self, result: v1::MessageResult) -> Option<Order> {
         let outgoing = self.unanswered.remove(&result.sequence)?;
         let error = result.result.and_then(|result| result.error);
         match error.as_ref().map(ClientError::from_item) {
             None => {
-                self.settle(outgoing);
+                self.finish(outgoing);
                 None
             }
             Some(error) => self.refuse(outgoing, error),
         }
     }
 
-    fn settle(&mut self, outgoing: Outgoing) {
+    fn finish(&mut self, outgoing: Outgoing) {
         match outgoing {
             Outgoing::Report { token, .. } => self.close(&token),
-            // Nobody waits any more when the handler ended meanwhile.
+            // No one waits if the handler has ended meanwhile.
             Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
             Outgoing::Heartbeat { .. } => {}
         }
     }
 
-    /// A task is in hand no more.
+    /// Stops holding a task.
     fn close(&mut self, token: &str) {
         if self.tasks.remove(token).is_some() {
             self.over.insert(token.to_owned());
@@ -227,7 +227,7 @@ impl Ledger {
             }
             Outgoing::Touch(order) => {
                 let token = order.task_token;
-                // A task whose report is under way is judged by that report's answer.
+                // The response to a report in flight decides about its task.
                 if self.tasks.get(&token) != Some(&Stage::Running) {
                     return None;
                 }
@@ -239,8 +239,8 @@ impl Ledger {
     }
 
     /// Tasks received on this stream plus the free slots. A task holds its slot while its handler
-    /// runs; twice as many may wait for the answer to their report, so that the way to the leader
-    /// and back costs no slot, but an answer that never comes does not let them pile up.
+    /// runs. Up to twice as many may wait for the response to their report, so that the round trip
+    /// to the leader costs no slot, but unanswered reports do not pile up.
     fn slots_total(&self) -> u64 {
         if !self.is_taking {
             return self.received;
@@ -280,7 +280,7 @@ impl Outgoing {
         }
     }
 
-    /// A touch that nobody waits for any more.
+    /// A touch whose handler no longer waits.
     fn is_obsolete(&self) -> bool {
         matches!(self, Self::Touch(order) if order.answer.is_closed())
     }
@@ -290,7 +290,7 @@ impl Outgoing {
     }
 }
 
-/// Whether another stream, or the same worker registered again, may bring a better answer.
+/// Whether another stream, or a new registration, may give a better response.
 fn is_about_stream(error: &ClientError) -> bool {
     matches!(error.kind(), ErrorKind::Retryable | ErrorKind::Unknown)
         || error.code() == super::session::WORKER_NOT_FOUND
@@ -303,7 +303,7 @@ mod tests {
     use std::time::Duration;
     use tokio::sync::oneshot;
 
-    /// Books on an open stream, all slots offered.
+    /// A ledger with an open stream and all slots offered.
     fn ledger(concurrency: usize) -> Ledger {
         let mut ledger = Ledger::new(concurrency);
         ledger.open(v1::WorkerHello::default());
@@ -315,12 +315,12 @@ mod tests {
         Report::of(Ok(ActionResult::success(1)), false)
     }
 
-    /// What is sent next, in short.
+    /// The next message, in short form.
     fn next(ledger: &mut Ledger) -> String {
         match ledger.next_message().and_then(|message| message.message) {
             None => "nothing".to_owned(),
             Some(Message::Hello(hello)) => format!("hello {:?}", hello.held_task_tokens),
-            Some(Message::Slots(slots)) => format!("slots {}", slots.tasks_total_max),
+            Some(Message::Slots(slots)) => format!("slots {}", slots.max_tasks_total),
             Some(Message::Completion(completion)) => {
                 format!("completion {}", completion.task_token)
             }
@@ -412,8 +412,8 @@ mod tests {
         ledger.receive("t1");
         ledger.stop_taking();
         assert_eq!(next(&mut ledger), "slots 1");
-        assert!(!ledger.is_settled());
+        assert!(!ledger.is_all_reported());
         ledger.forget("t1");
-        assert!(ledger.is_settled());
+        assert!(ledger.is_all_reported());
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::REPLY_BYTES_MAX;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::nodes::Picked;
+use crate::nodes::PickedNode;
 use flotilla_api::v1;
 use flotilla_api::v1::server_message::Message;
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
@@ -15,7 +15,7 @@ use tonic::{Status, Streaming};
 
 /// Messages that wait for the connection.
 const OUTGOING_MAX: usize = 64;
-/// How long a node may take to accept the stream, and then the worker.
+/// The timeout for a node to accept the stream, and then the worker.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One stream to the leader.
@@ -23,7 +23,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Link {
     /// Takes messages to the leader.
     pub(super) outgoing: mpsc::Sender<v1::WorkerMessage>,
-    /// Brings the leader's messages.
+    /// Receives the leader's messages.
     pub(super) incoming: Incoming,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Incoming {
 }
 
 impl Link {
-    /// Opens the stream at the node that is believed to lead, and waits for the answer to `hello`.
+    /// Opens the stream at the presumed leader and waits for the response to `hello`.
     pub(super) async fn open(
         client: &Client,
         hello: v1::WorkerMessage,
     ) -> Result<(Self, v1::HelloOk), Failure> {
-        let Picked {
+        let PickedNode {
             position, channel, ..
         } = client.nodes().pick();
         let (outgoing, requests) = mpsc::channel(OUTGOING_MAX);
@@ -62,7 +62,7 @@ impl Link {
             Ok(Ok(opened)) => opened,
         };
         let Some(Message::HelloOk(hello_ok)) = first.and_then(|first| first.message) else {
-            return Err(lost(client, position, "it did not greet back"));
+            return Err(lost(client, position, "it did not answer the hello"));
         };
         client.nodes().mark_served(position);
         let incoming = Incoming {
@@ -75,11 +75,11 @@ impl Link {
 }
 
 impl Incoming {
-    /// The next message. Loses nothing when it is dropped before it is ready.
+    /// The next message. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Message, Failure> {
         loop {
             match self.stream.message().await {
-                // A message of a newer server that this version does not know says nothing here.
+                // A message of a newer server that this version does not know.
                 Ok(Some(v1::ServerMessage { message: None })) => {}
                 Ok(Some(v1::ServerMessage {
                     message: Some(message),

@@ -1,9 +1,9 @@
 //! The worker SDK: runs handlers for the tasks of actions.
 //!
-//! A [`Worker`] registers itself and the actions that are missing, keeps one stream to the leader,
-//! offers its free slots, and runs a handler for each task that comes (A22). While a handler runs,
-//! the worker touches the lease at a third of its length (A4a). What a handler returns is reported
-//! until the cluster has answered; a task's token makes that safe (design rule 9).
+//! A [`Worker`] registers itself and missing actions, keeps one stream to the leader, offers its
+//! free slots, and runs a handler for each task (A22). While a handler runs, the worker touches the
+//! lease at a third of its length (A4a). The worker repeats a handler's report until the cluster
+//! has responded; the task token makes that safe (design rule 9).
 //!
 //! ```no_run
 //! use flotilla_client::{ActionContext, ActionResult, Client, HandlerError, Worker};
@@ -12,7 +12,7 @@
 //! async fn review(context: ActionContext) -> Result<ActionResult, HandlerError> {
 //!     let order: Value = context.json()?;
 //!     match order["amount"].as_f64() {
-//!         None => Err(HandlerError::non_retryable("expected an amount, but there is none")),
+//!         None => Err(HandlerError::non_retryable("expected an amount, but it is missing")),
 //!         Some(amount) if amount < 100.0 => Ok(ActionResult::named("approved", order)),
 //!         Some(_) => Ok(ActionResult::success(json!({"review": "manual"}))),
 //!     }
@@ -24,17 +24,16 @@
 //! # }
 //! ```
 //!
-//! Inside, three parts have one job each. The ledger books tasks, slots and messages, without any
-//! input or output. The crew runs handlers. The service moves messages between the two and the
-//! stream, and opens the stream again when it breaks.
+//! Internally, three parts have one responsibility each. The ledger tracks tasks, slots and
+//! messages, without I/O. The task pool runs handlers. The service moves messages between the two
+//! and the stream, and reopens a broken stream.
 
 mod announce;
 mod builder;
+mod callbacks;
 mod contact;
 mod context;
-mod crew;
 mod handler;
-mod hooks;
 mod lease;
 mod ledger;
 mod link;
@@ -44,13 +43,14 @@ mod result;
 mod service;
 mod session;
 mod shutdown;
+mod task_pool;
 
 pub(crate) use announce::announce_drain;
 pub(crate) use builder::host;
 pub use builder::{Worker, WorkerBuilder};
+pub(crate) use callbacks::Callbacks;
 pub(crate) use contact::Contact;
 pub use context::ActionContext;
 pub use handler::{FailKind, HandlerError};
-pub(crate) use hooks::Hooks;
 pub use result::ActionResult;
 pub(crate) use shutdown::live_until;

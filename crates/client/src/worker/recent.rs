@@ -1,14 +1,14 @@
-//! Tasks that are over, so that one which comes again is known.
+//! Recently finished tasks, so that a repeated assignment is recognized.
 
 use std::collections::BTreeSet;
 
-/// At least so many tokens are remembered: as many messages as a leader lets wait for one worker.
+/// The minimum number of remembered tokens: as many messages as a leader queues for one worker.
 const TOKENS_MIN: usize = 4_096;
 
-/// The tokens that a worker was done with last. A token names one attempt, so once it is over it is
-/// over for good; a leader may still have it under way a second time.
+/// The tokens that a worker finished last. A token names one attempt, which never runs again once
+/// it is over; but a leader may still have a second assignment of it in flight.
 ///
-/// Two generations bound the memory: when the younger one is full, it takes the older one's place.
+/// Two generations bound the memory: when the newer one is full, it replaces the older one.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     young: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What a worker reports of a task.
+//! Reports on tasks.
 
 use super::result::Answer;
 use super::{ActionResult, FailKind, HandlerError};
@@ -8,14 +8,14 @@ use flotilla_api::v1::worker_message::Message;
 use std::time::Duration;
 use tokio::task::JoinError;
 
-/// Outcomes that only the cluster itself gives (W11, A4a).
+/// Outcomes that only the cluster gives (W11, A4a).
 const EXECUTION_LEVEL: [&str; 3] = ["target_not_found", "target_disabled", "execution_failure"];
-/// The bound of a payload; a larger message would be refused, or even break the stream.
+/// The payload limit; a larger message would be refused, or even break the stream.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// What is kept of an error's message.
+/// How much of an error's message is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// What a worker reports of a task.
+/// A report on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The handler returned.
@@ -32,7 +32,7 @@ pub(super) enum Report {
 }
 
 impl Report {
-    /// What a handler's end amounts to, for a task that can be accepted or not.
+    /// The report on a handler's result, for a task that can be accepted or not.
     pub(super) fn of(result: Result<ActionResult, HandlerError>, is_tracked: bool) -> Self {
         let (outcome, output) = match result.map(|result| result.answer) {
             Ok(Answer::Outcome { outcome, output }) => (outcome, output),
@@ -41,7 +41,8 @@ impl Report {
             Err(error) => return Self::failed(error),
         };
         if EXECUTION_LEVEL.contains(&outcome.as_str()) {
-            let message = format!("expected an outcome of the action's own, but it is {outcome:?}");
+            let message =
+                format!("expected an outcome that an action may give, but it is {outcome:?}");
             return Self::failed(HandlerError::no_retry(message).with_code("outcome_reserved"));
         }
         if output.len() > OUTPUT_BYTES_MAX {
@@ -69,7 +70,7 @@ impl Report {
         Self::failed(HandlerError::retry(message).with_code("panic"))
     }
 
-    /// The handler ran past the worker's own limit (A4a).
+    /// The handler exceeded the worker's own limit (A4a).
     pub(super) fn of_timeout(limit: Duration) -> Self {
         let limit = limit.as_millis();
         let message = format!("expected the handler to end within {limit} ms, but it did not");
@@ -87,7 +88,7 @@ impl Report {
         Self::failed(HandlerError::no_retry(message).with_code(code))
     }
 
-    /// The message that carries it.
+    /// The message that carries the report.
     pub(super) fn message(&self, task_token: &str) -> Message {
         let task_token = task_token.to_owned();
         match self {
@@ -114,7 +115,7 @@ impl Report {
     }
 }
 
-/// The step cannot wait for a report.
+/// The step does not wait for a report.
 fn not_tracked() -> HandlerError {
     let message = "expected an outcome, but the task was accepted: only an executor of a plan with \
                    `tracking: {mode: async}` can have its outcome later";

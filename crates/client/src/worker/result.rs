@@ -5,18 +5,18 @@ use serde_json::Value;
 
 const SUCCESS: &str = "success";
 
-/// What a handler returns: an outcome and an output, or the word that they come later.
+/// The result of a handler: an outcome and an output, or the promise of a later report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionResult {
     pub(super) answer: Answer,
 }
 
-/// What a handler says of its task.
+/// The handler's decision about its task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is done.
+    /// The task is done.
     Outcome { outcome: String, output: Bytes },
-    /// It goes on elsewhere; its outcome comes by a report (W38).
+    /// The work continues elsewhere; the outcome comes by a report (W38).
     Accepted,
 }
 
@@ -27,23 +27,23 @@ impl ActionResult {
         Self::named(SUCCESS, output)
     }
 
-    /// An outcome that a workflow has a transition for. `pending` asks to be polled (W14), and
+    /// An outcome that selects a transition of the workflow. `pending` asks to be polled (W14), and
     /// `failure` fails the step without another attempt of the action (A4a). The execution-level
-    /// names `target_not_found`, `target_disabled` and `execution_failure` are refused: the task
+    /// outcomes `target_not_found`, `target_disabled` and `execution_failure` are refused: the task
     /// then fails.
     #[must_use]
     pub fn named(outcome: impl Into<String>, output: impl Into<Value>) -> Self {
         Self::named_json(outcome, output.into().to_string())
     }
 
-    /// The outcome `success` with an output that is JSON text already. The server refuses what is
-    /// not JSON, and the task then fails.
+    /// The outcome `success` with an output that is already JSON text. If it is not JSON, the
+    /// server refuses it and the task fails.
     #[must_use]
     pub fn success_json(output: impl Into<Bytes>) -> Self {
         Self::named_json(SUCCESS, output)
     }
 
-    /// The same as [`Self::named`] with an output that is JSON text already.
+    /// The same as [`Self::named`] with an output that is already JSON text.
     #[must_use]
     pub fn named_json(outcome: impl Into<String>, output: impl Into<Bytes>) -> Self {
         let (outcome, output) = (outcome.into(), output.into());
@@ -52,11 +52,11 @@ impl ActionResult {
         }
     }
 
-    /// The task is accepted: its outcome comes later, by
+    /// Accepts the task: its outcome comes later, by
     /// [`Client::report_task`](crate::Client::report_task) or over HTTP, with the same token (W38).
     ///
-    /// Only a task with [`report_timeout`](crate::ActionContext::report_timeout) can be accepted;
-    /// another one then fails without retry, code `task_not_tracked`.
+    /// Only a task with a [`report_timeout`](crate::ActionContext::report_timeout) can be accepted;
+    /// any other task then fails without retry, code `task_not_tracked`.
     #[must_use]
     pub fn accepted() -> Self {
         Self {
@@ -70,7 +70,7 @@ impl ActionResult {
         self.answer == Answer::Accepted
     }
 
-    /// The outcome; none when it comes later.
+    /// The outcome; `None` if it comes later.
     #[must_use]
     pub fn outcome(&self) -> Option<&str> {
         match &self.answer {
@@ -79,7 +79,7 @@ impl ActionResult {
         }
     }
 
-    /// The output, JSON; none when it comes later.
+    /// The output, JSON; `None` if it comes later.
     #[must_use]
     pub fn output(&self) -> Option<&Bytes> {
         match &self.answer {

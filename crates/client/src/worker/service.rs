@@ -1,14 +1,14 @@
-//! A worker's life: register, talk to one leader after the other, drain, deregister.
+//! The lifecycle of a worker: register, talk to one leader after another, drain, deregister.
 
 use super::announce_drain;
 use super::builder::Setup;
+use super::callbacks::Callbacks;
 use super::contact::Contact;
-use super::crew::Crew;
-use super::hooks::Hooks;
 use super::lease::TouchOrder;
 use super::ledger::Ledger;
 use super::link::Link;
 use super::session::{SessionEnd, never};
+use super::task_pool::TaskPool;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
@@ -19,60 +19,60 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Touches that wait to be sent; more handlers than that wait for room.
+/// Touches that wait to be sent; further handlers wait for a free place.
 const TOUCHES_MAX: usize = 64;
-/// How long after a hard stop the last reports may take.
+/// How long the last reports may take after a hard stop.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long the deregistration may take. Short, since nothing depends on it: a worker that stays
-/// registered is unhealthy after 90 s, and somebody waits for this process to end.
+/// The timeout of the deregistration. Short, because nothing depends on it: a worker that stays
+/// registered is unhealthy after 90 s, and the process is expected to end.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// A worker's life.
+/// The lifecycle of a worker.
 pub(super) struct Service {
     pub(super) setup: Arc<Setup>,
     pub(super) ledger: Ledger,
-    pub(super) crew: Crew,
+    pub(super) task_pool: TaskPool,
     pub(super) touches: mpsc::Receiver<TouchOrder>,
     client: Client,
     incarnation: u64,
     is_registered: bool,
     contact: Contact,
-    hooks: Hooks,
+    callbacks: Callbacks,
     stopping: Option<Stopping>,
 }
 
-/// The worker was told to stop.
+/// The worker was requested to stop.
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
-    /// When the tasks that still run are handed back; none once they were.
+    /// When the running tasks are returned; `None` once they were.
     hard_stop_at: Option<Instant>,
 }
 
 impl Service {
-    /// A worker that has not begun yet.
-    pub(super) fn new(client: Client, setup: Arc<Setup>, hooks: Hooks) -> Self {
+    /// A worker that has not started yet.
+    pub(super) fn new(client: Client, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
         let (orders, touches) = mpsc::channel(TOUCHES_MAX);
         Self {
             ledger: Ledger::new(setup.concurrency),
-            crew: Crew::new(setup.clone(), orders),
+            task_pool: TaskPool::new(setup.clone(), orders),
             touches,
             client,
             incarnation: rand::random(),
             is_registered: false,
             contact: Contact::new(setup.worker_id.clone()),
-            hooks,
+            callbacks,
             stopping: None,
             setup,
         }
     }
 
-    /// Lives until the worker is stopped, drained or refused.
+    /// Runs until the worker is stopped, drained or refused.
     pub(super) async fn live(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
         let limit = self.setup.drain_grace + FAREWELL;
         let ended = tokio::select! {
             ended = self.serve(stop) => ended,
             () = overtime(stop, limit) => {
-                tracing::warn!("the last tasks could not be handed back: their leases will expire");
+                tracing::warn!("the last tasks could not be returned: their leases will expire");
                 Ok(())
             }
         };
@@ -82,62 +82,62 @@ impl Service {
         ended
     }
 
-    /// Whether the worker takes no more tasks and has none left.
+    /// Whether the worker takes no more tasks and holds none.
     pub(super) fn is_done(&self) -> bool {
-        !self.ledger.is_taking() && self.ledger.is_settled()
+        !self.ledger.is_taking() && self.ledger.is_all_reported()
     }
 
-    /// Whether the worker was told to stop.
+    /// Whether the worker was requested to stop.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.is_some()
     }
 
-    /// When the tasks that still run are handed back.
+    /// When the running tasks are returned.
     pub(super) fn hard_stop_at(&self) -> Instant {
         self.stopping
             .and_then(|stopping| stopping.hard_stop_at)
             .unwrap_or_else(never)
     }
 
-    /// Takes no more tasks, lets those that run end, and has the registry show it.
+    /// Takes no more tasks, lets running ones finish, and announces the drain.
     pub(super) fn stop_gracefully(&mut self) {
         self.drain();
         self.stopping = Some(Stopping {
             hard_stop_at: Some(Instant::now() + self.setup.drain_grace),
         });
-        // Without tasks it deregisters at once: there is nothing to see in between.
-        if self.is_registered && !self.ledger.is_settled() {
+        // Without tasks it deregisters immediately: no drain is visible.
+        if self.is_registered && !self.ledger.is_all_reported() {
             let (client, worker_id) = (self.client.clone(), self.setup.worker_id.clone());
             tokio::spawn(announce_drain(client, worker_id, self.incarnation));
         }
     }
 
-    /// Takes no more tasks, and says how many it waits for.
+    /// Takes no more tasks and reports how many it waits for.
     pub(super) fn drain(&mut self) {
         if self.ledger.is_taking() {
             self.ledger.stop_taking();
             let tasks = self.ledger.tasks_count();
             tracing::info!(worker = self.setup.worker_id, tasks, "draining");
-            self.hooks.draining(tasks);
+            self.callbacks.draining(tasks);
         }
     }
 
-    /// Hands back the tasks that still run.
+    /// Returns the running tasks.
     pub(super) fn stop_hard(&mut self) {
         self.stopping = Some(Stopping { hard_stop_at: None });
-        for (token, report) in self.crew.stop() {
-            tracing::warn!(task = token, "a task is handed back");
+        for (token, report) in self.task_pool.stop() {
+            tracing::warn!(task = token, "a task is returned");
             self.ledger.report(token, report);
         }
     }
 
-    /// The leader knows the worker: from here on it gets tasks.
-    pub(super) fn greeted(&mut self, hello_ok: v1::HelloOk) {
+    /// The leader knows the worker: from here on it receives tasks.
+    pub(super) fn note_hello_ok(&mut self, hello_ok: v1::HelloOk) {
         self.contact.regain();
         if hello_ok.status() == v1::WorkerStatus::Draining {
             self.drain();
         }
-        self.hooks.ready();
+        self.callbacks.ready();
     }
 
     async fn serve(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
@@ -152,7 +152,7 @@ impl Service {
             }
             tokio::select! {
                 () = sleep(backoff.next_delay()) => {}
-                () = stop.cancelled(), if self.ledger.is_settled() => return Ok(()),
+                () = stop.cancelled(), if self.ledger.is_all_reported() => return Ok(()),
             }
         }
     }
@@ -163,17 +163,17 @@ impl Service {
             // The grace begins with the shutdown, not with the next stream.
             self.stop_gracefully();
         }
-        let is_settled = self.ledger.is_settled();
+        let is_all_reported = self.ledger.is_all_reported();
         let connected = tokio::select! {
             connected = self.connect() => connected,
-            () = stop.cancelled(), if is_settled => return SessionEnd::Settled,
+            () = stop.cancelled(), if is_all_reported => return SessionEnd::Settled,
         };
         let (mut link, hello_ok) = match connected {
             Ok(connected) => connected,
             Err(end) => return end,
         };
         backoff.reset();
-        self.greeted(hello_ok);
+        self.note_hello_ok(hello_ok);
         self.talk(&mut link, stop).await
     }
 
@@ -188,14 +188,14 @@ impl Service {
             incarnation: self.incarnation,
             actions: self.setup.actions(),
             held_task_tokens: Vec::new(),
-            takes_batches: true,
+            supports_batches: true,
         });
         Link::open(&self.client, hello)
             .await
             .map_err(SessionEnd::from_failure)
     }
 
-    /// Registers the actions that are missing, and the worker (A1, A20).
+    /// Registers missing actions and the worker (A1, A20).
     async fn register(&mut self) -> Result<(), ClientError> {
         for name in self.setup.actions() {
             let request = v1::RegisterActionRequest {
@@ -226,12 +226,12 @@ impl Service {
             .deregister_worker(request)
             .await
         {
-            tracing::warn!(worker = self.setup.worker_id, %error, "the worker stays registered");
+            tracing::warn!(worker = self.setup.worker_id, %error, "could not deregister");
         }
     }
 }
 
-/// Ends `limit` after the worker was told to stop.
+/// Ends `limit` after the stop request.
 async fn overtime(stop: &CancellationToken, limit: Duration) {
     stop.cancelled().await;
     sleep(limit).await;

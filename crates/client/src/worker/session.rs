@@ -1,4 +1,4 @@
-//! What happens on one stream, from hello to its end.
+//! One stream, from hello to its end.
 
 use super::ledger::Order;
 use super::link::Link;
@@ -11,30 +11,30 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// The reason with which the cluster tells a worker to register (A21).
+/// The reason with which the cluster asks a worker to register (A21).
 pub(super) const WORKER_NOT_FOUND: &str = "worker_not_found";
 /// The code of a report on a task that is over.
 const ACTION_RUN_ENDED: &str = "action_run_ended";
-/// The reason with which a node sends a worker to the leader.
+/// The reason with which a node redirects a worker to the leader.
 const NOT_LEADER: &str = "not_leader";
 
 /// Why a stream ended.
 #[derive(Debug)]
 pub(super) enum SessionEnd {
-    /// The worker takes no more tasks and has none left.
+    /// The worker takes no more tasks and holds none.
     Settled,
     /// The cluster does not know the worker.
     Unregistered,
-    /// This node does not lead, and may have said which does.
+    /// This node is not the leader; it may have named the leader.
     Moved,
     /// The stream broke.
     Lost(ClientError),
-    /// The cluster does not want the worker.
+    /// The cluster refuses the worker permanently.
     Refused(ClientError),
 }
 
 impl SessionEnd {
-    /// What a failed call or a broken stream amounts to.
+    /// The end that a failed call or a broken stream means.
     pub(super) fn from_failure(failure: Failure) -> Self {
         match (failure.error.code(), failure.verdict) {
             (WORKER_NOT_FOUND, _) => Self::Unregistered,
@@ -44,7 +44,7 @@ impl SessionEnd {
         }
     }
 
-    /// What an error that stands amounts to.
+    /// The end that a final error means.
     pub(super) fn from_error(error: ClientError) -> Self {
         if error.is_passing() {
             Self::Lost(error)
@@ -55,7 +55,7 @@ impl SessionEnd {
 }
 
 impl Service {
-    /// Talks to the leader until the stream ends.
+    /// Exchanges messages with the leader until the stream ends.
     pub(super) async fn talk(&mut self, link: &mut Link, stop: &CancellationToken) -> SessionEnd {
         let mut heartbeat = heartbeat(self.setup.heartbeat_interval);
         loop {
@@ -64,7 +64,7 @@ impl Service {
             }
             let is_stopping = self.is_stopping();
             let hard_stop_at = self.hard_stop_at();
-            // A closed channel is a broken stream: what comes in last says why.
+            // A closed channel is a broken stream: the last incoming message says why.
             let can_send = self.ledger.has_message() && !link.outgoing.is_closed();
             tokio::select! {
                 Ok(permit) = link.outgoing.reserve(), if can_send => {
@@ -78,9 +78,9 @@ impl Service {
                     },
                     Err(failure) => return SessionEnd::from_failure(failure),
                 },
-                (token, report) = self.crew.next() => self.ledger.report(token, report),
+                (token, report) = self.task_pool.next() => self.ledger.report(token, report),
                 Some(order) = self.touches.recv() => self.ledger.touch(order),
-                _ = heartbeat.tick() => self.ledger.heartbeat(self.crew.len()),
+                _ = heartbeat.tick() => self.ledger.heartbeat(self.task_pool.len()),
                 () = stop.cancelled(), if !is_stopping => self.stop_gracefully(),
                 () = sleep_until(hard_stop_at), if is_stopping => self.stop_hard(),
             }
@@ -91,21 +91,21 @@ impl Service {
         match message {
             Message::Task(task) => self.take(task),
             Message::Tasks(batch) => batch.tasks.into_iter().for_each(|task| self.take(task)),
-            Message::Result(result) => return self.settle(result),
+            Message::Result(result) => return self.finish(result),
             Message::Results(batch) => {
                 let mut end = None;
                 for result in batch.results {
-                    let one = self.settle(result);
+                    let one = self.finish(result);
                     end = end.or(one);
                 }
                 return end;
             }
-            Message::HelloOk(hello_ok) => self.greeted(hello_ok),
+            Message::HelloOk(hello_ok) => self.note_hello_ok(hello_ok),
             Message::Draining(v1::Draining {}) => self.drain(),
             Message::Cancelled(cancelled) => {
                 let v1::TaskCancelled { task_token, reason } = cancelled;
                 tracing::info!(task = task_token, reason, "a task was cancelled");
-                self.crew.give_up(&task_token);
+                self.task_pool.give_up(&task_token);
                 self.ledger.forget(&task_token);
             }
         }
@@ -114,23 +114,27 @@ impl Service {
 
     fn take(&mut self, task: v1::TaskAssignment) {
         if self.ledger.receive(&task.task_token) {
-            tracing::debug!(task = task.task_token, action = task.action, "a task came");
-            self.crew.start(task);
+            tracing::debug!(
+                task = task.task_token,
+                action = task.action,
+                "a task arrived"
+            );
+            self.task_pool.start(task);
         } else {
-            tracing::debug!(task = task.task_token, "a task came twice");
+            tracing::debug!(task = task.task_token, "a task arrived twice");
         }
     }
 
-    fn settle(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
+    fn finish(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
         match self.ledger.answer(result)? {
             Order::GiveUp { token, error } => {
                 if error.code() == ACTION_RUN_ENDED {
-                    // A report that had arrived before a change of leaders is sent once more behind it.
+                    // The report arrived before a leader change and was sent again afterwards.
                     tracing::info!(task = token, %error, "the task has ended already");
                 } else {
-                    tracing::warn!(task = token, %error, "the cluster has given the task up");
+                    tracing::warn!(task = token, %error, "the cluster has abandoned the task");
                 }
-                self.crew.give_up(&token);
+                self.task_pool.give_up(&token);
                 None
             }
             Order::Reopen(error) if error.code() == WORKER_NOT_FOUND => {
@@ -141,14 +145,14 @@ impl Service {
     }
 }
 
-/// Ticks at once, then at the interval; a tick that is late does not hurry the next.
+/// Ticks immediately, then at the interval; a late tick does not hurry the next one.
 fn heartbeat(period: Duration) -> Interval {
     let mut heartbeat = interval(period);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat
 }
 
-/// Further away than any process lives.
+/// A time beyond the lifetime of any process.
 pub(super) fn never() -> Instant {
     Instant::now() + Duration::from_secs(365 * 24 * 3600)
 }

@@ -1,8 +1,8 @@
-//! How the owner of a worker ends it.
+//! How the owner of a worker stops it.
 
 use tokio_util::sync::CancellationToken;
 
-/// Lives to the end, and is told by `stop` once `shutdown` is ready.
+/// Runs a worker to its end; triggers `stop` once `shutdown` is ready.
 pub(crate) async fn live_until<T>(
     shutdown: impl Future<Output = ()>,
     stop: &CancellationToken,

@@ -1,4 +1,4 @@
-//! Unary calls: which node is asked, what is repeated, and what the caller is told.
+//! Unary calls: which node is called, what is retried, and which error the caller gets.
 
 use crate::fake::{FakeNode, client, client_of, dead_endpoint, refusal};
 use flotilla_api::v1;
@@ -63,14 +63,17 @@ async fn a_cluster_that_is_down_cannot_be_connected_to() {
         ..ClientOptions::default()
     })
     .expect("well-formed");
-    let error = client.start_run(start()).await.expect_err("nobody listens");
-    assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    let error = client
+        .start_run(start())
+        .await
+        .expect_err("no node listens");
+    assert_eq!(error.kind(), ErrorKind::ConnectionFailed);
     assert!(error.hint().is_some());
 }
 
 #[tokio::test]
 async fn a_write_without_an_answer_is_unknown_and_a_read_can_be_retried() {
-    // The call waits in the node for an answer that the test never gives.
+    // The call waits in the node for a response that the test never sends.
     let node = FakeNode::start().await;
     let client = client_of(vec![node.address.clone()], Duration::from_millis(100));
     let error = client.start_run(start()).await.expect_err("no answer came");

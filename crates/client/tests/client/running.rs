@@ -6,14 +6,14 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A worker that runs in the background. One whose `stop` is dropped goes on.
+/// A worker that runs in the background. Dropping its `stop` does not stop it.
 pub(crate) struct Running {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<(), ClientError>>,
 }
 
 impl Running {
-    /// Runs a worker, which is given its shutdown.
+    /// Runs a worker, which receives its shutdown signal.
     pub(crate) fn start<F>(run: impl FnOnce(BoxFuture<'static, ()>) -> F) -> Self
     where
         F: Future<Output = Result<(), ClientError>> + Send + 'static,

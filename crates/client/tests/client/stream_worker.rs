@@ -13,7 +13,7 @@ use tonic::Code;
 /// A time that no test outlives.
 const LONG_MS: u64 = 3_600_000;
 
-/// A worker that has one record in hand at a time: so its calls come one after the other.
+/// A worker that holds one record at a time, so that its calls are sequential.
 fn builder<H, F>(node: &FakeNode, handler: H) -> StreamWorkerBuilder
 where
     H: Fn(StreamContext) -> F + Send + Sync + 'static,
@@ -35,7 +35,7 @@ async fn fine(_: StreamContext) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Registers the worker and takes it into its group.
+/// Registers the worker and admits it to its group.
 async fn employ(node: &mut FakeNode, ack_timeout_ms: u64) {
     let (worker, call) = node.unary::<v1::RegisterRequest>("register").await;
     assert_eq!(worker.worker_type(), v1::WorkerType::Stream);
@@ -75,7 +75,7 @@ fn delivery(id: &str) -> v1::TakeRecordsResponse {
     }
 }
 
-/// Gives one record, and returns the take's id.
+/// Delivers one record and returns the take's id.
 async fn give(node: &mut FakeNode, id: &str) -> u64 {
     let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
     assert_eq!((take.limit, take.block_ms), (1, Some(30_000)));
@@ -108,11 +108,11 @@ async fn a_record_is_acknowledged_when_its_handler_returns() {
     let take_id = give(&mut node, "7-0").await;
     let (ack, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
     assert_eq!((ack.take_id, ack.ids), (take_id, vec!["7-0".to_owned()]));
-    // An answer that is lost is asked for again.
+    // A lost response is requested again.
     call.refuse(refusal(Code::Unavailable, "outcome_unknown"));
     let (again, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
     assert_eq!(again.take_id, take_id);
-    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    call.answer(v1::AckRecordsResponse { acked_count: 1 });
     assert_ne!(give(&mut node, "8-0").await, take_id);
 }
 
@@ -200,10 +200,10 @@ async fn a_worker_takes_batches_and_never_more_records_than_it_has_room_for() {
         deliveries: batch.concat(),
     });
     give(&mut node, "3-0").await;
-    // All three handlers run: the next call is an acknowledgement, and then there is room for one.
+    // All three handlers run: the next call is an ack, which frees a slot.
     gate.add_permits(1);
     let (_, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
-    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    call.answer(v1::AckRecordsResponse { acked_count: 1 });
     give(&mut node, "4-0").await;
 }
 
@@ -266,7 +266,7 @@ async fn a_record_is_touched_while_its_handler_runs_and_dropped_when_it_is_gone(
         call.answer(v1::TouchRecordsResponse::default());
     }
     let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
-    call.refuse(refusal(Code::FailedPrecondition, "delivery_gone"));
+    call.refuse(refusal(Code::FailedPrecondition, "delivery_ended"));
     assert!(was_dropped.await.is_err(), "the handler is dropped");
     // Nothing is settled; the slot is free again.
     give(&mut node, "8-0").await;
@@ -283,10 +283,10 @@ async fn a_record_is_touched_until_its_acknowledgement_is_answered() {
         let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
         call.answer(v1::TouchRecordsResponse::default());
     }
-    // That it is gone may be the work of the acknowledgement itself.
+    // The acknowledgement itself may have removed it.
     let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
-    call.refuse(refusal(Code::FailedPrecondition, "delivery_gone"));
-    ack.answer(v1::AckRecordsResponse { settled_count: 1 });
+    call.refuse(refusal(Code::FailedPrecondition, "delivery_ended"));
+    ack.answer(v1::AckRecordsResponse { acked_count: 1 });
     give(&mut node, "8-0").await;
 }
 
@@ -307,7 +307,7 @@ async fn a_consumer_takes_its_name_over_once_and_renews_it_from_then_on() {
     let _running = run(builder(&node, fine));
     let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
     call.answer(v1::RegisterResponse::default());
-    // What was refused is no join, and one without an answer may be none.
+    // A refused join, or one without a response, may not have taken effect.
     for reason in ["stream_not_found", "outcome_unknown"] {
         let (joining, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
         assert!(!joining.renewal, "before {reason}");
@@ -337,7 +337,8 @@ async fn a_worker_whose_consumer_was_replaced_ends_and_says_so() {
     let error = running.ended.await.expect("no panic");
     assert_eq!(error.expect_err("refused").code(), "consumer_replaced");
 
-    // One whose handlers run takes nothing: it hears of it when it renews its place.
+    // A worker whose handlers are busy takes nothing: it learns of the replacement when it renews
+    // its membership.
     let mut node = FakeNode::start().await;
     let builder = builder(&node, fine).heartbeat_interval(Duration::from_millis(10));
     let running = run(builder);
@@ -388,7 +389,7 @@ async fn a_worker_that_is_stopped_lets_its_handler_end_and_leaves() {
     expect_drain(&mut node).await;
     open.notify_one();
     let (_, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
-    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    call.answer(v1::AckRecordsResponse { acked_count: 1 });
     expect_farewell(&mut node).await;
     running.ended.await.expect("no panic").expect("a good end");
 }
@@ -451,8 +452,8 @@ async fn a_busy_worker_that_somebody_drains_is_heard_until_its_handlers_have_end
     let builder = builder(&node, handler)
         .heartbeat_interval(Duration::from_millis(10))
         .drain_grace(Duration::ZERO)
-        .on_drain(move |in_hand| {
-            let _ = drains.send(in_hand);
+        .on_drain(move |in_flight| {
+            let _ = drains.send(in_flight);
         });
     let running = run(builder);
     let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
@@ -480,7 +481,7 @@ async fn a_busy_worker_that_somebody_drains_is_heard_until_its_handlers_have_end
                 }
             }
             "ack_records" => {
-                call.answer(v1::AckRecordsResponse { settled_count: 1 });
+                call.answer(v1::AckRecordsResponse { acked_count: 1 });
                 is_settled = true;
             }
             "leave_group" => {
@@ -497,7 +498,7 @@ async fn a_busy_worker_that_somebody_drains_is_heard_until_its_handlers_have_end
     running.ended.await.expect("no panic").expect("a good end");
 }
 
-/// The registry is to show that the worker drains.
+/// The registry should show that the worker drains.
 async fn expect_drain(node: &mut FakeNode) {
     let (drain, call) = node.unary::<v1::DrainRequest>("drain").await;
     assert_eq!(drain.worker_id, "w1");

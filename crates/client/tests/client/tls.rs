@@ -19,24 +19,24 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// After this long a test has failed: what it waits for will not come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// For how long a client asks again what will not change.
 const BRIEFLY: Duration = Duration::from_millis(200);
 
-/// Something that agrees on TLS with whoever connects, and then goes away.
+/// A server that completes the TLS handshake with any client and then closes the connection.
 struct Stub {
     address: String,
-    /// Its authority, in PEM.
+    /// The PEM of its authority.
     authority: String,
 }
 
 impl Stub {
-    /// One that lets anyone in, with a certificate for these hosts.
+    /// Accepts any client, with a certificate for these hosts.
     async fn start(hosts: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
         Self::start_as(false, hosts, change).await
     }
 
-    /// One that lets in whom its authority has signed.
+    /// Accepts clients with a certificate of its authority.
     async fn start_closed() -> Self {
         Self::start_as(true, &["127.0.0.1"], |_| {}).await
     }
@@ -85,14 +85,14 @@ impl Stub {
     }
 }
 
-/// A client that trusts the authority in the file `ca.pem` of the folder, and asks again for so long while no
-/// connection is made.
-fn client(folder: &TempDir, address: &str, patience: Duration) -> Client {
-    client_of(folder, &[address], patience)
+/// A client that trusts the authority in the file `ca.pem` of the folder, and retries for this long
+/// while it cannot connect.
+fn client(folder: &TempDir, address: &str, limit: Duration) -> Client {
+    client_of(folder, &[address], limit)
 }
 
 /// The same, with several endpoints.
-fn client_of(folder: &TempDir, addresses: &[&str], patience: Duration) -> Client {
+fn client_of(folder: &TempDir, addresses: &[&str], limit: Duration) -> Client {
     let ca = folder.path().join("ca.pem");
     Client::connect(ClientOptions {
         endpoints: addresses
@@ -100,24 +100,24 @@ fn client_of(folder: &TempDir, addresses: &[&str], patience: Duration) -> Client
             .map(|&address| address.to_owned())
             .collect(),
         tls: Some(TlsOptions { ca, identity: None }),
-        timeout: PATIENCE,
-        unreachable_timeout: patience,
+        timeout: TIMEOUT,
+        unreachable_timeout: limit,
         ..ClientOptions::default()
     })
     .expect("the files are good")
 }
 
 async fn refused(client: &Client) -> ClientError {
-    let asked = client.get_run(GetRunRequest::default()).await;
-    asked.expect_err("nobody serves there")
+    let response = client.get_run(GetRunRequest::default()).await;
+    response.expect_err("no node serves there")
 }
 
-async fn refused_by(stub: &Stub, authority: &str, patience: Duration) -> String {
+async fn refused_by(stub: &Stub, authority: &str, limit: Duration) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("ca.pem"), authority).expect("room");
-    let error = refused(&client(&folder, &stub.address, patience)).await;
+    let error = refused(&client(&folder, &stub.address, limit)).await;
     assert_eq!(error.code(), "tls_failed", "{error}");
-    assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    assert_eq!(error.kind(), ErrorKind::ConnectionFailed);
     assert!(error.hint().is_some(), "{error}");
     error.message().to_owned()
 }
@@ -135,13 +135,13 @@ async fn what_is_wrong_with_a_nodes_certificate_is_said() {
     })
     .await;
     let cases = [
-        (&good, &other.authority, "no authority that is trusted here"),
-        (&other, &other.authority, "another host's"),
-        (&old, &old.authority, "is over"),
+        (&good, &other.authority, "not signed by a trusted authority"),
+        (&other, &other.authority, "for another host"),
+        (&old, &old.authority, "has expired"),
         (&early, &early.authority, "not valid yet"),
     ];
     for (stub, authority, expected) in cases {
-        let said = refused_by(stub, authority, PATIENCE).await;
+        let said = refused_by(stub, authority, TIMEOUT).await;
         assert!(said.contains(expected), "{said}");
         assert!(said.contains(&stub.address), "{said}");
     }
@@ -150,11 +150,8 @@ async fn what_is_wrong_with_a_nodes_certificate_is_said() {
 #[tokio::test]
 async fn who_shows_no_certificate_is_told_to_although_the_connection_was_made() {
     let stub = Stub::start_closed().await;
-    let said = refused_by(&stub, &stub.authority, PATIENCE).await;
-    assert!(
-        said.contains("lets nobody in without a certificate"),
-        "{said}"
-    );
+    let said = refused_by(&stub, &stub.authority, TIMEOUT).await;
+    assert!(said.contains("requires a client certificate"), "{said}");
 }
 
 #[tokio::test]
@@ -171,8 +168,8 @@ async fn a_node_that_is_not_there_does_not_hide_the_certificate_of_another() {
     for addresses in [[&*away, &*old.address], [&*old.address, &*away]] {
         let error = refused(&client_of(&folder, &addresses, BRIEFLY)).await;
         assert_eq!(error.code(), "tls_failed", "{error}");
-        assert_eq!(error.kind(), ErrorKind::CannotConnect);
-        assert!(error.message().contains("is over"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::ConnectionFailed);
+        assert!(error.message().contains("has expired"), "{error}");
         let hint = error.hint().expect("there is advice");
         assert!(hint.contains("new certificate"), "{hint}");
     }
@@ -187,7 +184,7 @@ async fn who_speaks_no_tls_is_told_that_the_node_does() {
     });
     let error = refused(&client.expect("well-formed")).await;
     assert_eq!(error.code(), "tls_failed", "{error}");
-    assert!(error.message().contains("speaks TLS only"), "{error}");
+    assert!(error.message().contains("requires TLS"), "{error}");
 }
 
 #[tokio::test]
@@ -203,7 +200,7 @@ async fn the_files_are_read_again_for_each_connection() {
     let error = refused(&client).await;
     assert!(error.message().contains("it holds none"), "{error}");
     write(&stub.authority);
-    // It is trusted now; that nobody serves behind it is another matter.
+    // The node is now trusted; that the server behind it does not answer is a separate matter.
     let client = client.with_timeout(BRIEFLY);
     assert_ne!(refused(&client).await.code(), "tls_failed");
 }
@@ -225,9 +222,9 @@ async fn a_balancer_that_breaks_off_while_its_node_restarts_is_asked_again() {
     });
     let authority = node.authority.clone();
     let balancer = Stub { address, authority };
-    let said = refused_by(&balancer, &balancer.authority, PATIENCE).await;
+    let said = refused_by(&balancer, &balancer.authority, TIMEOUT).await;
     assert!(
-        said.contains("lets nobody in without a certificate"),
+        said.contains("requires a client certificate"),
         "the node was never asked: {said}"
     );
 }
@@ -237,7 +234,7 @@ async fn what_breaks_off_again_and_again_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
     tokio::spawn(async move {
-        // Whoever connects is left without a word.
+        // Closes each connection without a response.
         while let Ok((stream, _)) = listener.accept().await {
             drop(stream);
         }

@@ -67,7 +67,7 @@ async fn a_watch_goes_on_at_another_node_without_gap_or_repeat() {
 
         let call = second.watch().await;
         assert_eq!(call.request.after_seq, 2);
-        // A node that lags, and one that says a thing twice, must not confuse the watcher.
+        // A lagging node, and repeated messages, must not confuse the watcher.
         let stale = status(1, v1::RunStatus::Running);
         let same = status(2, v1::RunStatus::Waiting);
         let end = status(3, v1::RunStatus::Completed);
@@ -176,13 +176,13 @@ async fn a_wait_ends_at_its_deadline_although_the_run_goes_on() {
     let watching = async {
         let deadline = Instant::now() + Duration::from_millis(300);
         let waited = client.wait_for_run("r", Some(deadline), |_| {}).await;
-        let error = waited.expect_err("the run goes on");
+        let error = waited.expect_err("the run has not ended");
         assert_eq!(
             (error.kind(), error.code()),
             (ErrorKind::Retryable, "wait_timeout")
         );
         assert!(error.message().contains("still waiting"), "{error}");
-        given_up.send(()).expect("the conversation goes on");
+        given_up.send(()).expect("the fake node still listens");
     };
     join!(watching, conversation);
 }
@@ -193,9 +193,9 @@ async fn a_wait_for_a_run_of_which_no_node_tells_ends_at_its_deadline_too() {
     let client = client(&[&node]);
     let deadline = Instant::now() + Duration::from_millis(50);
     let waited = client.wait_for_run("r", Some(deadline), |_| {}).await;
-    let error = waited.expect_err("nobody answers");
+    let error = waited.expect_err("no node answers");
     assert_eq!(error.code(), "wait_timeout");
-    assert!(error.message().contains("no node said"), "{error}");
+    assert!(error.message().contains("no node reported"), "{error}");
 }
 
 #[tokio::test]
@@ -203,8 +203,8 @@ async fn a_start_that_waits_goes_on_as_a_watch_where_its_answer_comes_before_the
     let mut node = FakeNode::start().await;
     let client = client(&[&node]);
     let conversation = async {
-        let (asked, call) = node.unary::<v1::StartRunRequest>("start_run").await;
-        assert!(asked.wait);
+        let (request, call) = node.unary::<v1::StartRunRequest>("start_run").await;
+        assert!(request.wait);
         call.answer(v1::StartRunResponse {
             run_id: "r".to_owned(),
             ..v1::StartRunResponse::default()

@@ -35,7 +35,7 @@ async fn done(_: ActionContext) -> Result<ActionResult, HandlerError> {
     Ok(ActionResult::named("approved", json!({"by": "test"})))
 }
 
-/// Lets a test see that a handler has begun, and lets the handler end.
+/// Signals to a test that a handler has begun, and lets the test end the handler.
 #[derive(Clone, Default)]
 struct Gate {
     begun: Arc<Notify>,
@@ -212,7 +212,7 @@ async fn a_task_that_comes_again_when_it_is_over_is_not_run_again() {
     stream.assign("t1", LONG).await;
     let (sequence, _) = completion(&mut stream).await;
     stream.accept(sequence).await;
-    // A delivery that lagged behind the greeting.
+    // A delivery that lagged behind the handshake.
     stream.assign("t1", LONG).await;
     stream.assign("t2", LONG).await;
     let (sequence, next) = completion(&mut stream).await;
@@ -263,7 +263,7 @@ async fn tasks_and_answers_may_come_several_in_one_message() {
     let _worker = run(builder(&[&node]).action("work", done));
     node.register().await;
     let (mut stream, hello) = node.worker().await.accept().await;
-    assert!(hello.takes_batches);
+    assert!(hello.supports_batches);
     stream.assign_together(&["t1", "t2"], LONG).await;
     let (first, _) = completion(&mut stream).await;
     let (second, _) = completion(&mut stream).await;
@@ -474,7 +474,7 @@ async fn a_worker_that_stops_lets_its_tasks_end_and_deregisters() {
     let worker = builder(&[&node]).action("work", move |context| inside.clone().pass(context));
     let (told, mut waited_for) = mpsc::channel(1);
     let worker = run(worker.on_drain(move |tasks| {
-        told.try_send(tasks).expect("it is told once");
+        told.try_send(tasks).expect("called once");
     }));
     let mut stream = node.employ().await;
     assert_eq!(stream.next_slots().await, 2);
@@ -499,10 +499,10 @@ async fn a_worker_that_stops_lets_its_tasks_end_and_deregisters() {
         gone.incarnation.is_some(),
         "it must not remove its own successor"
     );
-    let patience = call.patience().expect("the node learns the deadline");
+    let limit = call.limit().expect("the node learns the deadline");
     assert!(
-        patience <= Duration::from_secs(1),
-        "a worker that stops must not wait long for a cluster that may be gone: {patience:?}"
+        limit <= Duration::from_secs(1),
+        "a worker that stops must not wait long for a cluster that may be gone: {limit:?}"
     );
     call.answer(v1::DeregisterResponse {});
     worker
@@ -523,7 +523,7 @@ async fn a_task_that_outlives_the_grace_is_handed_back() {
     stream.assign("t1", LONG).await;
     gate.begun.notified().await;
     worker.stop.send(()).expect("the worker runs");
-    // Nobody waits for the answer.
+    // No caller waits for the response.
     let (_, _unanswered) = node.unary::<v1::DrainRequest>("drain").await;
     let (sequence, report) = stream.next_report().await;
     let Message::Failure(failure) = report else {
@@ -548,7 +548,7 @@ async fn a_worker_that_is_drained_ends_by_itself() {
     let mut node = FakeNode::start().await;
     let (told, mut waited_for) = mpsc::channel(1);
     let worker = builder(&[&node]).on_drain(move |tasks| {
-        told.try_send(tasks).expect("it is told once");
+        told.try_send(tasks).expect("called once");
     });
     let worker = run(worker.action("work", done));
     let stream = node.employ().await;

@@ -1,4 +1,4 @@
-//! One condition: a field decides which comparisons and values it takes.
+//! Reads one condition: its field determines the allowed comparisons and values.
 
 use super::parser::Written;
 use super::token::{Kind, Token};
@@ -10,7 +10,7 @@ use flotilla_engine::tables::RunStatus;
 use flotilla_engine::view::{Comparison, Condition, Equality};
 use std::ops::Range;
 
-/// Reads a condition as its field wants it.
+/// Reads a condition according to its field.
 pub(super) fn read(text: &str, written: Written<'_>) -> Result<Condition, QueryInvalid> {
     let Written {
         field,
@@ -55,10 +55,7 @@ fn status(text: &str, value: &Token<'_>) -> Result<RunStatus, QueryInvalid> {
         .find(|status| status.name() == name);
     found.ok_or_else(|| {
         let names = RunStatus::ALL.map(RunStatus::name);
-        let message = format!(
-            "expected a status, but there is none called '{}'",
-            cut(name)
-        );
+        let message = format!("expected a status, but '{}' is not one", cut(name));
         let invalid = QueryInvalid::new(text, value.place.clone(), message);
         match nearest(name, names.into_iter()) {
             Some(meant) => invalid.hint(format!("did you mean '{meant}'?")),

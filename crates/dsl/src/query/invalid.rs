@@ -1,23 +1,23 @@
-//! A mistake in a query, and where it is.
+//! An error in a query, with its position.
 
 use crate::Span;
 use crate::render::Excerpt;
 use std::ops::Range;
 
-/// Why a text is no query. Its text form is one line; [`Self::render`] shows the place.
+/// Why a text is not a query. Its `Display` form is one line; [`Self::render`] shows the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct QueryInvalid {
     /// What is wrong, in one line.
     pub message: String,
-    /// Where.
+    /// The place in the text.
     pub span: Span,
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     pub hint: Option<String>,
 }
 
 impl QueryInvalid {
-    /// A mistake at these bytes of the text.
+    /// An error at these bytes of the text.
     pub(super) fn new(text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
         let start = text.floor_char_boundary(place.start);
         let end = text.ceil_char_boundary(place.end).max(start);
@@ -40,7 +40,8 @@ impl QueryInvalid {
         }
     }
 
-    /// The mistake for people: message, the line of `text`, a caret below the place, the hint.
+    /// The error in a readable form: message, the line of `text`, a caret below the place, the
+    /// hint.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         let line = usize::try_from(self.span.line - 1).unwrap_or(usize::MAX);

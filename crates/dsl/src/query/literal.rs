@@ -1,4 +1,4 @@
-//! Values: what a written one may mean.
+//! Reads the values in a query.
 
 use super::QueryInvalid;
 use super::token::{Kind, Token};
@@ -9,7 +9,7 @@ use flotilla_engine::tables::AttributeValue;
 
 const TIME_HINT: &str = "a time is milliseconds since 1970, or RFC 3339 as in 2026-01-31T09:00:00Z";
 
-/// A time in milliseconds since the Unix epoch; what lies before it counts as its beginning.
+/// A time in milliseconds since the Unix epoch; earlier times count as the epoch.
 pub(super) fn time(text: &str, value: &Token<'_>) -> Result<u64, QueryInvalid> {
     let found = match &value.kind {
         Kind::String(content) => rfc_3339(content),
@@ -24,7 +24,7 @@ pub(super) fn time(text: &str, value: &Token<'_>) -> Result<u64, QueryInvalid> {
     Ok(u64::try_from(found).unwrap_or(0))
 }
 
-/// What a value may mean for a search attribute, whose type the query does not know.
+/// The possible meanings of a value for a search attribute, whose type the query does not know.
 pub(super) fn values(text: &str, value: &Token<'_>) -> Result<Vec<AttributeValue>, QueryInvalid> {
     let refused = |message: String| QueryInvalid::new(text, value.place.clone(), message);
     match &value.kind {
@@ -47,12 +47,12 @@ pub(super) fn values(text: &str, value: &Token<'_>) -> Result<Vec<AttributeValue
         },
         Kind::Name(word @ ("true" | "false")) => {
             let message = format!("expected a string, a number or a time, but found {word}");
-            Err(refused(message).hint("no search attribute is a boolean: keep it as a string"))
+            Err(refused(message).hint("search attributes cannot be booleans: store it as a string"))
         }
         Kind::Name(word) => {
             let word = cut(word);
             let message = format!("expected a value, but found `{word}`");
-            Err(refused(message).hint(format!("strings stand in single quotes: '{word}'")))
+            Err(refused(message).hint(format!("put strings in single quotes: '{word}'")))
         }
         Kind::Comparison(_) => {
             let word = &text[value.place.clone()];

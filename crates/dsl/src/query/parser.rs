@@ -1,4 +1,4 @@
-//! From words to conditions.
+//! Parses tokens to conditions.
 
 use super::token::{Kind, Token, tokens};
 use super::{CONDITIONS_MAX, QueryInvalid, condition};
@@ -76,13 +76,13 @@ impl<'a> Parser<'a> {
         let invalid = QueryInvalid::new(self.text, joint.place.clone(), message);
         Err(match joint.kind {
             Kind::Name(name) if name.eq_ignore_ascii_case("or") => {
-                invalid.hint("there is no `or`: ask twice")
+                invalid.hint("there is no `or`: use two queries")
             }
             Kind::Name(_) | Kind::Comparison(_) | Kind::String(_) | Kind::Number(_) => invalid,
         })
     }
 
-    /// The next word, which must be there.
+    /// The next token, which must exist.
     fn next(&mut self, wanted: &str) -> Result<Token<'a>, QueryInvalid> {
         self.tokens.next().ok_or_else(|| {
             let message = format!("expected {wanted}, but the text ends");

@@ -1,30 +1,30 @@
-//! The words of a query.
+//! Splits a query into tokens.
 
 use super::QueryInvalid;
 use flotilla_engine::view::Comparison;
 use std::ops::Range;
 
-/// A word and its bytes in the text.
+/// A token and its bytes in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind<'a>,
     pub(super) place: Range<usize>,
 }
 
-/// What a word is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
     /// A field's name, `and`, `true`, `false`.
     Name(&'a str),
-    /// How two values are compared.
+    /// A comparison operator.
     Comparison(Comparison),
     /// A string, without its quotes; two quotes within it stand for one.
     String(String),
-    /// What begins like a number: a number or a time.
+    /// A token that begins like a number: a number or a time.
     Number(&'a str),
 }
 
-/// The words of `text` in order.
+/// The tokens of `text` in order.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, QueryInvalid> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -104,9 +104,9 @@ fn unknown(text: &str, start: usize, character: char) -> QueryInvalid {
     let invalid = QueryInvalid::new(text, start..start + character.len_utf8(), message);
     match character {
         '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => {
-            invalid.hint("strings stand in single quotes: 'failed'")
+            invalid.hint("put strings in single quotes: 'failed'")
         }
-        '(' | ')' | '|' | '&' => invalid.hint("conditions are joined by `and` alone"),
+        '(' | ')' | '|' | '&' => invalid.hint("conditions can only be joined by `and`"),
         _ => invalid,
     }
 }

@@ -1,10 +1,10 @@
-//! The growing delays of retries and polls (W12, W14, E401).
+//! The delays of retries and polls, and their growth (W12, W14, E401).
 
 use super::{Bounds, Context, Field, Reported, field::or_default};
 use crate::{Code, Finding};
 use flotilla_engine::definition::{Backoff, BackoffKind};
 
-/// The words, and the short one that published files use.
+/// The spellings of the kinds, including a short one in published files.
 const KINDS: [(&str, BackoffKind); 5] = [
     ("constant", BackoffKind::Constant),
     ("linear", BackoffKind::Linear),
@@ -13,18 +13,18 @@ const KINDS: [(&str, BackoffKind); 5] = [
     ("exp_jitter", BackoffKind::ExponentialJitter),
 ];
 
-/// The fields of a block that say how its delays grow.
+/// The fields of a block that define its delays.
 pub(super) struct DelayFields<'doc> {
     pub(super) kind: Option<Field<'doc>>,
     pub(super) initial: Option<Field<'doc>>,
     pub(super) max: Option<Field<'doc>>,
 }
 
-/// What a block means by the fields that it does not have (W3).
+/// The defaults of the fields that a block omits (W3).
 pub(super) struct DelayDefaults {
     pub(super) initial_ms: u64,
     pub(super) max_ms: u64,
-    /// Whether the default cap rises to the initial delay where that is larger.
+    /// Whether the default cap rises to the initial delay if that is larger.
     pub(super) is_max_raised: bool,
 }
 
@@ -81,6 +81,6 @@ pub(super) fn above_cap<'doc>(
     );
     let finding = Finding::new(Code::E401, field.span(), message);
     context.error(
-        finding.hint("raise the cap or lower the delay; one that is not given has its default"),
+        finding.hint("raise the cap or lower the delay; a value that is not given has its default"),
     )
 }

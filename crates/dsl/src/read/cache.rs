@@ -67,13 +67,13 @@ fn read_key<'doc>(
         let finding = Finding::new(
             Code::E508,
             field.span(),
-            format!("bad cache key {}: {why}", quote(text)),
+            format!("invalid cache key {}: {why}", quote(text)),
         );
         context.error(finding.hint("holes are `{input.…}` and `{mapped.…}`"))
     })
 }
 
-/// Splits `charge:{input.customer_id}` into literals and holes; the error says why it cannot.
+/// Splits `charge:{input.customer_id}` into literals and holes; the error explains why it cannot.
 fn key_parts(text: &str) -> Result<Vec<CacheKeyPart>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -84,7 +84,7 @@ fn key_parts(text: &str) -> Result<Vec<CacheKeyPart>, String> {
         }
         rest = match after.strip_prefix('{') {
             None if after.is_empty() => after,
-            None => return Err("`}` closes nothing".to_owned()),
+            None => return Err("`}` has no matching `{`".to_owned()),
             Some(after) => {
                 let (hole, after) = after.split_once('}').ok_or("`{` is not closed")?;
                 parts.push(hole_part(hole)?);

@@ -1,4 +1,4 @@
-//! What all readers of one document share.
+//! The context that all readers of one document share.
 
 use super::names::Names;
 use crate::{Code, Finding, Reference, Severity, Span, suggest};
@@ -7,7 +7,7 @@ use crate::{Code, Finding, Reference, Severity, Span, suggest};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported(());
 
-/// Suggestions that are looked for in one document; each may compare a thousand words.
+/// The maximum of suggestions for one document; each may compare a thousand words.
 const SUGGESTIONS_MAX: u32 = 100;
 
 /// The findings so far, and the names that the document defines.
@@ -26,7 +26,7 @@ impl<'doc> Context<'doc> {
         Reported(())
     }
 
-    /// An error of E100, the code of everything without a code of its own.
+    /// Reports E100, the code of every error without a more specific one.
     pub(super) fn malformed(&mut self, span: Span, message: impl Into<String>) -> Reported {
         self.error(Finding::new(Code::E100, span, message))
     }

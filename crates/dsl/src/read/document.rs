@@ -1,4 +1,4 @@
-//! The top level of a definition.
+//! Reads the top level of a definition.
 
 use super::{
     Context, Field, Fields, Reported, attributes,
@@ -12,10 +12,11 @@ use crate::{
     tree::{Kind, Node},
 };
 use flotilla_engine::{
-    definition::{Definition, Step},
+    definition::{Definition, DefinitionExtensions, Step},
     ids::StepName,
     limits,
 };
+use std::iter;
 
 /// Reads the whole document.
 pub(super) fn read<'doc>(
@@ -33,7 +34,7 @@ pub(super) fn read<'doc>(
     let step_fields = within_limit(steps.as_deref().unwrap_or_default(), context)?;
     let terminal_fields = within_limit(terminals.as_deref().unwrap_or_default(), context)?;
     let plan_fields = within_limit(plans.as_deref().unwrap_or_default(), context)?;
-    // All names are noted before anything that may refer to them is read.
+    // Collects all names before it reads anything that may refer to them.
     let step_names = names::collect_steps(step_fields, context);
     let terminal_names = names::collect_terminals(terminal_fields, context);
     let plan_names = names::collect_plans(plan_fields, context);
@@ -78,8 +79,7 @@ pub(super) fn read<'doc>(
         retention_ms,
         input_schema,
     } = metadata?;
-    let mut steps = vec![start_read?];
-    steps.extend(steps_read?);
+    let steps = iter::once(start_read?).chain(steps_read?).collect();
     Ok(Definition {
         name,
         version,
@@ -95,6 +95,7 @@ pub(super) fn read<'doc>(
         trigger: trigger?,
         plans: plans_read?,
         steps,
+        extensions: DefinitionExtensions::default(),
     })
 }
 
@@ -180,7 +181,7 @@ fn entries<'doc>(
     field.map_or(Ok(Vec::new()), |field| field.entries(context))
 }
 
-/// Refuses more steps than a definition can number; what holds for steps holds for the others.
+/// Rejects more steps than a definition can number; terminals and plans have the same limit.
 fn within_limit<'fields, 'doc>(
     fields: &'fields [Field<'doc>],
     context: &mut Context<'doc>,
@@ -198,7 +199,7 @@ fn within_limit<'fields, 'doc>(
     }
 }
 
-/// Reads every named field, past those that fail.
+/// Reads every named field, and continues after those that fail.
 fn all<'doc, N, T>(
     fields: &[Field<'doc>],
     names: Vec<Result<N, Reported>>,

@@ -3,7 +3,7 @@
 use super::{Bounds, Context, Field, Reported, field::or_default, policy, target};
 use crate::{Code, Finding, quote::quote};
 use flotilla_engine::{
-    definition::{Breaker, Executor, RateLimit, Tracking},
+    definition::{Breaker, Executor, ExecutorExtensions, RateLimit, Tracking},
     ids::ExecutorName,
     limits::EXECUTORS_MAX,
 };
@@ -73,6 +73,7 @@ fn read<'doc>(
         breaker: breaker?,
         rate_limit: rate_limit?,
         tracking: tracking?,
+        extensions: ExecutorExtensions::default(),
     })
 }
 
@@ -153,6 +154,10 @@ fn tracking_block<'doc>(
     let is_async = or_default(mode, false, |field| {
         field.word(&[("sync", false), ("async", true)], context)
     });
+    if let (Some(timeout), Ok(false)) = (&timeout, &is_async) {
+        let hint = "leave it out, or set `mode: async`";
+        timeout.warn_without_effect("with `mode: sync`", hint, context);
+    }
     let timeout_ms = or_default(timeout, TRACKING_TIMEOUT_MS_DEFAULT, |field| {
         field.whole(Bounds::duration(1, Code::E100), context)
     });

@@ -1,4 +1,4 @@
-//! One value with a name, and the types that it can be read as.
+//! One named value, and the types that it can be read as.
 
 use super::{Context, Fields, Reported, fields::join};
 use crate::{
@@ -13,14 +13,14 @@ use std::borrow::Cow;
 pub(super) struct Field<'doc> {
     /// The key as written; empty for items.
     pub(super) key: &'doc str,
-    /// Where the key stands; the item itself for items.
+    /// The key's position; for items, the item's.
     pub(super) key_span: Span,
-    /// Where the value is, such as `start.retry.max_attempts`.
+    /// The value's path, such as `start.retry.max_attempts`.
     pub(super) place: String,
     pub(super) node: &'doc Node,
 }
 
-/// The bounds of a whole number, and the code to report outside them.
+/// The range of a whole number, and the code for a value outside it.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     min: i64,
@@ -28,8 +28,8 @@ pub(super) struct Bounds {
     code: Code,
 }
 
-/// The longest duration that a definition can name: a century, in milliseconds. The sum of a few
-/// of them and the time of day stays far from the end of 64 bits.
+/// The longest duration that a definition can give: a century, in milliseconds. The sum of a few of
+/// them and the current time is far from overflowing 64 bits.
 const DURATION_MS_MAX: i64 = 100 * 366 * 24 * 3_600_000;
 
 impl Bounds {
@@ -58,7 +58,7 @@ impl<'doc> Field<'doc> {
         }
     }
 
-    /// Where to point: at the value, or at the key of an empty one.
+    /// The span to report: the value, or the key of an empty value.
     pub(super) fn span(&self) -> Span {
         if self.node.kind == Kind::Null {
             self.key_span
@@ -86,7 +86,19 @@ impl<'doc> Field<'doc> {
         Finding::new(code, self.span(), message)
     }
 
-    /// A string. What YAML reads as another type must be quoted to be one.
+    /// Warns that the setting has no effect, `because` of another one.
+    pub(super) fn warn_without_effect(
+        &self,
+        because: &str,
+        hint: &'static str,
+        context: &mut Context<'doc>,
+    ) {
+        let message = format!("{} has no effect {because}", self.place);
+        let finding = Finding::new(Code::E510, self.key_span, message);
+        context.warn(finding.hint(hint));
+    }
+
+    /// A string. A value that YAML reads as another type must be quoted.
     pub(super) fn string(&self, context: &mut Context<'doc>) -> Result<&'doc str, Reported> {
         let finding = self.mismatch_finding(Code::E100, "a string");
         Err(context.error(match &self.node.kind {
@@ -106,7 +118,7 @@ impl<'doc> Field<'doc> {
         }))
     }
 
-    /// A whole number within bounds.
+    /// A whole number within a range.
     pub(super) fn whole<T: TryFrom<i64>>(
         &self,
         bounds: Bounds,
@@ -144,7 +156,7 @@ impl<'doc> Field<'doc> {
         self.word_as(words, Code::E100, context)
     }
 
-    /// One of a few words, with the code to report for another.
+    /// One of a few words, with the code to report for any other.
     pub(super) fn word_as<T: Copy>(
         &self,
         words: &[(&'static str, T)],
@@ -165,7 +177,7 @@ impl<'doc> Field<'doc> {
         Err(context.error(finding.suggest(nearest)))
     }
 
-    /// One of a few words, with `-` and `_` as each other's equal (W2).
+    /// One of a few words, where `-` and `_` are equivalent (W2).
     pub(super) fn word_folded<T: Copy>(
         &self,
         words: &[(&'static str, T)],
@@ -240,7 +252,7 @@ impl<'doc> Field<'doc> {
         Ok(items.iter().enumerate().map(item).collect())
     }
 
-    /// The items of a list that has at most `count_max` of them.
+    /// The items of a list with at most `count_max` of them.
     pub(super) fn items_at_most(
         &self,
         count_max: usize,

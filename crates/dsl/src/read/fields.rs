@@ -1,4 +1,4 @@
-//! A mapping with known keys, read key by key (W2).
+//! Reads a mapping with known keys, key by key (W2).
 
 use super::{Context, Field, Reported};
 use crate::{
@@ -7,15 +7,15 @@ use crate::{
     tree::{Entry, Kind, Node},
 };
 
-/// A block of the grammar whose keys are being taken.
+/// A block of the grammar whose keys are being read.
 pub(super) struct Fields<'doc> {
-    /// Where the block is, such as `start.retry`; empty at the top level.
+    /// The block's path, such as `start.retry`; empty at the top level.
     pub(super) place: String,
-    /// Where to point when something is missing: the block's key.
+    /// The span to report when something is missing: the block's key.
     pub(super) span: Span,
     entries: &'doc [Entry],
     is_taken: Vec<bool>,
-    /// The keys that were asked for.
+    /// The keys that were requested.
     known: Vec<&'static str>,
 }
 
@@ -44,7 +44,7 @@ impl<'doc> Fields<'doc> {
         }
     }
 
-    /// Where the block is, in words.
+    /// The block's path for messages.
     pub(super) fn place(&self) -> &str {
         if self.place.is_empty() {
             "the top level"
@@ -53,7 +53,7 @@ impl<'doc> Fields<'doc> {
         }
     }
 
-    /// The value of a key, in its documented or its other-case spelling.
+    /// The value of a key, in its documented spelling or the other case.
     pub(super) fn take(
         &mut self,
         key: &'static str,
@@ -62,7 +62,7 @@ impl<'doc> Fields<'doc> {
         self.take_any(&[key], context)
     }
 
-    /// The value of a key that has synonyms; giving two of them is refused.
+    /// The value of a key that has synonyms; giving two of them is an error.
     pub(super) fn take_any(
         &mut self,
         keys: &[&'static str],
@@ -95,7 +95,7 @@ impl<'doc> Fields<'doc> {
         first.map(|entry| Field::of(&self.place, entry))
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub(super) fn require(
         &mut self,
         keys: &[&'static str],
@@ -114,7 +114,7 @@ impl<'doc> Fields<'doc> {
         }
     }
 
-    /// Refuses the keys that nothing asked for.
+    /// Rejects the keys that were not requested.
     pub(super) fn finish(self, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
         for (entry, _) in self
@@ -130,7 +130,7 @@ impl<'doc> Fields<'doc> {
                 None if &*entry.key == "<<" => {
                     finding.hint("merge keys are not supported; write the keys out")
                 }
-                None => finding.hint(format!("the keys known here are {}", self.known.join(", "))),
+                None => finding.hint(format!("the known keys here are {}", self.known.join(", "))),
             };
             result = Err(context.error(finding));
         }
@@ -138,7 +138,7 @@ impl<'doc> Fields<'doc> {
     }
 }
 
-/// A child's place.
+/// A child's path.
 pub(super) fn join(place: &str, key: &str) -> String {
     if place.is_empty() {
         cut(key)
@@ -147,7 +147,7 @@ pub(super) fn join(place: &str, key: &str) -> String {
     }
 }
 
-/// Whether `key` is `documented`, or the same in the other case: `max_attempts`, `maxAttempts`.
+/// Whether `key` is `documented`, or its spelling in the other case: `max_attempts`, `maxAttempts`.
 fn is_spelling_of(key: &str, documented: &str) -> bool {
     key == documented
         || key.bytes().eq(snake_case(documented))

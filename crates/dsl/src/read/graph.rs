@@ -1,4 +1,4 @@
-//! Lints over the whole graph: what is never reached, what never ends (E301–E303).
+//! Lints over the whole graph: unreachable steps and terminals, steps that never end (E301–E303).
 
 use super::{Context, Field};
 use crate::{Code, Finding, Span, quote::quote};
@@ -7,11 +7,11 @@ use flotilla_engine::definition::{StepIndex, Target};
 /// A step as a node of the graph.
 pub(super) struct Outline<'doc> {
     pub(super) name: &'doc str,
-    /// Where the step's name stands.
+    /// The span of the step's name.
     pub(super) span: Span,
-    /// Where its transitions and its timeout lead.
+    /// The targets of its transitions and its timeout.
     pub(super) edges: Vec<Target>,
-    /// Whether `edges` are all of them; not so when one could not be read.
+    /// Whether `edges` is complete; false if one could not be read.
     pub(super) is_complete: bool,
 }
 
@@ -25,7 +25,7 @@ impl<'doc> Outline<'doc> {
         }
     }
 
-    /// A step of which nothing is known.
+    /// A step about which nothing is known.
     pub(super) fn unknown(name: &'doc str) -> Self {
         Self {
             is_complete: false,
@@ -40,7 +40,7 @@ impl<'doc> Outline<'doc> {
         })
     }
 
-    /// Whether a terminal follows it directly, or may do.
+    /// Whether a terminal follows it directly, or may.
     fn may_end(&self) -> bool {
         !self.is_complete
             || self
@@ -61,7 +61,7 @@ pub(super) fn check<'doc>(
         .map(|step| step.next_steps().collect())
         .collect();
     let is_reached = spread(&edges, [StepIndex::START.position()].into_iter());
-    // Where the start step is unknown nothing would be reached: that says nothing.
+    // If the start step is unknown, nothing would be reachable, which means nothing.
     let is_start_known = steps
         .first()
         .is_some_and(|start| start.is_complete || !start.edges.is_empty());
@@ -92,7 +92,7 @@ fn warn_unreached_steps<'doc>(
         .zip(is_reached)
         .filter(|(_, is_reached)| !**is_reached)
     {
-        let message = format!("step {} is not reachable from the start", quote(step.name));
+        let message = format!("step {} cannot be reached from the start", quote(step.name));
         context.warn(Finding::new(Code::E301, step.span, message));
     }
 }
@@ -119,12 +119,12 @@ fn warn_unreached_terminals<'doc>(
         .zip(&is_used)
         .filter(|(_, is_used)| !**is_used)
     {
-        let message = format!("nothing reaches the terminal {}", quote(terminal.key));
+        let message = format!("no transition reaches the terminal {}", quote(terminal.key));
         context.warn(Finding::new(Code::E302, terminal.key_span, message));
     }
 }
 
-/// The nodes that can be reached from `from`, those included.
+/// The nodes that can be reached from `from`, including those.
 fn spread(edges: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
     let mut is_reached = vec![false; edges.len()];
     let mut open: Vec<usize> = from.collect();

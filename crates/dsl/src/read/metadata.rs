@@ -12,10 +12,10 @@ use flotilla_engine::{
     limits,
 };
 
-/// The only kind of document there is.
+/// The only kind of document.
 const KIND: &str = "Workflow";
 
-/// What the top-level keys say.
+/// The values of the top-level keys.
 pub(super) struct Metadata {
     pub(super) name: WorkflowName,
     pub(super) version: WorkflowVersion,
@@ -96,7 +96,7 @@ fn name<'doc>(
     field.name(WorkflowName::new, context)
 }
 
-/// A string that must be there and not empty, with the code to report when it is not.
+/// A required, non-empty string, with the code to report otherwise.
 fn filled<'doc>(
     fields: &mut Fields<'doc>,
     (key, code): (&'static str, Code),

@@ -1,8 +1,8 @@
-//! The tree to the definition: one module per block of the grammar (W0, W2–W6).
+//! Reads the tree to a definition: one module per block of the grammar (W0, W2–W6).
 //!
-//! Every reader returns `Result<_, Reported>`. [`Reported`] can only be had from
-//! [`Context::error`], so a part of the definition that could not be read is always explained.
-//! Readers evaluate all their fields before they look at the first result: nothing stops early.
+//! Every reader returns `Result<_, Reported>`. Only [`Context::error`] makes a [`Reported`], so a
+//! part of the definition that could not be read always has a finding. Readers evaluate all their
+//! fields before they look at the first result: nothing stops early.
 
 mod attributes;
 mod backoff;
@@ -33,20 +33,20 @@ use field::{Bounds, Field};
 use fields::Fields;
 use flotilla_engine::definition::Definition;
 
-/// What reading a document came to.
+/// The result of reading a document.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// The definition; `None` only beside an error.
+pub(crate) struct ReadResult {
+    /// The definition; `None` only if there is an error.
     pub(crate) definition: Option<Definition>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) references: Vec<Reference>,
 }
 
 /// Reads the document.
-pub(crate) fn document(root: &Node) -> Outcome {
+pub(crate) fn document(root: &Node) -> ReadResult {
     let mut context = Context::default();
     let definition = document::read(root, &mut context).ok();
-    Outcome {
+    ReadResult {
         definition,
         findings: context.findings,
         references: context.references,

@@ -1,4 +1,4 @@
-//! The names that a document defines, collected before anything refers to them.
+//! The names that a document defines, collected before anything that refers to them is read.
 
 use super::{Context, Field, Reported};
 use crate::{Code, Finding, quote::quote};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The published name of the start step (W10).
 pub(super) const START: &str = "start";
-/// The manual's other name for it, in paths.
+/// The manual's other name for the start step, in paths.
 const START_IN_PATHS: &str = "_start";
 /// The prefix of built-in terminals.
 const BUILT_IN_PREFIX: &str = "flo.";
@@ -26,7 +26,7 @@ pub(super) struct Names<'doc> {
 }
 
 impl<'doc> Names<'doc> {
-    /// The step of that name; the start step answers to both its names.
+    /// The step with that name; the start step has two names.
     pub(super) fn step(&self, name: &str) -> Option<StepIndex> {
         if name == START || name == START_IN_PATHS {
             return Some(StepIndex::START);
@@ -38,7 +38,7 @@ impl<'doc> Names<'doc> {
         self.plans.get(name).copied()
     }
 
-    /// The step or terminal of that name.
+    /// The step or terminal with that name.
     pub(super) fn target(&self, name: &str) -> Option<Target> {
         let built_in = BuiltInTerminal::ALL
             .into_iter()
@@ -58,7 +58,7 @@ impl<'doc> Names<'doc> {
         self.plans.keys().copied()
     }
 
-    /// The names of everything that a transition can lead to.
+    /// The names of all possible targets of a transition.
     pub(super) fn targets(&self) -> impl Iterator<Item = &'doc str> {
         let built_in = BuiltInTerminal::ALL
             .into_iter()
@@ -77,7 +77,7 @@ impl<'doc> Names<'doc> {
     }
 }
 
-/// Checks the names under `steps` and notes them (E105).
+/// Validates and collects the names under `steps` (E105).
 pub(super) fn collect_steps<'doc>(
     steps: &[Field<'doc>],
     context: &mut Context<'doc>,
@@ -89,8 +89,9 @@ pub(super) fn collect_steps<'doc>(
                 quote(step.key)
             );
             let finding = Finding::new(Code::E105, step.key_span, message);
-            return Err(context
-                .error(finding.hint("the start step stands at the top level, under `start`")));
+            return Err(
+                context.error(finding.hint("the start step is at the top level, under `start`"))
+            );
         }
         // Position 0 of the definition's list is the start step.
         context
@@ -102,7 +103,7 @@ pub(super) fn collect_steps<'doc>(
     steps.iter().enumerate().map(read).collect()
 }
 
-/// Checks the names under `terminals` and notes them; steps must have been noted before (E107).
+/// Validates and collects the names under `terminals`; after the steps' names (E107).
 pub(super) fn collect_terminals<'doc>(
     terminals: &[Field<'doc>],
     context: &mut Context<'doc>,
@@ -120,7 +121,7 @@ pub(super) fn collect_terminals<'doc>(
     terminals.iter().enumerate().map(read).collect()
 }
 
-/// What the name of a terminal clashes with, in words.
+/// Describes what the name of a terminal clashes with.
 fn clash(name: &str, names: &Names<'_>) -> Option<String> {
     let shown = quote(name);
     match names.target(name) {
@@ -133,7 +134,7 @@ fn clash(name: &str, names: &Names<'_>) -> Option<String> {
     }
 }
 
-/// Checks the names under `plans` and notes them.
+/// Validates and collects the names under `plans`.
 pub(super) fn collect_plans<'doc>(
     plans: &[Field<'doc>],
     context: &mut Context<'doc>,

@@ -4,7 +4,7 @@ use super::{Context, Reported};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{Path, Root, Segment};
 
-/// What a path begins with.
+/// The prefix of a path.
 const PREFIX: &str = "$.";
 
 /// Whether a string in a mapping is a path.
@@ -14,8 +14,13 @@ pub(super) fn is_path(text: &str) -> bool {
 
 /// Reads a path, with or without its `$.` (E508).
 pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<Path, Reported> {
-    let wrong =
-        |why: &str| Finding::new(Code::E508, span, format!("bad path {}: {why}", quote(text)));
+    let wrong = |why: &str| {
+        Finding::new(
+            Code::E508,
+            span,
+            format!("invalid path {}: {why}", quote(text)),
+        )
+    };
     let segments = match segments(text.strip_prefix(PREFIX).unwrap_or(text)) {
         Ok(segments) => segments,
         Err(why) => return Err(context.error(wrong(&why))),
@@ -74,7 +79,7 @@ fn segment_name(segment: &Segment) -> &str {
     }
 }
 
-/// Splits `a.b[0].c`; the error says why it cannot.
+/// Splits `a.b[0].c`; the error explains why it cannot.
 pub(super) fn segments(text: &str) -> Result<Vec<Segment>, String> {
     let mut segments = Vec::new();
     for (position, piece) in text.split('.').enumerate() {

@@ -6,7 +6,10 @@ use crate::{
     tree::{Kind, compact},
 };
 use flotilla_engine::{
-    definition::{ErrorClasses, Executor, Fallback, FallbackCondition, Health, Plan, Selection},
+    definition::{
+        ErrorClasses, Executor, Fallback, FallbackCondition, Health, Plan, PlanExtensions,
+        Selection,
+    },
     ids::{ErrorCode, PlanName},
 };
 
@@ -51,7 +54,7 @@ pub(super) fn read<'doc>(
                 field.place
             );
             Err(context.error(
-                Finding::new(Code::E405, span, message).hint("`health: {}` has the defaults"),
+                Finding::new(Code::E405, span, message).hint("`health: {}` uses the defaults"),
             ))
         }
         _ => Ok(()),
@@ -78,6 +81,7 @@ pub(super) fn read<'doc>(
         cache: cache?,
         fallback: fallback?,
         errors: errors?,
+        extensions: PlanExtensions::default(),
     })
 }
 
@@ -95,7 +99,7 @@ fn executors<'doc>(
         Some(field) if !is_empty => executor::read_all(&field, context),
         _ => {
             let message = format!(
-                "expected {} to have at least one executor, but it has none",
+                "expected {} to have at least one executor, but the list is empty",
                 fields.place()
             );
             Err(context.error(Finding::new(Code::E104, fields.span, message)))
@@ -129,7 +133,7 @@ fn health_block<'doc>(
     })
 }
 
-/// A decay in (0, 1], in millionths: the engine knows no floats.
+/// A decay in (0, 1], in millionths: the engine has no floats.
 fn decay_millionths<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,

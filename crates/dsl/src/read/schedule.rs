@@ -13,8 +13,8 @@ const TIMEZONE_DEFAULT: &str = "UTC";
 const CONCURRENT_MAX_DEFAULT: u32 = 1;
 const INPUT_DEFAULT: &str = "{}";
 
-/// Reads the block. Its runs' input must satisfy the workflow's schema as that of every start does
-/// (W4); both stand in one text, so that is checked here and no firing can break it.
+/// Reads the block. The input of its runs must satisfy the workflow's schema, as for every start
+/// (W4); both are in one text, so this is checked here, and no firing can violate it.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
     input_schema: Option<&str>,
@@ -63,7 +63,8 @@ fn input_text<'doc>(
     satisfying(input, field, input_schema, context)
 }
 
-/// The input's text, if it satisfies the schema; the finding stands at the part that does not.
+/// The input's text, if it satisfies the schema; otherwise the finding is at the part that does
+/// not.
 fn satisfying<'doc>(
     (input, node): (String, Option<&Node>),
     field: &Field<'doc>,
@@ -83,7 +84,7 @@ fn satisfying<'doc>(
 }
 
 fn violation(input: &str, input_schema: Option<&str>) -> Option<SchemaViolation> {
-    // A schema that does not compile has a finding of its own.
+    // A schema that does not compile has a separate finding.
     let schema = InputSchema::compile(input_schema?).ok()?;
     let input = serde_json::from_str(input).ok()?;
     schema.check(&input).err()
@@ -99,6 +100,10 @@ fn timing<'doc>(
     match (cron, interval) {
         (Some(cron), None) => cron_timing(&cron, timezone, context),
         (None, Some(interval)) => {
+            if let Some(timezone) = timezone {
+                let hint = "leave it out: a time zone is for `cron`";
+                timezone.warn_without_effect("beside `interval`", hint, context);
+            }
             let every_ms = interval.whole(Bounds::duration(1, Code::E504), context)?;
             Ok(Timing::Interval { every_ms })
         }
@@ -139,7 +144,7 @@ fn cron_timing<'doc>(
                 "five fields: minute hour day-of-month month day-of-week",
             ),
         };
-        let finding = Finding::new(Code::E506, span, format!("bad cron: {error}"));
+        let finding = Finding::new(Code::E506, span, format!("invalid cron: {error}"));
         return Err(context.error(finding.hint(hint)));
     }
     Ok(Timing::Cron {

@@ -1,4 +1,4 @@
-//! A step: what it does and where its outcomes lead.
+//! Reads a step: what it does and where its outcomes lead.
 
 use super::{
     Context, Field, Reported,
@@ -9,11 +9,12 @@ use super::{
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
-    definition::{RunStep, RunTarget, Step, StepKind},
+    definition::{RunStep, RunTarget, Step, StepExtensions, StepKind},
     ids::StepName,
 };
 
-/// Reads a step. Its outline for the lints over the whole graph comes even if the step is broken.
+/// Reads a step. Returns its outline for the lints over the whole graph even if the step has
+/// errors.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
     name: Result<StepName, Reported>,
@@ -37,7 +38,7 @@ pub(super) fn read<'doc>(
     let transitions = transitions::read(fields.take("transitions", context), &mut outline, context);
     let (place, span) = (fields.place.clone(), fields.span);
     let known = fields.finish(context);
-    // Behind an unknown key may be transitions: nothing is known to lead nowhere.
+    // An unknown key may hide transitions, so the outline is incomplete.
     outline.is_complete &= known.is_ok();
     let kind = block.kind((&place, span), (&transitions, &mut outline), context);
     let step = move || {
@@ -46,12 +47,13 @@ pub(super) fn read<'doc>(
             name: name?,
             kind: kind?,
             transitions: transitions.list?,
+            extensions: StepExtensions::default(),
         })
     };
     (step(), outline)
 }
 
-/// A step's fields, transitions aside.
+/// A step's fields, except transitions.
 struct Block<'doc> {
     run: Option<Field<'doc>>,
     wait: Option<Field<'doc>>,
@@ -115,7 +117,8 @@ impl<'doc> Block<'doc> {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {
                 let message = format!(
-                    "the fallback of the plan will follow `success`, since step {} has no transition for `exhausted`",
+                    "the fallback of the plan follows `success`, since step {} has no transition \
+                     for `exhausted`",
                     quote(outline.name)
                 );
                 context.warn(Finding::new(Code::E509, run.span(), message));
@@ -129,7 +132,7 @@ impl<'doc> Block<'doc> {
         })
     }
 
-    /// Refuses what has no meaning beside `waitForSignal`.
+    /// Rejects keys that have no meaning with `waitForSignal`.
     fn refuse_run_keys(&self, place: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
         for field in [&self.input, &self.retry, &self.poll].into_iter().flatten() {

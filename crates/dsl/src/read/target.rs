@@ -10,7 +10,7 @@ use flotilla_engine::{
 const ACTIONS: &str = "@actions/";
 const PLAN: &str = "@plan/";
 const WORKFLOW: &str = "@workflow/";
-/// Prefixes that people write instead.
+/// Common misspellings of the prefixes.
 const SLIPS: [(&str, &str); 6] = [
     ("@action/", ACTIONS),
     ("actions/", ACTIONS),

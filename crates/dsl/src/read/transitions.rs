@@ -1,4 +1,4 @@
-//! Transitions: where outcomes lead (W11), and outcomes that lead nowhere (E502).
+//! Transitions: where outcomes lead (W11), and outcomes without a transition (E502).
 
 use super::{Context, Field, Reported, graph::Outline};
 use crate::{Code, Finding, Span, quote::quote};
@@ -7,10 +7,10 @@ use flotilla_engine::{
     ids::OutcomeName,
 };
 
-/// What the `transitions` block of a step says.
+/// A step's `transitions` block.
 pub(super) struct Transitions<'doc> {
     pub(super) list: Result<Vec<Transition>, Reported>,
-    /// The outcomes named, with their places; `None` if the block is not readable at all.
+    /// The outcomes named, with their spans; `None` if the block cannot be read at all.
     outcomes: Option<Vec<(&'doc str, Span)>>,
 }
 
@@ -23,7 +23,7 @@ impl Transitions<'_> {
     }
 }
 
-/// Reads the block; a step may have none.
+/// Reads the block, which is optional.
 pub(super) fn read<'doc>(
     field: Option<Field<'doc>>,
     outline: &mut Outline<'doc>,
@@ -67,7 +67,7 @@ pub(super) fn read<'doc>(
     }
 }
 
-/// Reads where a transition or an `onTimeout` leads, and notes the edge (E201).
+/// Reads the target of a transition or an `onTimeout`, and records the edge (E201).
 pub(super) fn target<'doc>(
     field: &Field<'doc>,
     outline: &mut Outline<'doc>,
@@ -91,8 +91,8 @@ pub(super) fn target<'doc>(
         .copied()
         .find(|candidate| *candidate == built_in);
     let nearest = nearest.or_else(|| context.nearest(text, candidates.into_iter()));
-    // The lints over the graph take the target that was probably meant, lest one misspelt name
-    // makes every step behind it unreachable too.
+    // The lints over the graph use the target that was probably meant; otherwise one misspelt name
+    // would make every step behind it unreachable too.
     match nearest.and_then(|nearest| context.names.target(nearest)) {
         Some(meant) => outline.edges.push(meant),
         None => outline.is_complete = false,
@@ -156,7 +156,7 @@ fn warn_without_any<'doc>(
 ) -> bool {
     if outcomes.is_empty() && outline.is_complete {
         let message = format!(
-            "step {} has no transitions: the run fails when it ends",
+            "step {} has no transitions: the run fails when the step ends",
             quote(outline.name)
         );
         context.warn(Finding::new(Code::E502, outline.span, message));
@@ -166,7 +166,7 @@ fn warn_without_any<'doc>(
 
 fn warn_missing<'doc>(outcome: &str, outline: &Outline<'doc>, context: &mut Context<'doc>) {
     let message = format!(
-        "outcome `{outcome}` of step {} has nowhere to go: the run fails there",
+        "outcome `{outcome}` of step {} has no transition: the run fails there",
         quote(outline.name)
     );
     let finding = Finding::new(Code::E502, outline.span, message);

@@ -3,7 +3,7 @@
 use super::{Bounds, Context, Field, Reported, field::or_default};
 use crate::{Code, Reference, ReferenceTarget};
 use flotilla_engine::{
-    definition::{Consumption, Trigger},
+    definition::{GroupMode, Trigger},
     ids::{GroupName, Namespace, StreamName, WorkflowName},
     limits::TRIGGER_BATCH_MAX,
 };
@@ -11,10 +11,10 @@ use flotilla_engine::{
 const BATCH_SIZE_DEFAULT: u32 = 1;
 const BATCH_SIZE: Bounds = Bounds::new(1, TRIGGER_BATCH_MAX as i64, Code::E100);
 const BATCH_TIMEOUT_MS_DEFAULT: u64 = 5_000;
-const MODES: [(&str, Consumption); 3] = [
-    ("shared", Consumption::Shared),
-    ("exclusive", Consumption::Exclusive),
-    ("key_shared", Consumption::KeyShared),
+const MODES: [(&str, GroupMode); 3] = [
+    ("shared", GroupMode::Shared),
+    ("exclusive", GroupMode::Exclusive),
+    ("key_shared", GroupMode::KeyShared),
 ];
 
 /// Reads the block; the workflow's name is part of the default group and may be unknown.
@@ -36,9 +36,7 @@ pub(super) fn read<'doc>(
         Some(group) => group.name(GroupName::new, context),
         None => default_group(workflow, field, context),
     };
-    let consumption = or_default(mode, Consumption::default(), |field| {
-        field.word(&MODES, context)
-    });
+    let consumption = or_default(mode, GroupMode::default(), |field| mode_of(&field, context));
     let batch_size = or_default(size, BATCH_SIZE_DEFAULT, |field| {
         field.whole(BATCH_SIZE, context)
     });
@@ -57,7 +55,23 @@ pub(super) fn read<'doc>(
     })
 }
 
-/// What it listens to, which only a server can look up.
+/// The mode of the trigger's group. The trigger is the only consumer of its group and starts the runs of a partition in
+/// order, so it keeps in each mode what `exclusive` and `key_shared` promise.
+fn mode_of<'doc>(field: &Field<'doc>, context: &mut Context<'doc>) -> Result<GroupMode, Reported> {
+    let mode = field.word(&MODES, context)?;
+    if mode != GroupMode::default() {
+        let hint =
+            "leave it out: the runs of a partition start in the order of its records in every mode";
+        field.warn_without_effect(
+            "on a trigger, which is the only consumer of its group",
+            hint,
+            context,
+        );
+    }
+    Ok(mode)
+}
+
+/// The stream that it consumes, which only a server can look up.
 fn source<'doc>(
     stream: &Field<'doc>,
     namespace: Option<Field<'doc>>,
@@ -76,7 +90,7 @@ fn source<'doc>(
     Ok((name, namespace))
 }
 
-/// `wf-{workflow}`, which a name of nearly full length makes too long.
+/// `wf-{workflow}`, which is too long if the workflow's name has nearly the maximum length.
 fn default_group<'doc>(
     workflow: Option<&WorkflowName>,
     field: &Field<'doc>,

@@ -17,7 +17,7 @@ pub(super) fn read<'doc>(
     let timeout = fields.take("timeoutMs", context);
     if timeout.is_none() {
         let message = format!(
-            "step {} waits without a timeout, maybe for ever",
+            "step {} waits without a timeout, possibly forever",
             quote(outline.name)
         );
         context.warn(Finding::new(Code::E503, field.key_span, message).hint("add `timeoutMs`"));

@@ -1,7 +1,7 @@
 //! Input schemas: which inputs a workflow's starts may have (W4).
 //!
-//! Checked by the server before it proposes a start: the log carries the verdict, not the question
-//! (design rule 1).
+//! The server validates an input before it proposes a start: the log carries the verdict and not
+//! the validation (design rule 1).
 
 mod references;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 /// The only dialect, named by `$schema` if that is given.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// The text of a schema, in bytes. Schemas that people write are a tenth of that.
+/// The maximum length of a schema, in bytes. Schemas that people write are a tenth of that.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
-/// What a message tells at most, in characters.
+/// The maximum length of a message, in characters.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
 /// A compiled JSON Schema (2020-12, no remote references).
@@ -22,7 +22,7 @@ pub struct InputSchema {
     validator: Validator,
 }
 
-/// Why a text is no schema.
+/// Why a text is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SchemaInvalid {
@@ -46,8 +46,8 @@ impl InputSchema {
     /// Compiles the JSON text of a schema.
     ///
     /// # Errors
-    /// [`SchemaInvalid`] when the text is no JSON Schema of 2020-12, refers to another document, or
-    /// has a pattern that cannot be matched in linear time.
+    /// [`SchemaInvalid`] if the text is not a JSON Schema of 2020-12, refers to another document,
+    /// or has a pattern that cannot be matched in linear time.
     pub fn compile(text: &str) -> Result<Self, SchemaInvalid> {
         if text.len() > SCHEMA_BYTES_MAX {
             let message = format!(
@@ -72,7 +72,7 @@ impl InputSchema {
             }
         }
         references::check(&schema)?;
-        // Linear-time patterns: an input must not be able to make its own check slow.
+        // Linear-time patterns: an input must not be able to make its own validation slow.
         let options = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(PatternOptions::regex())
@@ -84,11 +84,11 @@ impl InputSchema {
         Ok(Self { validator })
     }
 
-    /// Checks an input.
+    /// Validates an input.
     ///
-    /// Takes time in proportion to the input for most schemas, but for one that refers to itself
-    /// from several alternatives up to a power of the input's depth: call it where that blocks
-    /// nobody.
+    /// Takes time in proportion to the input for most schemas. For a schema that refers to itself
+    /// from several alternatives, the time can grow with a power of the input's depth: call it on a
+    /// blocking thread.
     ///
     /// # Errors
     /// [`SchemaViolation`] names the first part that fails.

@@ -1,15 +1,16 @@
-//! The references of a schema: all within it, and not so many that one check explodes.
+//! Checks a schema's references: they stay within the schema, and are few enough that one
+//! validation does not explode.
 //!
 //! Twenty definitions that each refer twice to the next one make a million checks of one value, as
-//! a YAML bomb makes a million nodes. What a schema refers to is therefore counted as if it were
-//! written out. A schema that refers to itself is counted once: how often it is checked then
-//! depends on how deep the input is.
+//! a YAML bomb makes a million nodes. So a reference counts as much as the subschema that it refers
+//! to. A schema that refers to itself is counted once: how often it is checked then depends on the
+//! depth of the input.
 
 use super::SchemaInvalid;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Subschemas that a schema may have with its references written out.
+/// The maximum of subschemas with all references expanded.
 const SUBSCHEMAS_MAX: u64 = 10_000;
 /// Keywords that hold data or definitions, which are checked only where they are referred to.
 const PASSIVE: [&str; 6] = [
@@ -41,7 +42,7 @@ struct Counter<'schema> {
     root: &'schema Value,
     /// The parts that `$anchor` names.
     anchors: HashMap<&'schema str, &'schema Value>,
-    /// What is known of each part by its address; 1 while it is being counted.
+    /// The count of each part by its address; 1 while it is being counted.
     counts: HashMap<*const Value, u64>,
 }
 
@@ -71,7 +72,7 @@ impl<'schema> Counter<'schema> {
         }
     }
 
-    /// The subschemas of a part, its references written out.
+    /// The subschemas of a part, with references expanded.
     fn count(&mut self, part: &'schema Value) -> Result<u64, SchemaInvalid> {
         if let Some(known) = self.counts.get(&std::ptr::from_ref(part)) {
             return Ok(*known);

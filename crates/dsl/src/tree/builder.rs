@@ -1,4 +1,4 @@
-//! Parser events to a tree, within the bounds of W1.
+//! Builds a tree from parser events, within the limits of W1.
 
 use super::{EXPANSION_BYTES_MAX, Entry, Kind, NESTING_MAX, Node, Tree, locator::Locator, scalar};
 use crate::{Code, Finding, Span, quote::quote};
@@ -8,7 +8,7 @@ use std::{
     rc::Rc,
 };
 
-/// What a node counts for beside its text when aliases repeat it, in bytes.
+/// What a node counts in addition to its text when aliases repeat it, in bytes.
 const NODE_BYTES: usize = 16;
 
 /// Reads one YAML document.
@@ -52,7 +52,7 @@ fn place(span: &saphyr_parser::Span) -> Span {
     Span::new(span.start.line(), span.start.col() + 1, length)
 }
 
-/// The place itself, or the text's end: where the last line does not end, the parser goes on to one more.
+/// The span itself, or the text's end: if the last line does not end, the parser adds one more.
 fn within(span: Span, end: Span) -> Span {
     if span.line > end.line { end } else { span }
 }
@@ -74,17 +74,17 @@ fn too_deep(span: Span) -> Finding {
     )
 }
 
-/// A finished node, with what it counts for.
+/// A finished node, with its size for the limits.
 #[derive(Clone)]
 struct Built {
     node: Node,
-    /// Its size when written out, in bytes.
+    /// Its size when expanded, in bytes.
     weight: usize,
     /// Levels of nesting in it; 0 for a scalar.
     height: usize,
 }
 
-/// A mapping or list whose end is not reached.
+/// A mapping or list that is not closed yet.
 struct Open {
     span: Span,
     anchor: usize,
@@ -107,7 +107,7 @@ struct Builder {
     open: Vec<Open>,
     /// Finished nodes by the parser's anchor number.
     anchors: BTreeMap<usize, Built>,
-    /// Anchors of nodes that are still open: an alias to one would be a circle.
+    /// Anchors of nodes that are still open: an alias to one would be a cycle.
     unfinished: BTreeSet<usize>,
     expansion: usize,
     documents: usize,
@@ -248,13 +248,14 @@ impl Builder {
             return Err(Finding::new(
                 Code::E100,
                 span,
-                "expected an alias to an anchor above it, but there is none",
+                "expected an alias to an anchor above it, but no such anchor exists",
             ));
         };
         self.expansion = self.expansion.saturating_add(built.weight);
         if self.expansion > EXPANSION_BYTES_MAX {
             let message = format!(
-                "expected aliases to expand to at most {EXPANSION_BYTES_MAX} bytes, but here they pass that"
+                "expected aliases to expand to at most {EXPANSION_BYTES_MAX} bytes, but here they \
+                 exceed that"
             );
             return Err(Finding::new(Code::E100, span, message));
         }
@@ -265,7 +266,7 @@ impl Builder {
         self.add(built, 0)
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn add(&mut self, built: Built, anchor: usize) -> Result<(), Finding> {
         if anchor > 0 {
             self.anchors.insert(anchor, built.clone());

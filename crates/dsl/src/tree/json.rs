@@ -1,7 +1,7 @@
-//! JSON text to nodes.
+//! Reads JSON text to nodes.
 //!
 //! `serde_json` splits the text into raw pieces, so numbers keep their digits, entries their order,
-//! and each piece its place.
+//! and each piece its position.
 
 use super::{Entry, Kind, NESTING_MAX, Node, locator::Locator};
 use crate::{Span, quote::quote};
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt};
 
-/// Why a text is not the JSON that is wanted.
+/// Why a text is not the expected JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct JsonInvalid {
@@ -20,7 +20,7 @@ pub(crate) struct JsonInvalid {
 /// Reads one JSON value.
 ///
 /// # Errors
-/// When it is none, nests past 64 levels, repeats a key or holds a number that is out of range.
+/// If it is not JSON, nests past 64 levels, repeats a key or holds a number that is out of range.
 pub(crate) fn read(text: &str, mut locator: Locator<'_>) -> Result<Node, JsonInvalid> {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(raw) => Reader { text, locator }.node(raw, 0),
@@ -41,7 +41,7 @@ pub(super) fn is_json(text: &str) -> bool {
 
 fn invalid(span: Span) -> impl Fn(serde_json::Error) -> JsonInvalid {
     move |error| {
-        // The decoder counts from the start of its piece: the span says where that is.
+        // The decoder counts from the start of its piece: the span gives the position.
         let message = error.to_string();
         let message = message
             .split(" at line ")
@@ -92,7 +92,8 @@ impl<'text> Reader<'text> {
         let RawEntries(raw_entries) = serde_json::from_str(piece).map_err(invalid(span))?;
         let mut keys = BTreeSet::new();
         let mut entries = Vec::with_capacity(raw_entries.len());
-        // Keys are decoded without their place: each is the first string after the value before.
+        // Keys are decoded without their position: each is the first string after the previous
+        // value.
         let mut value_end = self.offset_of(piece) + 1;
         for (key, raw) in raw_entries {
             let value_start = self.offset_of(raw.get());
@@ -121,7 +122,7 @@ impl<'text> Reader<'text> {
         Ok(entries)
     }
 
-    /// Where a piece of the text begins in it.
+    /// The offset of a piece within the text.
     fn offset_of(&self, piece: &str) -> usize {
         piece
             .as_ptr()

@@ -1,13 +1,14 @@
-//! Nodes to compact JSON text.
+//! Writes nodes as compact JSON text.
 
 use super::{Kind, Node};
 use crate::Span;
 
-/// Takes JSON text piece by piece; strings apart, since mappings see paths in them (W15).
+/// Receives JSON text piece by piece; strings separately, since mappings recognize paths in them
+/// (W15).
 pub(crate) trait Output {
-    /// A piece that is JSON text already.
+    /// A piece that is already JSON text.
     fn text(&mut self, json: &str);
-    /// A string value, not yet quoted, and where it stands.
+    /// A string value, not yet quoted, and its span.
     fn string(&mut self, text: &str, span: Span);
 }
 

@@ -1,20 +1,20 @@
-//! From byte offsets of a text to lines and columns.
+//! Converts byte offsets of a text to lines and columns.
 
 use crate::Span;
 
-/// Finds the places of offsets that are asked for in ascending order, in one pass over the text.
+/// Converts offsets in ascending order, in one pass over the text.
 pub(crate) struct Locator<'text> {
     text: &'text str,
-    /// How far the text is counted; `line` and `column` are the place there.
+    /// How far the text is counted; `line` and `column` are the position there.
     offset: usize,
     line: usize,
     column: usize,
-    /// The place of everything, when the text stands nowhere as it is.
+    /// The span of every offset, if the text does not appear literally in the document.
     fixed: Option<Span>,
 }
 
 impl<'text> Locator<'text> {
-    /// Places in a whole document.
+    /// Positions in a whole document.
     pub(super) fn new(text: &'text str) -> Self {
         Self {
             text,
@@ -25,10 +25,10 @@ impl<'text> Locator<'text> {
         }
     }
 
-    /// Places in a text that a scalar at `span` holds.
+    /// Positions in a text that a scalar at `span` holds.
     ///
-    /// They are exact when the scalar stands on one line with its characters as they are, quotes
-    /// aside; folded or escaped, every place is the scalar's.
+    /// They are exact if the scalar is on one line and its characters are literal, quotes aside;
+    /// for a folded or escaped scalar, every position is the scalar's.
     pub(super) fn within(text: &'text str, span: Span) -> Self {
         let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         let (quotes, fixed) = match span.length.checked_sub(length) {
@@ -46,7 +46,7 @@ impl<'text> Locator<'text> {
         }
     }
 
-    /// The place of the `length` bytes at `offset`, which is not before the last one asked for.
+    /// The span of the `length` bytes at `offset`, which must not be before the previous one.
     pub(super) fn span(&mut self, offset: usize, length: usize) -> Span {
         if let Some(span) = self.fixed {
             return span;

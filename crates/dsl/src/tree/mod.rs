@@ -1,9 +1,9 @@
-//! Text to a tree of nodes that know their place (W1).
+//! Parses text to a tree of nodes with positions (W1).
 //!
-//! Why a tree of our own: a decoder into Rust types stops at the first error and forgets where
-//! things stood. Here `saphyr-parser` finds the structure and the places, `serde_yaml` decides
-//! what a plain scalar is (`scalar`), `serde_json` reads JSON (`json`), and the bounds of W1 are
-//! kept while the tree grows: nothing is built first and measured later.
+//! A decoder into Rust types would stop at the first error and forget the positions, hence this
+//! tree. Here `saphyr-parser` finds the structure and the positions, `serde_yaml` decides the type
+//! of a plain scalar (`scalar`), `serde_json` reads JSON (`json`), and the limits of W1 apply while
+//! the tree grows: nothing is built first and measured later.
 
 mod builder;
 mod json;
@@ -20,17 +20,17 @@ use crate::{Code, Finding, Span};
 use flotilla_engine::limits;
 use locator::Locator;
 
-/// Mappings and lists within each other (W1).
+/// The maximum nesting of mappings and lists (W1).
 pub(crate) const NESTING_MAX: usize = 64;
 /// What aliases may add to the text, in bytes (W1).
 const EXPANSION_BYTES_MAX: usize = 1 << 20;
 
-/// What became of a text.
+/// The result of parsing a text.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    /// The document; `None` when the findings say why there is none.
+    /// The document; `None` if the findings explain why it is missing.
     pub(crate) root: Option<Node>,
-    /// What is wrong with the text as such; all errors of E100, E105 and E107.
+    /// The findings about the text as such; all errors of E100, E105 and E107.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn build(text: &str) -> Tree {
         return Tree::refused(Finding::new(Code::E100, span, message));
     }
     let tree = builder::build(text);
-    // Strict JSON is not quite a subset of YAML: escaped surrogate pairs are JSON only.
+    // Strict JSON is not quite a subset of YAML: escaped surrogate pairs exist only in JSON.
     let is_json = tree.root.is_none() && text.trim_start().starts_with('{') && json::is_json(text);
     if is_json { json_document(text) } else { tree }
 }

@@ -3,7 +3,7 @@
 use crate::{Span, quote::quote};
 use std::rc::Rc;
 
-/// A value and where it stands.
+/// A value and its span.
 ///
 /// Children are shared, so that an alias costs nothing however much it repeats; the builder still
 /// counts what it repeats, since readers walk all of it.
@@ -13,7 +13,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a node is: the value model of JSON.
+/// The kind of a node: the value model of JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Null,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// The node in words, for `expected …, but it is …`.
+    /// Describes the node, for `expected …, but it is …`.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             Kind::Null => "empty".to_owned(),
@@ -47,7 +47,7 @@ impl Node {
         }
     }
 
-    /// The part that a JSON pointer names.
+    /// The part at a JSON pointer.
     pub(crate) fn at_pointer(&self, pointer: &str) -> Option<&Self> {
         pointer
             .split('/')

@@ -1,8 +1,8 @@
-//! What a plain scalar is: the types of YAML's core schema.
+//! The type of a plain scalar, by YAML's core schema.
 
 use super::Kind;
 
-/// Longer scalars are strings, whatever they look like; numbers of JSON's grammar are not bounded.
+/// Longer scalars are strings, whatever they look like; numbers in JSON's grammar are not limited.
 const TYPED_BYTES_MAX: usize = 64;
 
 /// The value of a scalar that was written without quotes.
@@ -36,7 +36,7 @@ fn is_json_number(text: &str) -> bool {
     is_begun && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-/// Whether the core schema could see more than a string in it: spares most scalars the decoder.
+/// Whether the core schema could give it another type than string: spares most scalars the decoder.
 fn may_be_typed(text: &str) -> bool {
     text.len() <= TYPED_BYTES_MAX
         && text
@@ -69,7 +69,7 @@ mod tests {
             "1.0.0",
             "0 9 * * 1-5",
             "1_000",
-            "nobody",
+            "nowhere",
             "-",
             "$.input",
         ] {

@@ -1,5 +1,5 @@
-//! What time brings, against a test clock: the engine with the drivers that a leader runs, hours in a
-//! moment.
+//! Time-driven behaviour against a test clock: the engine with the drivers that a leader runs,
+//! hours in a moment.
 
 mod schedules;
 mod triggers;

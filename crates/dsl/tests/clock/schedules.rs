@@ -4,7 +4,7 @@ use crate::world::World;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Runs that wait for ever, so that nothing but time drives the world.
+/// Runs that wait forever, so that only time drives the world.
 fn waiting(schedule: &str) -> String {
     format!(
         "kind: Workflow\nname: sweep\nversion: \"1\"\nschedule: {schedule}\nstart:\n  \
@@ -46,7 +46,7 @@ fn an_interval_is_a_grid_from_the_create() {
 fn leaders_that_change_and_repeat_each_other_fire_once() {
     let mut world = World::new("2026-03-05T09:00:30Z");
     world.create(&waiting("{cron: \"* * * * *\", max_concurrent: 100}"));
-    // Each leader also sends again what the one before it has sent, and is away for some seconds.
+    // Each leader also repeats what the previous one has sent, and is away for some seconds.
     for leader in 0..40 {
         world.send_again();
         world.stand_still(leader % 8 * 1_000);

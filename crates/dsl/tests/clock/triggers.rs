@@ -3,10 +3,10 @@
 use crate::world::World;
 
 const MINUTE_MS: u64 = 60_000;
-/// No divisor of the batches' time: records come at any moment of it.
+/// Not a divisor of the batches' time: records come at any moment of it.
 const PERIOD_MS: u64 = 7_000;
 
-/// Runs that last no longer than they must, so that nothing but records and time drives the world.
+/// Runs that end immediately, so that only records and time drive the world.
 fn triggered(trigger: &str) -> String {
     format!(
         "kind: Workflow\nname: follow\nversion: \"1\"\ntrigger: {trigger}\nstart:\n  \
@@ -50,7 +50,7 @@ fn leaders_that_change_and_repeat_each_other_start_each_run_once() {
     world.create(&triggered(
         "{stream: orders, mode: exclusive, batch_size: 3, batch_timeout_ms: 10000}",
     ));
-    // Each leader also sends again what the one before it has sent, and is away for some seconds.
+    // Each leader also repeats what the previous one has sent, and is away for some seconds.
     for leader in 0..60 {
         world.send_again();
         let first = leader * 4;

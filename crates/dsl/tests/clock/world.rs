@@ -1,4 +1,4 @@
-//! A replica, a clock that the test moves, and the driver of a leader.
+//! A replica, a clock that the test moves, and a leader's driver.
 
 use chrono::{DateTime, Utc};
 use flotilla_dsl::{parse, schedule};
@@ -14,7 +14,7 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Obligations that the driver reads at once.
+/// Obligations that the driver reads in one batch.
 const BATCH_MAX: usize = 64;
 
 /// The only stream.
@@ -74,11 +74,11 @@ impl World {
         }));
     }
 
-    /// Time passes, and a leader drives what falls due.
+    /// Advances time while a leader drives what falls due.
     pub(super) fn run_for(&mut self, duration_ms: u64) {
         let until_ms = self.now_ms + duration_ms;
         while let Some(next_ms) = self.drive().filter(|next_ms| *next_ms <= until_ms) {
-            // A driver never wakes quite on time.
+            // A driver never wakes exactly on time.
             self.now_ms = (next_ms + 3).clamp(self.now_ms, until_ms);
         }
         self.now_ms = until_ms;
@@ -89,12 +89,12 @@ impl World {
         self.run_for(milliseconds(until) - self.now_ms);
     }
 
-    /// Time passes without a leader.
+    /// Advances time without a leader.
     pub(super) fn stand_still(&mut self, duration_ms: u64) {
         self.now_ms += duration_ms;
     }
 
-    /// An old leader's last commands come again.
+    /// Repeats the last commands of a former leader.
     pub(super) fn send_again(&mut self) {
         let last = self.sent.len().saturating_sub(10);
         for command in self.sent.split_off(last) {
@@ -102,9 +102,9 @@ impl World {
             assert!(
                 matches!(
                     reply,
-                    Err(Rejection::FiringGone(_)
-                        | Rejection::TimerGone
-                        | Rejection::TriggerMoved(_))
+                    Err(Rejection::FiringStale(_)
+                        | Rejection::TimerStale
+                        | Rejection::TriggerFiringStale(_))
                 ),
                 "{reply:?}"
             );
@@ -157,7 +157,7 @@ impl World {
         .expect("memory does not fail");
     }
 
-    /// What the leader's drivers do now; returns when they look again.
+    /// Does what the leader's drivers do now; returns when they next read the state.
     fn drive(&mut self) -> Option<u64> {
         loop {
             let due = DueCursor::default()
@@ -201,7 +201,7 @@ impl World {
     fn send(&mut self, body: Body) {
         let command = Command::new(Namespace::default_namespace(), body);
         self.sent.push(command.clone());
-        self.apply(command).expect("nobody else drives this world");
+        self.apply(command).expect("no other driver is active");
     }
 
     fn must(&mut self, body: Body) {

@@ -1,4 +1,4 @@
-//! The language of conditions on runs (W22): what it means, and how it tells a mistake.
+//! The query language for runs (W22): its meaning, and its error messages.
 
 use expect_test::{Expect, expect};
 use flotilla_dsl::query::{CONDITIONS_MAX, QUERY_BYTES_MAX, parse};
@@ -29,7 +29,7 @@ fn number(text: &str) -> AttributeValue {
     AttributeValue::Number(Json::from_checked(text.to_owned()))
 }
 
-/// Compares what is said about a mistake.
+/// Compares an error's rendering.
 fn check(text: &str, expected: Expect) {
     let invalid = parse(text).expect_err("a mistake");
     expected.assert_eq(&invalid.render(text));
@@ -124,7 +124,7 @@ fn a_condition_that_breaks_off_or_is_out_of_order_is_shown_in_its_place() {
         expected `and` or the end, but found `or`
           status = 'failed' or status = 'cancelled'
                             ^^
-          hint: there is no `or`: ask twice
+          hint: there is no `or`: use two queries
     "#]],
     );
     check(
@@ -173,7 +173,7 @@ fn a_sign_of_another_language_is_shown_with_ours() {
             expected a field, a comparison or a value, but found `"`
               status = "failed"
                        ^
-              hint: strings stand in single quotes: 'failed'
+              hint: put strings in single quotes: 'failed'
         "#]],
     );
     check(
@@ -182,7 +182,7 @@ fn a_sign_of_another_language_is_shown_with_ours() {
             expected a field, a comparison or a value, but found `(`
               (status = 'failed')
               ^
-              hint: conditions are joined by `and` alone
+              hint: conditions can only be joined by `and`
         "#]],
     );
     check(
@@ -233,7 +233,7 @@ fn a_status_that_is_none_is_shown_with_those_that_are() {
     check(
         "status = 'complete'",
         expect![[r#"
-        expected a status, but there is none called 'complete'
+        expected a status, but 'complete' is not one
           status = 'complete'
                    ^^^^^^^^^^
           hint: did you mean 'completed'?
@@ -242,7 +242,7 @@ fn a_status_that_is_none_is_shown_with_those_that_are() {
     check(
         "status = 'gone'",
         expect![[r#"
-        expected a status, but there is none called 'gone'
+        expected a status, but 'gone' is not one
           status = 'gone'
                    ^^^^^^
           hint: one of pending, running, waiting, completed, failed, cancelled, timed_out
@@ -327,7 +327,7 @@ fn a_value_that_no_attribute_has_is_shown_in_its_place() {
         expected a string, a number or a time, but found true
           is_urgent = true
                       ^^^^
-          hint: no search attribute is a boolean: keep it as a string
+          hint: search attributes cannot be booleans: store it as a string
     "#]],
     );
     check(
@@ -336,7 +336,7 @@ fn a_value_that_no_attribute_has_is_shown_in_its_place() {
         expected a value, but found `jane`
           customer = jane
                      ^^^^
-          hint: strings stand in single quotes: 'jane'
+          hint: put strings in single quotes: 'jane'
     "#]],
     );
     check(

@@ -1,11 +1,11 @@
-//! W1: what a text may do to its reader.
+//! W1: the limits on untrusted text.
 
 use crate::{HEAD, START, accept_block, check};
 use expect_test::{Expect, expect};
 use flotilla_dsl::{FINDINGS_MAX, parse, render};
 use std::fmt::Write;
 
-/// The first finding of a text that is refused, without its source line.
+/// The first finding of a rejected text, without its source line.
 fn check_first(text: &str, expected: Expect) {
     let parsed = parse(text);
     assert!(parsed.definition.is_none());
@@ -41,7 +41,7 @@ fn a_yaml_bomb_is_refused_where_it_goes_off() {
     check_first(
         &bomb,
         expect![[r#"
-        error[E100]: expected aliases to expand to at most 1048576 bytes, but here they pass that
+        error[E100]: expected aliases to expand to at most 1048576 bytes, but here they exceed that
          --> w.yaml:5:25"#]],
     );
 }

@@ -1,4 +1,4 @@
-//! E201–E203, E301–E303, E501–E503, E507–E509: where steps lead and what they refer to.
+//! E201–E203, E301–E303, E501–E503, E507–E509: where steps lead, and what they refer to.
 
 use crate::{HEAD, START, check_block, check_body};
 use expect_test::expect;
@@ -158,7 +158,7 @@ fn e301_a_step_that_is_not_reachable() {
             "{START}steps:\n  lost: {{run: \"@actions/a\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
         ),
         expect![[r#"
-            warning[E301]: step "lost" is not reachable from the start
+            warning[E301]: step "lost" cannot be reached from the start
              --> w.yaml:6:3
               |
             6 |   lost: {run: "@actions/a", transitions: {success: flo.Completed, failure: flo.Failed}}
@@ -186,7 +186,7 @@ fn e302_a_terminal_that_nothing_reaches() {
     check_body(
         &format!("terminals:\n  Unused: {{status: failed}}\n{START}"),
         expect![[r#"
-            warning[E302]: nothing reaches the terminal "Unused"
+            warning[E302]: no transition reaches the terminal "Unused"
              --> w.yaml:5:3
               |
             5 |   Unused: {status: failed}
@@ -269,7 +269,7 @@ fn e502_outcomes_that_have_nowhere_to_go() {
             4 | start: {run: "@actions/a", transitions: {success: b}}
               | ^^^^^
 
-            warning[E502]: outcome `failure` of step "start" has nowhere to go: the run fails there
+            warning[E502]: outcome `failure` of step "start" has no transition: the run fails there
              --> w.yaml:4:1
               |
             4 | start: {run: "@actions/a", transitions: {success: b}}
@@ -282,7 +282,7 @@ fn e502_outcomes_that_have_nowhere_to_go() {
             6 |   b:
               |   ^
 
-            warning[E502]: outcome `timeout` of step "b" has nowhere to go: the run fails there
+            warning[E502]: outcome `timeout` of step "b" has no transition: the run fails there
              --> w.yaml:6:3
               |
             6 |   b:
@@ -301,7 +301,7 @@ fn e502_outcomes_that_have_nowhere_to_go() {
             13 |   c: {waitForSignal: {type: t, timeoutMs: 1}, transitions: {failure: d}}
                |   ^
 
-            warning[E502]: outcome `success` of step "c" has nowhere to go: the run fails there
+            warning[E502]: outcome `success` of step "c" has no transition: the run fails there
               --> w.yaml:13:3
                |
             13 |   c: {waitForSignal: {type: t, timeoutMs: 1}, transitions: {failure: d}}
@@ -314,7 +314,7 @@ fn e502_outcomes_that_have_nowhere_to_go() {
             14 |   d: {run: "@actions/d"}
                |   ^
 
-            warning[E502]: step "d" has no transitions: the run fails when it ends
+            warning[E502]: step "d" has no transitions: the run fails when the step ends
               --> w.yaml:14:3
                |
             14 |   d: {run: "@actions/d"}
@@ -333,7 +333,7 @@ fn e503_a_wait_without_a_timeout() {
           transitions: {success: flo.Completed}
         "#,
         expect![[r#"
-            warning[E503]: step "start" waits without a timeout, maybe for ever
+            warning[E503]: step "start" waits without a timeout, possibly forever
              --> w.yaml:5:3
               |
             5 |   waitForSignal:
@@ -356,21 +356,21 @@ fn e507_targets_that_are_not_registered() {
           |
         4 | trigger: {stream: orders, namespace: prod}
           |                   ^^^^^^
-          = hint: the trigger begins with its first record
+          = hint: the trigger starts with the stream's first record
 
         warning[E507]: action "charge" is not registered yet
          --> w.yaml:6:37
           |
         6 |   p: {executors: [{name: e, action: "@actions/charge"}]}
           |                                     ^^^^^^^^^^^^^^^^^
-          = hint: until it is, the step's outcome is `target_not_found`
+          = hint: until it exists, the step's outcome is `target_not_found`
 
-        warning[E507]: workflow "child" is not created yet in version "2.0"
+        warning[E507]: workflow "child" has no version "2.0" yet
          --> w.yaml:7:14
           |
         7 | start: {run: "@workflow/child:2.0", transitions: {success: b, failure: flo.Failed}}
           |              ^^^^^^^^^^^^^^^^^^^^^
-          = hint: until it is, the step's outcome is `target_not_found`
+          = hint: until it exists, the step's outcome is `target_not_found`
     "#]]
     .assert_eq(&render(&findings, &text, "w.yaml"));
 }
@@ -394,45 +394,45 @@ fn e508_bad_paths_in_mappings() {
             transitions: {success: flo.Completed, failure: flo.Failed}
         "#,
         expect![[r#"
-            error[E508]: bad path "$.steps.chrage.output": there is no step "chrage"
+            error[E508]: invalid path "$.steps.chrage.output": there is no step "chrage"
              --> w.yaml:4:17
               |
             4 | output: {total: $.steps.chrage.output}
               |                 ^^^^^^^^^^^^^^^^^^^^^
               = hint: did you mean "charge"?
 
-            error[E508]: bad path "$.inputs.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inputs.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
              --> w.yaml:7:24
               |
             7 |   inputMapping: '{"a": "$.inputs.a", "b": ["$.steps.charge"]}'
               |                        ^^^^^^^^^^^^
               = hint: did you mean "input"?
 
-            error[E508]: bad path "$.steps.charge": expected `$.steps.NAME.output` or `$.steps.NAME.outcome`
+            error[E508]: invalid path "$.steps.charge": expected `$.steps.NAME.output` or `$.steps.NAME.outcome`
              --> w.yaml:7:44
               |
             7 |   inputMapping: '{"a": "$.inputs.a", "b": ["$.steps.charge"]}'
               |                                            ^^^^^^^^^^^^^^^^
 
-            error[E508]: bad path "$.input.items[x]": expected a whole number in `[]`, but found "x"
+            error[E508]: invalid path "$.input.items[x]": expected a whole number in `[]`, but found "x"
               --> w.yaml:13:10
                |
             13 |       a: $.input.items[x]
                |          ^^^^^^^^^^^^^^^^
 
-            error[E508]: bad path "$.flo.run_id.x": nothing can follow `run_id`
+            error[E508]: invalid path "$.flo.run_id.x": nothing can follow `run_id`
               --> w.yaml:14:14
                |
             14 |       b: {c: $.flo.run_id.x, d: $.flo.time}
                |              ^^^^^^^^^^^^^^
 
-            error[E508]: bad path "$.flo.time": expected `$.flo.run_id` or `$.flo.timestamp`
+            error[E508]: invalid path "$.flo.time": expected `$.flo.run_id` or `$.flo.timestamp`
               --> w.yaml:14:33
                |
             14 |       b: {c: $.flo.run_id.x, d: $.flo.time}
                |                                 ^^^^^^^^^^
 
-            error[E508]: bad path "$.steps.start.outcome.code": nothing can follow `outcome`
+            error[E508]: invalid path "$.steps.start.outcome.code": nothing can follow `outcome`
               --> w.yaml:15:10
                |
             15 |       e: $.steps.start.outcome.code
@@ -460,34 +460,34 @@ fn e508_bad_paths_in_search_attributes_and_cache_keys() {
             cache: {key: "a}"}
         "#,
         expect![[r#"
-            error[E508]: bad path "inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
+            error[E508]: invalid path "inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
              --> w.yaml:5:21
               |
             5 |   - {name: a, from: inptu.a}
               |                     ^^^^^^^
               = hint: did you mean "input"?
 
-            error[E508]: bad path "$.steps.gone.output": there is no step "gone"
+            error[E508]: invalid path "$.steps.gone.output": there is no step "gone"
              --> w.yaml:6:21
               |
             6 |   - {name: b, path: $.steps.gone.output}
               |                     ^^^^^^^^^^^^^^^^^^^
 
-            error[E508]: bad cache key "a:{steps.a.output}": "steps.a.output" begins with neither `input` nor `mapped`
+            error[E508]: invalid cache key "a:{steps.a.output}": "steps.a.output" begins with neither `input` nor `mapped`
               --> w.yaml:10:18
                |
             10 |     cache: {key: "a:{steps.a.output}"}
                |                  ^^^^^^^^^^^^^^^^^^^^
                = hint: holes are `{input.…}` and `{mapped.…}`
 
-            error[E508]: bad cache key "a:{input.a": `{` is not closed
+            error[E508]: invalid cache key "a:{input.a": `{` is not closed
               --> w.yaml:13:18
                |
             13 |     cache: {key: "a:{input.a"}
                |                  ^^^^^^^^^^^^
                = hint: holes are `{input.…}` and `{mapped.…}`
 
-            error[E508]: bad cache key "a}": `}` closes nothing
+            error[E508]: invalid cache key "a}": `}` has no matching `{`
               --> w.yaml:16:18
                |
             16 |     cache: {key: "a}"}
@@ -505,7 +505,7 @@ fn e509_a_fallback_that_will_follow_success() {
             "{plan}start: {{run: \"@plan/p\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
         ),
         expect![[r#"
-            warning[E509]: the fallback of the plan will follow `success`, since step "start" has no transition for `exhausted`
+            warning[E509]: the fallback of the plan follows `success`, since step "start" has no transition for `exhausted`
              --> w.yaml:8:14
               |
             8 | start: {run: "@plan/p", transitions: {success: flo.Completed, failure: flo.Failed}}

@@ -1,4 +1,4 @@
-//! The form of findings: order, machine form, JSON documents, places.
+//! The form of findings: order, machine form, JSON documents, positions.
 
 use crate::{HEAD, START, accept, check_body};
 use expect_test::expect;
@@ -55,10 +55,10 @@ fn every_code_of_the_table_has_its_severity() {
     assert_eq!(
         warnings,
         [
-            "E301", "E302", "E303", "E403", "E502", "E503", "E507", "E509"
+            "E301", "E302", "E303", "E403", "E502", "E503", "E507", "E509", "E510"
         ]
     );
-    assert_eq!(Code::ALL.len(), 28);
+    assert_eq!(Code::ALL.len(), 29);
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn a_finding_in_json_text_points_into_it() {
             transitions: {success: flo.Completed, failure: flo.Failed}
         "#,
         expect![[r#"
-            error[E508]: bad path "$.inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
              --> w.yaml:6:24
               |
             6 |   inputMapping: '{"a": "$.inptu.a"}'
               |                        ^^^^^^^^^^^
               = hint: did you mean "input"?
 
-            error[E508]: bad path "$.inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.steps` or `$.flo`
               --> w.yaml:12:7
                |
             12 |       {"a": "$.inptu.a"}
@@ -124,7 +124,7 @@ fn an_alias_is_blamed_where_it_is_used_and_its_content_where_it_stands() {
             4 | start: {run: "@actions/a", retry: &r {max_attempts: 0}, transitions: &t {success: b, failure: flo.Failed}}
               |                                                     ^
 
-            warning[E502]: outcome `timeout` of step "b" has nowhere to go: the run fails there
+            warning[E502]: outcome `timeout` of step "b" has no transition: the run fails there
              --> w.yaml:6:3
               |
             6 |   b: {run: "@actions/a", poll: *r, transitions: *t}

@@ -1,4 +1,4 @@
-//! Targets, waits and mappings as they reach the definition.
+//! Targets, waits and mappings in the parsed definition.
 
 use crate::accept_body;
 use flotilla_engine::definition::{

@@ -1,4 +1,4 @@
-//! The page that lists every key lists those that the decoder knows, and no others.
+//! The manual's page of keys lists exactly the keys that the decoder knows.
 
 use crate::HEAD;
 use flotilla_dsl::parse;
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 const PAGE: &str = include_str!("../../../../docs/manual/reference/keys.md");
 
-/// A key that no block has, and that is like none.
+/// A key that no block has, and that resembles none.
 const STRANGER: &str = "qqqqqqqq";
 
-/// A block of the grammar: its heading on the page, the block inside it whose keys are written with a
-/// dot, and a definition with a strange key in that block.
+/// A block of the grammar: its heading on the page, the block inside it whose keys are written with
+/// a dot, and a definition with an unknown key in that block.
 struct Block {
     heading: &'static str,
     inner: &'static str,
@@ -83,13 +83,13 @@ const BLOCKS: [Block; 19] = [
     ),
 ];
 
-/// The keys of the block, which the decoder tells whoever gives a strange one.
+/// The keys of the block, from the decoder's hint for an unknown key.
 fn known_keys(block: &Block) -> BTreeSet<String> {
     let parsed = parse(&format!("{HEAD}{}", block.definition));
     let mut findings = parsed.findings.into_iter();
     let finding = findings.find(|finding| finding.message.contains(STRANGER));
     let hint = finding.and_then(|finding| finding.hint).unwrap_or_default();
-    let keys = hint.strip_prefix("the keys known here are ");
+    let keys = hint.strip_prefix("the known keys here are ");
     let keys = keys.unwrap_or_else(|| panic!("{}: {hint:?}", block.definition));
     keys.split(", ").map(str::to_owned).collect()
 }
@@ -106,7 +106,7 @@ fn listed_keys(block: &Block) -> BTreeSet<String> {
     names.filter_map(|name| within(name, block.inner)).collect()
 }
 
-/// The name as it stands in the block: `a.b` is `b` in the block `a`, and `a` in the one around it.
+/// The name as it is in the block: `a.b` is `b` in the block `a`, and `a` in the one around it.
 fn within(name: &str, inner: &str) -> Option<String> {
     let (outer, rest) = name.split_once('.').unwrap_or((name, ""));
     let found = if inner.is_empty() { outer } else { rest };

@@ -1,4 +1,4 @@
-//! What `parse` says about texts: one check per code of W6, the bounds of W1, the examples.
+//! The findings of `parse`: one check per code of W6, the limits of W1, the examples.
 
 mod bounds;
 mod documents;
@@ -17,13 +17,13 @@ use expect_test::Expect;
 use flotilla_dsl::{Parsed, parse, render};
 use flotilla_engine::definition::Definition;
 
-/// The keys that every definition has, `start` aside.
+/// The keys that every definition has, except `start`.
 const HEAD: &str = "kind: Workflow\nname: w\nversion: \"1\"\n";
-/// A start step that does what is needed and no more.
+/// A minimal start step.
 const START: &str =
     "start: {run: \"@actions/a\", transitions: {success: flo.Completed, failure: flo.Failed}}\n";
 
-/// Compares all that is said about the text.
+/// Compares all findings of the text.
 fn check(text: &str, expected: Expect) {
     let text = dedent(text);
     let parsed = parse(&text);
@@ -35,12 +35,12 @@ fn check_body(body: &str, expected: Expect) {
     check(&format!("{HEAD}{}", dedent(body)), expected);
 }
 
-/// As `check`, for what stands between [`HEAD`] and [`START`].
+/// As `check`, for what is between [`HEAD`] and [`START`].
 fn check_block(block: &str, expected: Expect) {
     check(&format!("{HEAD}{}{START}", dedent(block)), expected);
 }
 
-/// The definition of a text that has nothing against it but warnings.
+/// The definition of a text without errors; warnings are allowed.
 fn accept(text: &str) -> Definition {
     let text = dedent(text);
     let Parsed {
@@ -56,12 +56,12 @@ fn accept_body(body: &str) -> Definition {
     accept(&format!("{HEAD}{}", dedent(body)))
 }
 
-/// As `accept`, for what stands between [`HEAD`] and [`START`].
+/// As `accept`, for what is between [`HEAD`] and [`START`].
 fn accept_block(block: &str) -> Definition {
     accept(&format!("{HEAD}{}{START}", dedent(block)))
 }
 
-/// The text without the indentation of the test, if it begins on a line of its own.
+/// The text without the test's indentation, if it begins on its own line.
 fn dedent(text: &str) -> String {
     let Some(text) = text.strip_prefix('\n') else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! E101–E103, E105, E107, E108: what must be there, and names that clash.
+//! E101–E103, E105, E107, E108: required values, and names that clash.
 
 use crate::{accept, accept_block, accept_body, check, check_body};
 use expect_test::expect;
@@ -130,22 +130,22 @@ fn e105_duplicate_and_reserved_step_names() {
               |
             8 |   start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
               |   ^^^^^
-              = hint: the start step stands at the top level, under `start`
+              = hint: the start step is at the top level, under `start`
 
             error[E105]: the step name "_start" is reserved for the start step
              --> w.yaml:9:3
               |
             9 |   _start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
               |   ^^^^^^
-              = hint: the start step stands at the top level, under `start`
+              = hint: the start step is at the top level, under `start`
 
-            warning[E301]: step "start" is not reachable from the start
+            warning[E301]: step "start" cannot be reached from the start
              --> w.yaml:8:3
               |
             8 |   start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
               |   ^^^^^
 
-            warning[E301]: step "_start" is not reachable from the start
+            warning[E301]: step "_start" cannot be reached from the start
              --> w.yaml:9:3
               |
             9 |   _start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
@@ -201,25 +201,25 @@ fn e107_terminals_that_clash() {
             10 |   start: {status: failed}
                |   ^^^^^
 
-            warning[E302]: nothing reaches the terminal "flo.Failed"
+            warning[E302]: no transition reaches the terminal "flo.Failed"
              --> w.yaml:7:3
               |
             7 |   flo.Failed: {status: failed}
               |   ^^^^^^^^^^
 
-            warning[E302]: nothing reaches the terminal "flo.Mine"
+            warning[E302]: no transition reaches the terminal "flo.Mine"
              --> w.yaml:8:3
               |
             8 |   flo.Mine: {status: failed}
               |   ^^^^^^^^
 
-            warning[E302]: nothing reaches the terminal "b"
+            warning[E302]: no transition reaches the terminal "b"
              --> w.yaml:9:3
               |
             9 |   b: {status: failed}
               |   ^
 
-            warning[E302]: nothing reaches the terminal "start"
+            warning[E302]: no transition reaches the terminal "start"
               --> w.yaml:10:3
                |
             10 |   start: {status: failed}

@@ -32,19 +32,19 @@ fn e104_plans_without_executors() {
             executors:
         "#,
         expect![[r#"
-            error[E104]: expected plans.a to have at least one executor, but it has none
+            error[E104]: expected plans.a to have at least one executor, but the list is empty
              --> w.yaml:5:3
               |
             5 |   a: {}
               |   ^
 
-            error[E104]: expected plans.b to have at least one executor, but it has none
+            error[E104]: expected plans.b to have at least one executor, but the list is empty
              --> w.yaml:6:3
               |
             6 |   b: {executors: []}
               |   ^
 
-            error[E104]: expected plans.c to have at least one executor, but it has none
+            error[E104]: expected plans.c to have at least one executor, but the list is empty
              --> w.yaml:7:3
               |
             7 |   c:
@@ -158,6 +158,32 @@ fn e403_a_rate_limit_that_limits_nothing() {
 }
 
 #[test]
+fn e510_a_timeout_of_sync_tracking() {
+    check_plan(
+        "        tracking: {mode: sync, timeout_ms: 1000}\n",
+        expect![[r#"
+            warning[E510]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
+             --> w.yaml:9:32
+              |
+            9 |         tracking: {mode: sync, timeout_ms: 1000}
+              |                                ^^^^^^^^^^
+              = hint: leave it out, or set `mode: async`
+        "#]],
+    );
+    check_plan(
+        "        tracking: {timeout_ms: 1000}\n",
+        expect![[r#"
+        warning[E510]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
+         --> w.yaml:9:20
+          |
+        9 |         tracking: {timeout_ms: 1000}
+          |                    ^^^^^^^^^^
+          = hint: leave it out, or set `mode: async`
+    "#]],
+    );
+}
+
+#[test]
 fn e404_caches_without_time_or_key() {
     check_plan(
         "    cache: {ttl_ms: 0, key: \"\"}\n",
@@ -243,7 +269,7 @@ fn e405_a_health_weighted_plan_without_health() {
           |
         9 |     selection: health-weighted
           |                ^^^^^^^^^^^^^^^
-          = hint: `health: {}` has the defaults
+          = hint: `health: {}` uses the defaults
     "#]],
     );
 }

@@ -78,7 +78,7 @@ fn e401_retries_out_of_bounds() {
               |
             7 |   retry: {initial_delay_ms: 5000, max_delay_ms: 4999}
               |                             ^^^^
-              = hint: raise the cap or lower the delay; one that is not given has its default
+              = hint: raise the cap or lower the delay; a value that is not given has its default
         "#]],
     );
     check_step(
@@ -89,7 +89,7 @@ fn e401_retries_out_of_bounds() {
           |
         7 |   retry: {max_delay_ms: 500}
           |                         ^^^
-          = hint: raise the cap or lower the delay; one that is not given has its default
+          = hint: raise the cap or lower the delay; a value that is not given has its default
     "#]],
     );
 }
@@ -130,7 +130,7 @@ fn e401_polls_out_of_bounds() {
           |
         7 |   poll: {baseDelayMs: 60001}
           |                       ^^^^^
-          = hint: raise the cap or lower the delay; one that is not given has its default
+          = hint: raise the cap or lower the delay; a value that is not given has its default
     "#]],
     );
     check_step(
@@ -141,7 +141,7 @@ fn e401_polls_out_of_bounds() {
           |
         7 |   poll: {initialDelayMs: 60001}
           |                          ^^^^^
-          = hint: raise the cap or lower the delay; one that is not given has its default
+          = hint: raise the cap or lower the delay; a value that is not given has its default
     "#]],
     );
 }

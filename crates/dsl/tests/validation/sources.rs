@@ -1,9 +1,9 @@
-//! E504, E506 and the blocks that start or find runs: schedule, trigger, search attributes (W3).
+//! E504, E506, E510 and the blocks that start or find runs: schedule, trigger, search attributes (W3).
 
 use crate::{accept_block, check_block};
 use expect_test::expect;
 use flotilla_engine::definition::{
-    AttributeKind, Consumption, Path, Root, Schedule, Segment, StepIndex, Timing,
+    AttributeKind, GroupMode, Path, Root, Schedule, Segment, StepIndex, Timing,
 };
 
 #[test]
@@ -55,11 +55,52 @@ fn e504_an_interval_that_is_not_above_0() {
 }
 
 #[test]
+fn e510_a_time_zone_beside_an_interval() {
+    check_block(
+        "schedule: {interval: 60000, timezone: Europe/Berlin}\n",
+        expect![[r#"
+            warning[E510]: schedule.timezone has no effect beside `interval`
+             --> w.yaml:4:29
+              |
+            4 | schedule: {interval: 60000, timezone: Europe/Berlin}
+              |                             ^^^^^^^^
+              = hint: leave it out: a time zone is for `cron`
+        "#]],
+    );
+}
+
+#[test]
+fn e510_a_mode_of_a_trigger() {
+    check_block(
+        "trigger: {stream: orders, mode: exclusive}\n",
+        expect![[r#"
+            warning[E510]: trigger.mode has no effect on a trigger, which is the only consumer of its group
+             --> w.yaml:4:27
+              |
+            4 | trigger: {stream: orders, mode: exclusive}
+              |                           ^^^^
+              = hint: leave it out: the runs of a partition start in the order of its records in every mode
+        "#]],
+    );
+    check_block(
+        "trigger: {stream: orders, mode: key_shared}\n",
+        expect![[r#"
+            warning[E510]: trigger.mode has no effect on a trigger, which is the only consumer of its group
+             --> w.yaml:4:27
+              |
+            4 | trigger: {stream: orders, mode: key_shared}
+              |                           ^^^^
+              = hint: leave it out: the runs of a partition start in the order of its records in every mode
+        "#]],
+    );
+}
+
+#[test]
 fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"@daily\"}\n",
         expect![[r#"
-        error[E506]: bad cron: expected 5 fields, but found 1
+        error[E506]: invalid cron: expected 5 fields, but found 1
          --> w.yaml:4:18
           |
         4 | schedule: {cron: "@daily"}
@@ -70,7 +111,7 @@ fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"0 9 * * MON-FRI\"}\n",
         expect![[r#"
-        error[E506]: bad cron: expected numbers with `*`, `,`, `-` and `/`, but found "MON-FRI"
+        error[E506]: invalid cron: expected numbers with `*`, `,`, `-` and `/`, but found "MON-FRI"
          --> w.yaml:4:18
           |
         4 | schedule: {cron: "0 9 * * MON-FRI"}
@@ -81,7 +122,7 @@ fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"0 0 30 2 *\"}\n",
         expect![[r#"
-            error[E506]: bad cron: expected a date that some year has, but there is none: it would never fire
+            error[E506]: invalid cron: expected a date that exists in some year, but none matches: it would never fire
              --> w.yaml:4:18
               |
             4 | schedule: {cron: "0 0 30 2 *"}
@@ -92,7 +133,7 @@ fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"61 0 * * *\"}\n",
         expect![[r#"
-        error[E506]: bad cron: expected the minute to be from 0 to 59, but it is 61
+        error[E506]: invalid cron: expected the minute to be from 0 to 59, but it is 61
          --> w.yaml:4:18
           |
         4 | schedule: {cron: "61 0 * * *"}
@@ -103,7 +144,7 @@ fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"0 0 * * *\", timezone: Europe/Berln}\n",
         expect![[r#"
-            error[E506]: bad cron: there is no time zone "Europe/Berln"
+            error[E506]: invalid cron: there is no time zone "Europe/Berln"
              --> w.yaml:4:41
               |
             4 | schedule: {cron: "0 0 * * *", timezone: Europe/Berln}
@@ -263,7 +304,7 @@ fn a_trigger_has_the_defaults_of_w3() {
             trigger.batch_size,
             trigger.batch_timeout_ms
         ),
-        (Consumption::Shared, 1, 5_000)
+        (GroupMode::Shared, 1, 5_000)
     );
     assert_eq!(trigger.namespace, None);
 }
@@ -318,9 +359,9 @@ fn a_schedule_with_everything_reaches_the_definition() {
 #[test]
 fn a_trigger_with_everything_reaches_the_definition() {
     for (word, consumption) in [
-        ("shared", Consumption::Shared),
-        ("exclusive", Consumption::Exclusive),
-        ("key_shared", Consumption::KeyShared),
+        ("shared", GroupMode::Shared),
+        ("exclusive", GroupMode::Exclusive),
+        ("key_shared", GroupMode::KeyShared),
     ] {
         let trigger = accept_block(&format!(
             "trigger: {{stream: orders, namespace: prod, consumer_group: billing, mode: {word}, batch_size: 20, batch_timeout_ms: 700}}\n"

@@ -5,7 +5,7 @@ use crate::ids::{ActionName, Namespace};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{ActionRecord, Actions, Modules};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Enables or disables an action; a step that runs a disabled one ends `target_disabled`.
@@ -17,7 +17,7 @@ pub struct SetActionEnabled {
     pub is_enabled: bool,
 }
 
-/// Deletes an action. Deleting what is not there is no error; open action runs go on.
+/// Deletes an action. Deleting a missing action succeeds; open action runs continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteAction {
     /// The action.
@@ -25,7 +25,7 @@ pub struct DeleteAction {
 }
 
 impl SetActionEnabled {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.name.clone());
         let action = turn
             .get::<Actions>(&key)?
@@ -44,7 +44,7 @@ impl SetActionEnabled {
 }
 
 impl DeleteAction {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.name.clone());
         if turn.get::<Actions>(&key)?.is_some() {
             turn.delete::<Actions>(&key);

@@ -1,13 +1,13 @@
-//! Running an action outside any workflow (A2).
+//! Invoking an action outside any workflow run (A2).
 
-use super::open::{ActionInput, Opening, Owner, open};
+use super::create::{ActionInput, NewActionRun, Owner, create};
 use crate::ids::{ActionName, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::ActionInvoked;
 use crate::tables::{ActionRunKeys, Actions};
 use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub struct InvokeAction {
     pub input: Json,
     /// Higher goes first; 10 by default.
     pub priority: u8,
-    /// How long it is put off, in milliseconds.
+    /// The delay before it becomes ready, in milliseconds.
     pub delay_ms: u64,
-    /// Which workers may take it (A3).
+    /// The labels that a worker must have to take it (A3).
     pub labels: BTreeMap<String, String>,
     /// The caller's key: the same one gives the same action run.
     pub idempotency_key: Option<IdempotencyKey>,
@@ -33,7 +33,7 @@ impl InvokeAction {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<ActionInvoked> {
+    ) -> TurnResult<ActionInvoked> {
         let key = self.idempotency_key.as_ref();
         let key = key.map(|key| (namespace.clone(), self.name.clone(), key.clone()));
         if let Some(key) = &key
@@ -50,7 +50,7 @@ impl InvokeAction {
         if !action.is_enabled {
             return Err(Rejection::ActionDisabled(self.name.clone()).into());
         }
-        let opening = Opening {
+        let new_action_run = NewActionRun {
             namespace: namespace.clone(),
             name: self.name.clone(),
             owner: Owner::Caller,
@@ -59,7 +59,7 @@ impl InvokeAction {
             labels: self.labels.clone(),
             idempotency_key: self.idempotency_key.clone(),
         };
-        let number = open(turn, &action, opening)?;
+        let number = create(turn, &action, new_action_run)?;
         if let Some(key) = &key {
             turn.put::<ActionRunKeys>(key, number);
         }

@@ -3,17 +3,17 @@
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
 use crate::reply::ActionRegistered;
-use crate::tables::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules};
-use crate::turn::{Outcome, Turn};
+use crate::tables::{ActionRecord, ActionType, Actions, ModuleRecord, Modules};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Registers an action; replaces all fields of one that is there.
+/// Registers an action. An existing action gets all fields replaced and is enabled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterAction {
     /// Its name.
     pub name: ActionName,
     /// Who runs it.
-    pub kind: ActionKind,
+    pub kind: ActionType,
     /// The module of a WASM action, inspected before proposal.
     pub module: Option<Vec<u8>>,
     /// The lease of a task, in milliseconds.
@@ -24,7 +24,7 @@ pub struct RegisterAction {
     pub retry_delay_ms: u64,
     /// Free text for people.
     pub description: Option<String>,
-    /// Whether one that is there is left as it is: SDKs register only what is missing.
+    /// Whether an existing action stays unchanged: SDKs register only missing actions.
     pub is_only_if_missing: bool,
 }
 
@@ -33,12 +33,12 @@ impl RegisterAction {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<ActionRegistered> {
+    ) -> TurnResult<ActionRegistered> {
         let key = (namespace.clone(), self.name.clone());
         let existing = turn.get::<Actions>(&key)?;
         let now_ms = turn.now_ms();
         let Some(existing) = existing else {
-            let record = self.record(1, true, now_ms);
+            let record = self.record(1, now_ms);
             turn.put::<Actions>(
                 &key,
                 ActionRecord {
@@ -55,7 +55,7 @@ impl RegisterAction {
         let same = ActionRecord {
             created_at_ms: existing.created_at_ms,
             updated_at_ms: existing.updated_at_ms,
-            ..self.record(existing.version, existing.is_enabled, now_ms)
+            ..self.record(existing.version, now_ms)
         };
         if self.is_only_if_missing || same == *existing {
             return Ok(ActionRegistered {
@@ -77,7 +77,8 @@ impl RegisterAction {
         })
     }
 
-    fn record(&self, version: u32, is_enabled: bool, now_ms: u64) -> ActionRecord {
+    /// The action as it is registered: enabled, whatever it was before.
+    fn record(&self, version: u32, now_ms: u64) -> ActionRecord {
         ActionRecord {
             kind: self.kind.clone(),
             timeout_ms: self.timeout_ms,
@@ -85,7 +86,7 @@ impl RegisterAction {
             retry_delay_ms: self.retry_delay_ms,
             description: self.description.clone(),
             version,
-            is_enabled,
+            is_enabled: true,
             created_at_ms: now_ms,
             updated_at_ms: now_ms,
         }
@@ -94,14 +95,14 @@ impl RegisterAction {
     fn put_module(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) {
         let key = (namespace.clone(), self.name.clone());
         match (&self.kind, &self.module) {
-            (ActionKind::Wasm { digest, .. }, Some(bytes)) => {
+            (ActionType::Wasm { digest, .. }, Some(bytes)) => {
                 let module = ModuleRecord {
                     digest: *digest,
                     bytes: bytes.clone(),
                 };
                 turn.put::<Modules>(&key, module);
             }
-            (ActionKind::Wasm { .. } | ActionKind::User, _) => turn.delete::<Modules>(&key),
+            (ActionType::Wasm { .. } | ActionType::User, _) => turn.delete::<Modules>(&key),
         }
         turn.effect(Effect::ModulesChanged);
     }

@@ -1,12 +1,12 @@
-//! Dead-letter queues: one per action, of tasks that failed for good (A6).
+//! Dead-letter queues: one per action, for action runs that failed permanently (A6).
 
-mod bury;
-mod choice;
+mod add;
 mod purge;
 mod requeue;
+mod selector;
 
-pub use choice::LetterChoice;
 pub use purge::PurgeDeadLetters;
 pub use requeue::RequeueDeadLetters;
+pub use selector::DeadLetterSelector;
 
-pub(crate) use bury::bury;
+pub(crate) use add::add;

@@ -1,35 +1,38 @@
-//! Throwing dead letters away (A6).
+//! Purging dead letters (A6).
 
-use super::choice::{LetterChoice, choose, remove};
+use super::selector::{DeadLetterSelector, PieceMax, remove, select};
 use crate::ids::{ActionName, Namespace};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::DeadLettersPurged;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Throws away dead letters of an action, in bounded pieces: the reply says whether there are more.
+/// Deletes dead letters of an action, in bounded batches; the reply says whether some remain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeDeadLetters {
-    /// The action; it need not be registered any more.
+    /// The action, which may have been deleted.
     pub action: ActionName,
-    /// Which.
-    pub letters: LetterChoice,
+    /// The dead letters to purge.
+    pub dead_letters: DeadLetterSelector,
 }
 
-/// Letters that one command throws away, at most; each is two rows.
-const LETTERS_MAX: usize = SWEEP_ROWS_MAX / 2;
+/// The most dead letters that one command deletes; each has three rows.
+const PIECE_MAX: PieceMax = PieceMax {
+    count: SWEEP_ROWS_MAX / 3,
+    bytes: u64::MAX,
+};
 
 impl PurgeDeadLetters {
     pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<DeadLettersPurged> {
+    ) -> TurnResult<DeadLettersPurged> {
         let queue = (namespace.clone(), self.action.clone());
-        let (numbers, has_more) = choose(turn, &queue, self.letters, LETTERS_MAX)?;
-        remove(turn, &queue, &numbers)?;
+        let (places, has_more) = select(turn, &queue, self.dead_letters, PIECE_MAX)?;
+        remove(turn, &queue, &places)?;
         Ok(DeadLettersPurged {
-            count: u32::try_from(numbers.len()).expect("a purge is bounded"),
+            count: u32::try_from(places.len()).expect("a purge is bounded"),
             has_more,
         })
     }

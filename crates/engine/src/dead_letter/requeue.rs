@@ -1,32 +1,39 @@
-//! Running dead letters again (A6).
+//! Requeueing dead letters (A6).
 
-use super::choice::{LetterChoice, Queue, choose, remove};
-use crate::action::{ActionInput, Opening, Owner, open};
+use super::selector::{DeadLetterSelector, PieceMax, Queue, remove, select};
+use crate::action::{ActionInput, NewActionRun, Owner, create};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
-use crate::limits::REQUEUE_LETTERS_MAX;
+use crate::limits::{REQUEUE_BYTES_MAX, REQUEUED_PER_COMMAND_MAX};
 use crate::rejection::Rejection;
 use crate::reply::DeadLettersRequeued;
-use crate::tables::{ActionRecord, Actions, DeadLetterInputs, DeadLetters};
+use crate::store::StoreError;
+use crate::tables::{ActionRecord, Actions, DeadLetterInputs, DeadLetterRecord, DeadLetters};
 use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-/// Runs dead letters of an action again, each as a new action run outside any workflow: it resumes
-/// none. In bounded pieces: the reply says whether there are more.
+/// Runs dead letters of an action again, each as a new stand-alone action run; the failed workflow run does not resume.
+/// Works in bounded batches; the reply says whether some remain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequeueDeadLetters {
     /// The action.
     pub action: ActionName,
-    /// Which.
-    pub letters: LetterChoice,
+    /// The dead letters to requeue.
+    pub dead_letters: DeadLetterSelector,
 }
+
+const PIECE_MAX: PieceMax = PieceMax {
+    count: REQUEUED_PER_COMMAND_MAX,
+    bytes: REQUEUE_BYTES_MAX,
+};
 
 impl RequeueDeadLetters {
     pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<DeadLettersRequeued> {
+    ) -> TurnResult<DeadLettersRequeued> {
         let queue = (namespace.clone(), self.action.clone());
         let action = turn
             .get::<Actions>(&queue)?
@@ -34,41 +41,71 @@ impl RequeueDeadLetters {
         if !action.is_enabled {
             return Err(Rejection::ActionDisabled(self.action.clone()).into());
         }
-        let (numbers, has_more) = choose(turn, &queue, self.letters, REQUEUE_LETTERS_MAX)?;
-        let mut action_runs = Vec::with_capacity(numbers.len());
-        for number in &numbers {
-            action_runs.push(run_again(turn, &queue, *number, &action)?);
+        let (places, mut has_more) = select(turn, &queue, self.dead_letters, PIECE_MAX)?;
+        let mut action_runs = Vec::with_capacity(places.len());
+        for place in &places {
+            if !self.may_open(turn, &queue, *place)? {
+                has_more = true;
+                break;
+            }
+            action_runs.push(run_again(turn, &queue, *place, &action)?);
         }
-        remove(turn, &queue, &numbers)?;
+        remove(turn, &queue, &places[..action_runs.len()])?;
         Ok(DeadLettersRequeued {
             action_runs,
             has_more,
         })
     }
+
+    /// Whether the dead letter can be run again now. If not, a command for one dead letter is rejected; a command for
+    /// many requeues those before it and leaves the rest until open action runs that require labels have ended.
+    fn may_open(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        queue: &Queue,
+        place: u64,
+    ) -> Result<bool, StoreError> {
+        match self.dead_letters {
+            DeadLetterSelector::One(_) => Ok(true),
+            DeadLetterSelector::UpTo(_) => {
+                let dead_letter = read(turn, queue, place)?;
+                task::has_label_queue(turn, queue, &dead_letter.labels)
+            }
+        }
+    }
 }
 
-/// Makes an action run of a letter, with the settings that the action has now.
+/// The dead letter at a selected place.
+fn read(
+    turn: &mut Turn<'_, '_>,
+    queue: &Queue,
+    place: u64,
+) -> Result<Arc<DeadLetterRecord>, StoreError> {
+    let dead_letter = turn.get::<DeadLetters>(&(queue.0.clone(), queue.1.clone(), place))?;
+    Ok(dead_letter.expect("the letter was chosen among those that are there"))
+}
+
+/// Creates an action run from a dead letter, with the action's current settings.
 fn run_again(
     turn: &mut Turn<'_, '_>,
     queue: &Queue,
-    number: ActionRunNumber,
+    place: u64,
     action: &ActionRecord,
-) -> Outcome<ActionRunNumber> {
-    let key = (queue.0.clone(), queue.1.clone(), number);
-    let letter = turn.get::<DeadLetters>(&key)?;
-    let letter = letter.expect("the letter was chosen among those that are there");
+) -> TurnResult<ActionRunNumber> {
+    let key = (queue.0.clone(), queue.1.clone(), place);
+    let dead_letter = read(turn, queue, place)?;
     let input = turn.get::<DeadLetterInputs>(&key)?;
     let input = input.expect("a letter has its input");
-    let opening = Opening {
+    let new_action_run = NewActionRun {
         namespace: queue.0.clone(),
         name: queue.1.clone(),
         owner: Owner::Caller,
         input: ActionInput::Own((*input).clone()),
-        priority: letter.priority,
-        labels: letter.labels.clone(),
+        priority: dead_letter.priority,
+        labels: dead_letter.labels.clone(),
         idempotency_key: None,
     };
-    let action_run = open(turn, action, opening)?;
+    let action_run = create(turn, action, new_action_run)?;
     task::make_ready(turn, None, action_run)?;
     Ok(action_run)
 }

@@ -1,4 +1,4 @@
-//! Back-off of retries and polls (W12, W14).
+//! The backoff of retries and polls (W12, W14).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,7 @@
-//! The intermediate form of a workflow definition: what the engine executes and what the log carries.
+//! The intermediate form of a workflow definition: what the log stores and the engine executes.
 //!
-//! `dsl` turns text into a [`Definition`] and has checked it (rules W1–W6); the engine executes it and
-//! owns its persisted encoding. Names are resolved to indexes, mappings to [`Template`]s, so that
-//! `apply` never parses anything.
+//! The crate `dsl` parses and validates a text (rules W1–W6) and produces a [`Definition`]; the engine executes it and
+//! owns its encoding. Names are resolved to indexes and mappings to [`Template`]s, so `apply` never parses anything.
 
 mod attribute;
 mod backoff;
@@ -14,16 +13,19 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
 pub use plan::{
-    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorIndex, Fallback,
-    FallbackCondition, Health, Plan, PlanIndex, RateLimit, RateWindow, Selection, Tracking,
+    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
+    Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
+    Selection, Tracking,
 };
-pub use source::{Consumption, Schedule, Timing, Trigger};
+pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    BuiltInTerminal, CustomTerminal, RunStep, RunTarget, Step, StepIndex, StepKind, Target,
-    TerminalIndex, TerminalStatus, Transition, WaitStep,
+    BuiltInTerminal, CustomTerminal, RunStep, RunTarget, Step, StepExtensions, StepIndex, StepKind,
+    Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
+use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
+use crate::extensions::extensions;
 use crate::ids::{Namespace, PlanName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +38,7 @@ pub struct Definition {
     pub version: WorkflowVersion,
     /// Free text for people (W4).
     pub description: Option<String>,
-    /// Where the definition says that it belongs (W4); a create elsewhere is refused.
+    /// The namespace that the definition names (W4); a create in another namespace is rejected.
     pub namespace: Option<Namespace>,
     /// Whether starts must carry an idempotency key (W20).
     pub idempotency: Idempotency,
@@ -58,9 +60,28 @@ pub struct Definition {
     pub plans: Vec<Plan>,
     /// The steps. Invariant: never empty; index 0 is the start step, called `start` (W10).
     pub steps: Vec<Step>,
+    /// What later engine versions added.
+    pub extensions: DefinitionExtensions,
+}
+
+extensions! {
+    /// Optional fields of a definition that version 1 does not have.
+    DefinitionExtensions {
+        /// The exercise's.
+        0xFFFF since ENGINE_VERSION_EXERCISE => mark: Mark,
+    }
 }
 
 impl Definition {
+    /// The engine version that it requires: a cluster that has agreed on an older version cannot store it.
+    #[must_use]
+    pub fn since(&self) -> u32 {
+        let steps = self.steps.iter().map(|step| step.extensions.since());
+        let plans = self.plans.iter().map(Plan::since);
+        let parts = steps.chain(plans);
+        parts.fold(self.extensions.since(), u32::max)
+    }
+
     /// All mappings of the definition.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let inputs = self.steps.iter().filter_map(|step| match &step.kind {

@@ -1,6 +1,7 @@
-//! Inline plans: failover chains with smart routing (W30–W38).
+//! Inline plans: ordered executors with failover, breakers, rate limits and caching (W30–W38).
 
 use super::{RetryPolicy, step::index};
+use crate::extensions::extensions;
 use crate::ids::{ActionName, ErrorCode, EventName, ExecutorName, PlanName};
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +31,28 @@ pub struct Plan {
     pub fallback: Option<Fallback>,
     /// Which error codes are retried (W35).
     pub errors: Option<ErrorClasses>,
+    /// What later engine versions added.
+    pub extensions: PlanExtensions,
+}
+
+extensions! {
+    /// Optional fields of a plan that version 1 does not have.
+    PlanExtensions {}
+}
+
+extensions! {
+    /// Optional fields of an executor that version 1 does not have.
+    ExecutorExtensions {}
 }
 
 impl Plan {
+    /// The engine version that it needs.
+    pub(super) fn since(&self) -> u32 {
+        let executors = self.executors.iter();
+        let executors = executors.map(|executor| executor.extensions.since());
+        executors.fold(self.extensions.since(), u32::max)
+    }
+
     /// The executor at `index`.
     ///
     /// # Panics
@@ -74,6 +94,8 @@ pub struct Executor {
     pub rate_limit: Option<RateLimit>,
     /// Whether its outcome may come later (W38).
     pub tracking: Tracking,
+    /// What later engine versions added.
+    pub extensions: ExecutorExtensions,
 }
 
 /// A circuit breaker's settings (W32).
@@ -216,6 +238,6 @@ pub enum FallbackCondition {
 pub struct ErrorClasses {
     /// When given, a code that is not listed is not retried.
     pub retryable: Option<Vec<ErrorCode>>,
-    /// No retry; the next executor is tried at once.
+    /// Not retried; the next executor is tried immediately.
     pub fatal: Vec<ErrorCode>,
 }

@@ -1,4 +1,4 @@
-//! What starts runs by itself: schedules (W40) and stream triggers (W41).
+//! What starts runs without a caller: schedules (W40) and stream triggers (W41).
 
 use crate::ids::{GroupName, Namespace, StreamName};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ pub struct Schedule {
 /// When a schedule fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Timing {
-    /// A 5-field cron expression in a time zone. The engine never evaluates it: the next firing is
-    /// computed outside `apply` and comes in the log (design rule 1).
+    /// A 5-field cron expression in a time zone. The engine never evaluates it: the next firing is computed outside
+    /// `apply` and arrives in the log (design rule 1).
     Cron {
         /// The expression as written.
         expression: String,
@@ -46,7 +46,7 @@ pub struct Trigger {
     /// The consumer group; `wf-{workflow}` by default.
     pub consumer_group: GroupName,
     /// How consumers share the stream.
-    pub consumption: Consumption,
+    pub consumption: GroupMode,
     /// Records per run; above 1 the input is an array.
     pub batch_size: u32,
     /// When a partial batch is flushed, in milliseconds.
@@ -55,7 +55,7 @@ pub struct Trigger {
 
 /// A consumer group's mode (A31).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Consumption {
+pub enum GroupMode {
     /// Competing consumers.
     #[default]
     Shared,

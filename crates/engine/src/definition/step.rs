@@ -1,6 +1,7 @@
 //! Steps, transitions and terminals.
 
 use super::{PlanIndex, PollPolicy, RetryPolicy, Template};
+use crate::extensions::extensions;
 use crate::ids::{
     ActionName, OutcomeName, SignalType, StepName, TerminalName, WorkflowName, WorkflowVersion,
 };
@@ -47,6 +48,13 @@ pub struct Step {
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
     pub transitions: Vec<Transition>,
+    /// What later engine versions added.
+    pub extensions: StepExtensions,
+}
+
+extensions! {
+    /// Optional fields of a step that version 1 does not have.
+    StepExtensions {}
 }
 
 /// The two kinds of step.

@@ -1,20 +1,20 @@
-//! Which consumer the records of a partition go to, in the modes that keep order.
+//! Assignment of partitions to consumers, in the modes that keep order.
 //!
-//! Under exclusive it is the consumer that joined first; the others stand by. Under key_shared the
-//! partitions are dealt out in the order of joining, so that each has about as many. A partition
-//! changes hands only when nothing of it is in flight.
+//! In `exclusive` mode, the consumer that joined first gets all partitions, and the others stand by. In `key_shared`
+//! mode, the partitions are spread evenly over the consumers, in the order of joining. A partition changes hands only
+//! when none of its records is in flight.
 
-use super::{Numbered, announce};
-use crate::definition::Consumption;
+use super::{NumberedGroup, announce};
+use crate::definition::GroupMode;
 use crate::limits::CONSUMERS_MAX;
 use crate::store::StoreError;
 use crate::tables::Consumers;
 use crate::turn::Turn;
 
-/// Deals the partitions out anew, after a consumer came or went.
+/// Reassigns the partitions after a consumer joined or left.
 pub(super) fn reassign(
     turn: &mut Turn<'_, '_>,
-    (number, group): &mut Numbered,
+    (number, group): &mut NumberedGroup,
 ) -> Result<(), StoreError> {
     if !group.keeps_order() {
         return Ok(());
@@ -25,9 +25,9 @@ pub(super) fn reassign(
     let mut dealt = numbers.iter().copied().cycle();
     for partition in &mut group.partitions {
         partition.assigned = match group.settings.mode() {
-            Consumption::Shared => None,
-            Consumption::Exclusive => numbers.first().copied(),
-            Consumption::KeyShared => dealt.next(),
+            GroupMode::Shared => None,
+            GroupMode::Exclusive => numbers.first().copied(),
+            GroupMode::KeyShared => dealt.next(),
         };
     }
     announce(turn, group)

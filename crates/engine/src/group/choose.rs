@@ -1,7 +1,7 @@
-//! Choosing the records of a take: first those that go out again, then new ones.
+//! Selects the records of a take: redeliveries first, then new records.
 
 use super::waiting::{self, RedeliveryKey};
-use super::{Numbered, partition_of, pass};
+use super::{NumberedGroup, partition_of, pass};
 use crate::limits::{PENDING_MAX, READ_BYTES_MAX};
 use crate::store::StoreError;
 use crate::stream::RecordId;
@@ -12,30 +12,30 @@ use crate::tables::{
 use crate::turn::Turn;
 use std::ops::ControlFlow;
 
-/// A record that goes out.
-pub(super) struct Chosen {
+/// A record to be delivered.
+pub(super) struct ChosenRecord {
     pub(super) id: RecordId,
     pub(super) partition: u32,
-    /// Which delivery of it this is, from 1.
+    /// The number of this delivery, from 1.
     pub(super) attempt: u32,
 }
 
-/// The records that a consumer gets now, with the group as it is once they are out.
+/// The records for a consumer, and the group's state after their delivery.
 pub(super) struct Choice<'a> {
-    target: &'a mut Numbered,
+    target: &'a mut NumberedGroup,
     stream: &'a StreamRecord,
     /// The consumer's number.
     consumer: u32,
     count_left: usize,
     bytes_left: u64,
-    pub(super) chosen: Vec<Chosen>,
-    /// Whether records that the stream has removed were struck off.
+    pub(super) chosen: Vec<ChosenRecord>,
+    /// Whether records were dropped from the group because the stream has removed them.
     pub(super) is_anything_lost: bool,
 }
 
 impl<'a> Choice<'a> {
     pub(super) fn new(
-        target: &'a mut Numbered,
+        target: &'a mut NumberedGroup,
         stream: &'a StreamRecord,
         (consumer, count_max): (u32, usize),
     ) -> Self {
@@ -63,12 +63,12 @@ impl<'a> Choice<'a> {
         self.count_left == 0 || self.bytes_left == 0
     }
 
-    /// Whether a record has room; one that is larger than a whole delivery goes alone.
+    /// Whether a record fits into the delivery; a record larger than a whole delivery goes alone.
     fn fits(&self, content: &RecordContent) -> bool {
         !self.is_full() && (content.size() <= self.bytes_left || self.chosen.is_empty())
     }
 
-    fn choose(&mut self, chosen: Chosen, content: &RecordContent) {
+    fn choose(&mut self, chosen: ChosenRecord, content: &RecordContent) {
         let consumer = self.consumer;
         let partition = partition_of(self.group(), chosen.partition);
         partition.in_flight_count += 1;
@@ -90,7 +90,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Takes those that wait in an order, until one is not due.
+    /// Adds waiting records of one order until one is not due.
     fn fill_waiting_of(
         &mut self,
         turn: &mut Turn<'_, '_>,
@@ -130,7 +130,7 @@ impl<'a> Choice<'a> {
         match content {
             Some(content) => {
                 let attempt = found.attempts.saturating_add(1);
-                let chosen = Chosen {
+                let chosen = ChosenRecord {
                     id,
                     partition,
                     attempt,
@@ -146,8 +146,8 @@ impl<'a> Choice<'a> {
     }
 
     fn fill_new(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
-        let room = PENDING_MAX.saturating_sub(self.target.1.pending_count());
-        self.count_left = self.count_left.min(room as usize);
+        let pending_left = PENDING_MAX.saturating_sub(self.target.1.pending_count());
+        self.count_left = self.count_left.min(pending_left as usize);
         let count = u32::try_from(self.stream.partitions.len()).expect("a few partitions");
         let first = self.target.1.next_partition;
         let before = self.chosen.len();
@@ -163,7 +163,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Takes new records of one partition, in their order.
+    /// Adds new records of one partition, in order.
     fn fill_from(&mut self, turn: &mut Turn<'_, '_>, partition: u32) -> Result<(), StoreError> {
         let (consumer, stream) = (self.consumer, self.stream);
         let own = *partition_of(self.group(), partition);
@@ -181,7 +181,7 @@ impl<'a> Choice<'a> {
                 return ControlFlow::Break(());
             }
             pass(self.group(), partition, (id, content.position));
-            let chosen = Chosen {
+            let chosen = ChosenRecord {
                 id,
                 partition,
                 attempt: 1,

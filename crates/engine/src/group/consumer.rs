@@ -1,53 +1,51 @@
-//! Consumers join a group, are heard, leave it or fall silent (A31).
+//! Membership of consumers: joining, heartbeats, leaving and expiry (A31).
 
 use super::assign::reassign;
-use super::create::{NewGroup, open};
-use super::set_aside::check_in_service;
-use super::{GroupRef, Numbered, announce, arm, find, require};
-use crate::ids::{ConsumerName, GroupNumber, Namespace, WorkerId};
+use super::create::{NewGroup, create};
+use super::quarantine::check_in_service;
+use super::{NumberedGroup, announce, arm, find, require};
+use crate::ids::{ConsumerName, GroupNumber, GroupRef, Namespace, WorkerId};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::{Deleted, GroupJoined};
 use crate::store::StoreError;
-use crate::stream;
 use crate::tables::{ConsumerRecord, Consumers, Deliveries, Groups};
-use crate::turn::{Outcome, Turn};
-use crate::worker;
+use crate::turn::{Turn, TurnResult};
+use crate::{stream, worker};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A consumer's time is written at most so often, in milliseconds: it costs a row.
-const HEARD_MS_STEP: u64 = 10_000;
+/// The shortest interval between two writes of a consumer's heartbeat time, because each costs a row. In milliseconds.
+const HEARTBEAT_MS_STEP: u64 = 10_000;
 
-/// Joins a consumer to a group, or says that it still lives: one that is silent for 90 s is removed.
+/// Makes a consumer a member of a group, or renews its membership, which expires after 90 s.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinGroup {
     /// The group.
     pub group: GroupRef,
     /// The consumer.
     pub consumer: ConsumerName,
-    /// A random number of its process: a new one gives back at once what the old one had, and that
-    /// counts as a delivery, since it may be what ended the old one.
+    /// A random number of the consumer's OS process. A new process immediately returns the records of the old one; this
+    /// counts as a delivery, because the records may have crashed the old process.
     pub incarnation: u64,
-    /// The worker that it consumes for, if there is one (A20).
+    /// The worker on whose behalf it consumes, if any (A20).
     pub worker: Option<WorkerId>,
-    /// What a group that is missing is created with; `None` refuses instead.
+    /// The settings with which a missing group is created; `None` rejects the join instead.
     pub create: Option<NewGroup>,
-    /// Whether the process has joined before. The first join takes the name over from whoever has it;
-    /// a renewal is refused when a newer process has done so, and so is the first join, sent again, of
-    /// the process that was replaced last.
+    /// Whether the process has joined before. The first join takes over the name from any other process. A renewal is
+    /// rejected if a newer process has joined; so is a resent first join of the process that was replaced last.
     pub is_renewal: bool,
 }
 
-/// Removes a consumer; what it had goes out again at once, the same attempt. Removing one that is not
-/// there is no error; the reply says so.
+/// Removes a consumer. Its records are redelivered immediately, with the same attempt number. Removing a missing
+/// consumer succeeds; the reply says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaveGroup {
     /// The group.
     pub group: GroupRef,
     /// The consumer.
     pub consumer: ConsumerName,
-    /// Its process; `None` removes whichever has joined. A newer one is left alone.
+    /// The consumer's process; `None` removes any. A newer process is left alone.
     pub incarnation: Option<u64>,
 }
 
@@ -56,18 +54,18 @@ impl JoinGroup {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<GroupJoined> {
+    ) -> TurnResult<GroupJoined> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
         let mut target = match (find(turn, source.0, &self.group.group)?, &self.create) {
             (Some(found), _) => {
                 check_in_service(turn, &found, &self.group)?;
                 found
             }
-            (None, Some(new)) => open(turn, source, &self.group.group, new)?,
+            (None, Some(new)) => create(turn, source, &self.group.group, new)?,
             (None, None) => return Err(Rejection::GroupNotFound(self.group.clone()).into()),
         };
         if target.1.trigger.is_some() {
-            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+            return Err(Rejection::GroupOwnedByTrigger(self.group.clone()).into());
         }
         let ack_timeout_ms = target.1.settings.ack_timeout_ms();
         let key = (target.0, self.consumer.clone());
@@ -75,11 +73,11 @@ impl JoinGroup {
         let known = turn.get::<Consumers>(&key)?;
         match &known {
             Some(known) if known.incarnation == self.incarnation => {
-                let heard = ConsumerRecord {
-                    heard_at_ms: now_ms,
+                let renewed = ConsumerRecord {
+                    last_heartbeat_at_ms: now_ms,
                     ..(**known).clone()
                 };
-                turn.put::<Consumers>(&key, heard);
+                turn.put::<Consumers>(&key, renewed);
                 return Ok(GroupJoined { ack_timeout_ms });
             }
             Some(known) if self.is_renewal || known.replaced == Some(self.incarnation) => {
@@ -97,7 +95,7 @@ impl JoinGroup {
                 replaced: known.map(|known| known.incarnation),
                 worker: self.worker.clone(),
                 joined_at_ms: now_ms,
-                heard_at_ms: now_ms,
+                last_heartbeat_at_ms: now_ms,
             },
         );
         reassign(turn, &mut target)?;
@@ -105,19 +103,19 @@ impl JoinGroup {
         Ok(GroupJoined { ack_timeout_ms })
     }
 
-    /// Makes room for a new process, which may take the place of an older one.
-    fn admit(&self, turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Outcome<()> {
+    /// Replaces an older process of the consumer, or checks the limit of consumers.
+    fn admit(&self, turn: &mut Turn<'_, '_>, target: &mut NumberedGroup) -> TurnResult<()> {
         let now_ms = turn.now_ms();
         let key = (target.0, self.consumer.clone());
         if turn.get::<Consumers>(&key)?.is_some() {
             release(turn, target);
-            // The process before may wait for records: it has to hear of it.
+            // The older process may wait for records; wake it, so that it learns of its replacement.
             announce(turn, &target.1)?;
-        } else if target.1.consumers_count == CONSUMERS_MAX {
+        } else if target.1.consumer_count == CONSUMERS_MAX {
             let refusal = Rejection::too_many("consumers of a group", CONSUMERS_MAX as usize);
             return Err(refusal.into());
         } else {
-            target.1.consumers_count += 1;
+            target.1.consumer_count += 1;
         }
         target.1.joins_count += 1;
         let silent_at_ms = now_ms.saturating_add(WORKER_SILENCE_MS_MAX);
@@ -126,14 +124,18 @@ impl JoinGroup {
             .silence_due_ms
             .map_or(silent_at_ms, |due_ms| due_ms.min(silent_at_ms));
         target.1.silence_due_ms = Some(due_ms);
-        // It has passed where the group was quarantined meanwhile.
+        // The timer may be overdue if the group was quarantined meanwhile.
         arm(turn, target, due_ms.max(now_ms));
         Ok(())
     }
 }
 
 impl LeaveGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<Deleted> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone());
         let is_meant = |found: &ConsumerRecord| {
@@ -144,7 +146,7 @@ impl LeaveGroup {
         let Some(found) = found.filter(|found| is_meant(found)) else {
             return Ok(Deleted { is_found: false });
         };
-        // Bounded by the records in flight: the timer forgets them once it has given those back.
+        // Bounded by the records in flight: the timer deletes the entries once it has returned those records.
         if !turn.list::<Deliveries>(&key, 1)?.is_empty() {
             target.1.left.insert(found.number);
         }
@@ -155,21 +157,21 @@ impl LeaveGroup {
     }
 }
 
-/// Whose process holds records: the consumer, and its number within the group.
+/// The process that holds records: the consumer, and its number within the group.
 pub(super) struct Holder<'a> {
     pub(super) name: &'a ConsumerName,
     pub(super) number: u32,
 }
 
-/// The consumer, if the process that asks is the one that has joined.
+/// The consumer, if it has joined with this process.
 ///
 /// # Errors
-/// [`Rejection::ConsumerNotFound`] when none has, [`Rejection::ConsumerReplaced`] when a newer one has.
+/// [`Rejection::ConsumerNotFound`] if no process has joined, [`Rejection::ConsumerReplaced`] if a newer one has.
 pub(super) fn require_joined(
     turn: &mut Turn<'_, '_>,
     group: GroupNumber,
     (name, incarnation): (&ConsumerName, u64),
-) -> Outcome<Arc<ConsumerRecord>> {
+) -> TurnResult<Arc<ConsumerRecord>> {
     let found = turn.get::<Consumers>(&(group, name.clone()))?;
     let found = found.ok_or_else(|| Rejection::ConsumerNotFound(name.clone()))?;
     if found.incarnation != incarnation {
@@ -178,15 +180,17 @@ pub(super) fn require_joined(
     Ok(found)
 }
 
-/// Removes consumers that have been silent for too long, and says when to look again.
-pub(super) fn remove_silent(
+/// Removes expired consumers, and returns when to check again.
+pub(super) fn remove_expired(
     turn: &mut Turn<'_, '_>,
-    target: &mut Numbered,
+    target: &mut NumberedGroup,
 ) -> Result<(), StoreError> {
     let mut next_ms = None;
     let mut is_changed = false;
     for ((_, name), consumer) in turn.list::<Consumers>(&target.0, CONSUMERS_MAX as usize)? {
-        let silent_at_ms = consumer.heard_at_ms.saturating_add(WORKER_SILENCE_MS_MAX);
+        let silent_at_ms = consumer
+            .last_heartbeat_at_ms
+            .saturating_add(WORKER_SILENCE_MS_MAX);
         if silent_at_ms <= turn.now_ms() {
             remove(turn, target, &name);
             is_changed = true;
@@ -201,25 +205,27 @@ pub(super) fn remove_silent(
     Ok(())
 }
 
-/// Notes that a process was heard, if it is still the consumer's and that is worth a write.
-pub(super) fn hear(
+/// Records a heartbeat, if the process is still the consumer's and the change is worth a write.
+pub(super) fn note_heartbeat(
     turn: &mut Turn<'_, '_>,
     group: GroupNumber,
     holder: &Holder<'_>,
 ) -> Result<(), StoreError> {
     let now_ms = turn.now_ms();
-    let stale = |found: &ConsumerRecord| found.heard_at_ms.saturating_add(HEARD_MS_STEP) <= now_ms;
+    let stale = |found: &ConsumerRecord| {
+        found.last_heartbeat_at_ms.saturating_add(HEARTBEAT_MS_STEP) <= now_ms
+    };
     if let Some(found) = current(turn, group, holder)?.filter(|found| stale(found)) {
-        let heard = ConsumerRecord {
-            heard_at_ms: now_ms,
+        let renewed = ConsumerRecord {
+            last_heartbeat_at_ms: now_ms,
             ..(*found).clone()
         };
-        turn.put::<Consumers>(&(group, holder.name.clone()), heard);
+        turn.put::<Consumers>(&(group, holder.name.clone()), renewed);
     }
     Ok(())
 }
 
-/// Counts records that a process settled, or did not settle in time, for its worker (A20).
+/// Counts acked or failed deliveries for the consumer's worker (A20).
 pub(super) fn count(
     turn: &mut Turn<'_, '_>,
     (namespace, number): (&Namespace, GroupNumber),
@@ -233,7 +239,7 @@ pub(super) fn count(
     worker::count_records(turn, (namespace, &worker), (group, (acked, nacked)))
 }
 
-/// The consumer, if the holder's process is the one that has joined.
+/// The consumer, if the holder's process is the current one.
 fn current(
     turn: &mut Turn<'_, '_>,
     group: GroupNumber,
@@ -243,15 +249,14 @@ fn current(
     Ok(found.filter(|found| found.number == holder.number))
 }
 
-fn remove(turn: &mut Turn<'_, '_>, target: &mut Numbered, name: &ConsumerName) {
+fn remove(turn: &mut Turn<'_, '_>, target: &mut NumberedGroup, name: &ConsumerName) {
     turn.delete::<Consumers>(&(target.0, name.clone()));
-    target.1.consumers_count -= 1;
+    target.1.consumer_count -= 1;
     release(turn, target);
 }
 
-/// Has the timer give back what belongs to no consumer any more: in bounded pieces, since it may be
-/// much.
-fn release(turn: &mut Turn<'_, '_>, target: &mut Numbered) {
+/// Makes the timer return the records that no consumer owns, in bounded batches.
+fn release(turn: &mut Turn<'_, '_>, target: &mut NumberedGroup) {
     let now_ms = turn.now_ms();
     target.1.has_abandoned = true;
     arm(turn, target, now_ms);

@@ -1,23 +1,22 @@
 //! Creating a consumer group (A31).
 
-use super::set_aside::check_in_service;
-use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
-use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
+use super::quarantine::check_in_service;
+use super::{NumberedGroup, dead_letter_name, find};
+use crate::ids::{GroupName, GroupNumber, GroupRef, Namespace, StreamNumber};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::GroupCreated;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
 use crate::tables::{
-    GroupNames, GroupPartition, GroupRecord, Groups, Records, StreamRecord, Streams,
+    GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, StreamRecord, Streams,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Creates a consumer group of a stream that exists. One that is there with the same settings is left
-/// where it is.
+/// Creates a consumer group of an existing stream. An existing group with the same settings keeps its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateGroup {
     /// The group.
@@ -26,7 +25,7 @@ pub struct CreateGroup {
     pub new: NewGroup,
 }
 
-/// What a group is created with, and where it begins.
+/// The settings of a new group and its start position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGroup {
     /// Its settings.
@@ -40,10 +39,10 @@ impl CreateGroup {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<GroupCreated> {
+    ) -> TurnResult<GroupCreated> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
         let Some(found) = find(turn, source.0, &self.group.group)? else {
-            let (number, group) = open(turn, source, &self.group.group, &self.new)?;
+            let (number, group) = create(turn, source, &self.group.group, &self.new)?;
             turn.put::<Groups>(&number, group);
             return Ok(GroupCreated { is_new: true });
         };
@@ -57,24 +56,24 @@ impl CreateGroup {
     }
 }
 
-/// Makes a group, which the caller stores.
-pub(super) fn open(
+/// Makes a group record, which the caller stores.
+pub(super) fn create(
     turn: &mut Turn<'_, '_>,
     (stream_number, mut stream): (StreamNumber, StreamRecord),
     name: &GroupName,
     new: &NewGroup,
-) -> Outcome<Numbered> {
+) -> TurnResult<NumberedGroup> {
     dead_letter_name(&stream.name, name)?;
-    if stream.groups_count == GROUPS_MAX {
+    if stream.group_count == GROUPS_MAX {
         return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
     }
     let mut partitions = Vec::with_capacity(stream.partitions.len());
     for partition in (0..).take(stream.partitions.len()) {
         partitions.push(begin(turn, (stream_number, &stream), partition, new.start)?);
     }
-    let number = GroupNumber(turn.next_number(|cluster| &mut cluster.groups_count)?);
+    let number = GroupNumber(turn.next_number(|cluster| &mut cluster.group_count)?);
     turn.put::<GroupNames>(&(stream_number, name.clone()), number);
-    stream.groups_count += 1;
+    stream.group_count += 1;
     turn.put::<Streams>(&stream_number, stream);
     let group = GroupRecord {
         stream: stream_number,
@@ -83,7 +82,7 @@ pub(super) fn open(
         trigger: None,
         partitions,
         next_partition: 0,
-        consumers_count: 0,
+        consumer_count: 0,
         joins_count: 0,
         acked_count: 0,
         dead_count: 0,
@@ -101,7 +100,7 @@ pub(super) fn open(
     Ok((number, group))
 }
 
-/// Where a group begins to read a partition.
+/// The position at which a group begins to read a partition.
 fn begin(
     turn: &Turn<'_, '_>,
     (number, stream): (StreamNumber, &StreamRecord),
@@ -118,7 +117,7 @@ fn begin(
     if next == RecordId::START {
         passed_count = found.removed_count();
     } else if next < tail {
-        // Behind what was removed (design rule 4).
+        // After the removed records (design rule 4).
         let from = found.front.map_or(next, |front| front.max(next));
         let place = (number, partition, from);
         turn.visit_from::<Records>(&(number, partition), &place, |_, content| {

@@ -1,19 +1,19 @@
 //! Deleting a consumer group (A31).
 
-use super::{GroupRef, Numbered, announce, arm, find};
-use crate::ids::{GroupNumber, Namespace, StreamNumber};
+use super::{NumberedGroup, announce, arm, find};
+use crate::ids::{GroupNumber, GroupRef, Namespace, StreamNumber};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Deleted;
 use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{Consumers, Deliveries, GroupNames, Groups, Redeliveries, Streams, Table};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Deletes a group: how far it has read and what is in flight are forgotten. Its name is free at once.
-/// Deleting one that is not there is no error; the reply says so.
+/// Deletes a group with its position and its records in flight. Its name is free immediately. Deleting a missing group
+/// succeeds; the reply says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteGroup {
     /// The group.
@@ -21,15 +21,19 @@ pub struct DeleteGroup {
 }
 
 impl DeleteGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<Deleted> {
         let (number, mut stream) = stream::require(turn, namespace, &self.group.stream)?;
         let Some(target) = find(turn, number, &self.group.group)? else {
             return Ok(Deleted { is_found: false });
         };
         if target.1.trigger.is_some() {
-            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+            return Err(Rejection::GroupOwnedByTrigger(self.group.clone()).into());
         }
-        stream.groups_count -= 1;
+        stream.group_count -= 1;
         announce(turn, &target.1)?;
         abandon(turn, target)?;
         turn.put::<Streams>(&number, stream);
@@ -48,7 +52,7 @@ pub(crate) fn delete_all(turn: &mut Turn<'_, '_>, stream: StreamNumber) -> Resul
 }
 
 /// Frees the group's name and leaves its rows to the timer.
-fn abandon(turn: &mut Turn<'_, '_>, mut target: Numbered) -> Result<(), StoreError> {
+fn abandon(turn: &mut Turn<'_, '_>, mut target: NumberedGroup) -> Result<(), StoreError> {
     turn.delete::<GroupNames>(&(target.1.stream, target.1.name.clone()));
     target.1.is_deleted = true;
     let now_ms = turn.now_ms();
@@ -57,8 +61,8 @@ fn abandon(turn: &mut Turn<'_, '_>, mut target: Numbered) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Removes a piece of a deleted group's rows, and with the last piece the group.
-pub(super) fn sweep(turn: &mut Turn<'_, '_>, mut target: Numbered) -> Result<(), StoreError> {
+/// Deletes a batch of a deleted group's rows, and with the last batch the group.
+pub(super) fn sweep(turn: &mut Turn<'_, '_>, mut target: NumberedGroup) -> Result<(), StoreError> {
     let number = target.0;
     let mut rows_left = SWEEP_ROWS_MAX;
     clear::<Deliveries>(turn, number, &mut rows_left)?;

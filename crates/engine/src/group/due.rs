@@ -1,17 +1,17 @@
-//! A group's timer: leases that have ended, consumers that are silent, delays that are over.
+//! The timer of a group: missed ack deadlines, expired consumers and elapsed redelivery delays.
 //!
-//! One timer a group, not one a record: it is set for the earliest of all, and looks for itself what
-//! has fallen due. What it looks through is bounded by the records that a group may have in flight.
+//! Each group has one timer, set for the earliest of these times; records have none. When it fires, the group looks for
+//! everything that is due, bounded by the number of records that a group may have in flight.
 
-use super::{Numbered, announce, arm, consumer, delete, ended, waiting};
+use super::{NumberedGroup, announce, arm, consumer, delete, ended, waiting};
 use crate::ids::GroupNumber;
 use crate::store::StoreError;
 use crate::tables::Groups;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
 /// The group's timer fires.
-pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<()> {
+pub(crate) fn fire_timer(turn: &mut Turn<'_, '_>, number: GroupNumber) -> TurnResult<()> {
     let Some(group) = turn.get::<Groups>(&number)? else {
         return Ok(());
     };
@@ -26,17 +26,17 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
         .silence_due_ms
         .is_some_and(|due_ms| due_ms <= now_ms)
     {
-        consumer::remove_silent(turn, &mut target)?;
+        consumer::remove_expired(turn, &mut target)?;
     }
     let mut is_any_ready = false;
     if ended::is_wanted(&target.1, now_ms) {
-        is_any_ready = ended::give_back_piece(turn, &mut target)?;
+        is_any_ready = ended::return_batch(turn, &mut target)?;
     }
     let next_ms = if ended::is_wanted(&target.1, now_ms) {
-        // What waits is looked through when nothing comes to it any more.
+        // Waiting records are checked once nothing else can be added to them.
         Some(now_ms)
     } else {
-        let (is_any_due, next_ms) = look_ahead(turn, &target)?;
+        let (is_any_due, next_ms) = find_next_due(turn, &target)?;
         is_any_ready |= is_any_due;
         next_ms
     };
@@ -50,9 +50,12 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
     Ok(())
 }
 
-/// Whether records that wait may go out again, and when something falls due next.
-fn look_ahead(turn: &Turn<'_, '_>, target: &Numbered) -> Result<(bool, Option<u64>), StoreError> {
-    let (is_any_due, waiting_due_ms) = waiting::look(turn, target)?;
+/// Whether waiting records may be redelivered, and when the next one is due.
+fn find_next_due(
+    turn: &Turn<'_, '_>,
+    target: &NumberedGroup,
+) -> Result<(bool, Option<u64>), StoreError> {
+    let (is_any_due, waiting_due_ms) = waiting::find_due(turn, target)?;
     let group = &target.1;
     let lease_due_ms = group.leases.keys().next().copied();
     let dues = [waiting_due_ms, lease_due_ms, group.silence_due_ms];

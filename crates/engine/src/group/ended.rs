@@ -1,53 +1,52 @@
-//! Records whose lease has ended or whose consumer is gone come back, in bounded pieces.
+//! Returns records whose ack deadline has passed or whose consumer is gone, in bounded batches.
 //!
-//! A pass looks at each delivery of the group once, in the order of their keys. One firing of the timer
-//! makes a piece of it, and the group remembers where the next one goes on: so a pass costs each
-//! delivery one look, however many pieces it takes. What ends behind a pass is found by the next.
+//! A pass visits each delivery of the group once, in key order. Each firing of the timer does one batch of the pass,
+//! and the group remembers where the next batch begins. A pass therefore visits each delivery once, however many
+//! batches it takes. Deliveries that end behind the current position are found by the next pass.
 
+use super::ack::keep;
 use super::consumer::{self, Holder};
-use super::give_back::{Reason, give_back, is_last};
-use super::settle::keep;
-use super::{DeliveryKey, GroupRef, Numbered};
-use crate::ids::GroupNumber;
+use super::redelivery::{Reason, is_last, return_record};
+use super::{DeliveryKey, NumberedGroup};
+use crate::ids::{GroupNumber, GroupRef};
 use crate::limits::{CONSUMERS_MAX, READ_RECORDS_MAX, SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::stream;
 use crate::tables::{
-    Consumers, Deliveries, DeliveryPlace, DeliveryRecord, GroupRecord, encode_prefix, range_from,
+    Consumers, Deliveries, DeliveryPosition, DeliveryRecord, GroupRecord, encode_prefix, range_from,
 };
 use crate::turn::Turn;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Records that one piece moves to the dead-letter stream at most: each may be of 1 MiB.
-const BURIALS_MAX: usize = 16;
+/// The most records that one batch moves to the dead-letter stream: each may have 1 MiB.
+const DEAD_LETTERS_PER_BATCH_MAX: usize = 16;
 
-// Otherwise one delivery could be too much for a piece.
+// Otherwise one delivery could exceed a batch.
 const _: () = assert!(READ_RECORDS_MAX <= SWEEP_ROWS_MAX);
 
-/// Whether a pass is under way, or there is reason to begin one.
+/// Whether a pass is in progress, or a new one is needed.
 pub(super) fn is_wanted(group: &GroupRecord, now_ms: u64) -> bool {
     let first_ms = group.leases.keys().next();
     let is_any_over = first_ms.is_some_and(|expires_at_ms| *expires_at_ms <= now_ms);
     group.pass_from.is_some() || group.has_abandoned || is_any_over
 }
 
-/// Makes a piece of a pass, of the one that is under way or of a new one. True when something was
-/// given back.
-pub(super) fn give_back_piece(
+/// Does one batch of the current pass, or begins a pass. True if a record was returned.
+pub(super) fn return_batch(
     turn: &mut Turn<'_, '_>,
-    target: &mut Numbered,
+    target: &mut NumberedGroup,
 ) -> Result<bool, StoreError> {
     let from = target.1.pass_from.take();
     if from.is_none() {
         target.1.has_abandoned = false;
     }
-    let piece = read_piece(turn, target, from)?;
-    target.1.pass_from = piece.next;
-    let mut burials_left = BURIALS_MAX;
+    let batch = read_batch(turn, target, from)?;
+    target.1.pass_from = batch.next;
+    let mut burials_left = DEAD_LETTERS_PER_BATCH_MAX;
     let mut is_any_given_back = false;
-    for held in piece.deliveries {
+    for held in batch.deliveries {
         let place = (held.key.1.clone(), held.key.2);
         let (ended_count, is_whole) = end(turn, target, held, &mut burials_left)?;
         is_any_given_back |= ended_count > 0;
@@ -62,19 +61,19 @@ pub(super) fn give_back_piece(
     Ok(is_any_given_back)
 }
 
-/// What became of the process that holds records.
+/// The state of the process that holds records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HolderState {
-    /// It is the consumer that has joined.
+    /// It is the current process of the consumer.
     Here,
-    /// It left of its own accord.
+    /// It left voluntarily.
     Left,
-    /// It was silent for too long, or another one has taken its name.
+    /// It expired or was replaced by another process.
     Gone,
 }
 
 impl HolderState {
-    /// Why its records come back.
+    /// Why its records return.
     fn reason(self) -> Reason {
         match self {
             Self::Here | Self::Gone => Reason::Expired,
@@ -83,33 +82,33 @@ impl HolderState {
     }
 }
 
-/// A delivery that a pass looks at.
+/// A delivery that a pass visits.
 struct Held {
     key: DeliveryKey,
     delivery: Arc<DeliveryRecord>,
     state: HolderState,
 }
 
-/// The deliveries that a piece looks at, and where the next one goes on.
-struct Piece {
+/// The deliveries of one batch, and where the next batch begins.
+struct Batch {
     deliveries: Vec<Held>,
-    next: Option<DeliveryPlace>,
+    next: Option<DeliveryPosition>,
 }
 
-/// Reads as many deliveries as one piece may give back and bury.
-fn read_piece(
+/// Reads as many deliveries as one batch may return or move to the dead-letter stream.
+fn read_batch(
     turn: &mut Turn<'_, '_>,
-    (number, group): &Numbered,
-    from: Option<DeliveryPlace>,
-) -> Result<Piece, StoreError> {
+    (number, group): &NumberedGroup,
+    from: Option<DeliveryPosition>,
+) -> Result<Batch, StoreError> {
     let now_ms = turn.now_ms();
     let consumers = turn.list::<Consumers>(number, CONSUMERS_MAX as usize)?;
     let numbers: BTreeSet<u32> = consumers.iter().map(|(_, one)| one.number).collect();
     let (mut deliveries, mut next) = (Vec::new(), None);
-    let (mut records_count, mut burials_count) = (0, 0);
+    let (mut record_count, mut burials_count) = (0, 0);
     turn.visit_range::<Deliveries>(&range(*number, from), |key, delivery| {
-        records_count += delivery.records.len();
-        if records_count > SWEEP_ROWS_MAX || burials_count >= BURIALS_MAX {
+        record_count += delivery.records.len();
+        if record_count > SWEEP_ROWS_MAX || burials_count >= DEAD_LETTERS_PER_BATCH_MAX {
             next = Some((key.1, key.2));
             return ControlFlow::Break(());
         }
@@ -126,10 +125,10 @@ fn read_piece(
         });
         ControlFlow::Continue(())
     })?;
-    Ok(Piece { deliveries, next })
+    Ok(Batch { deliveries, next })
 }
 
-fn range(number: GroupNumber, from: Option<DeliveryPlace>) -> KeyRange {
+fn range(number: GroupNumber, from: Option<DeliveryPosition>) -> KeyRange {
     match from {
         Some((consumer, take)) => range_from::<Deliveries>(&number, &(number, consumer, take)),
         None => KeyRange::prefix(&encode_prefix::<Deliveries>(&number)),
@@ -146,10 +145,10 @@ fn state_of(group: &GroupRecord, here: &BTreeSet<u32>, number: u32) -> HolderSta
     }
 }
 
-/// Gives back what has ended of a delivery: how much that was, and whether it was all.
+/// Returns the ended records of a delivery: how many, and whether these were all.
 fn end(
     turn: &mut Turn<'_, '_>,
-    target: &mut Numbered,
+    target: &mut NumberedGroup,
     held: Held,
     burials_left: &mut usize,
 ) -> Result<(u64, bool), StoreError> {
@@ -170,8 +169,8 @@ fn end(
             left.push(*record);
             continue;
         }
-        let is_buried = give_back(turn, target, record, state.reason())?;
-        *burials_left -= usize::from(is_buried);
+        let is_dead_letter = return_record(turn, target, record, state.reason())?;
+        *burials_left -= usize::from(is_dead_letter);
         ended_count += 1;
     }
     if ended_count > 0 {
@@ -184,10 +183,10 @@ fn end(
     Ok((ended_count, is_whole))
 }
 
-/// Counts records that a consumer did not settle in time as failures of its worker (A20).
+/// Counts missed ack deadlines as failures of the consumer's worker (A20).
 fn count_expired(
     turn: &mut Turn<'_, '_>,
-    (number, group): &Numbered,
+    (number, group): &NumberedGroup,
     (holder, count): (&Holder<'_>, u64),
 ) -> Result<(), StoreError> {
     let stream = stream::load(turn, group.stream)?;

@@ -1,14 +1,14 @@
-//! Leases of records: until when a consumer has what it took (A31).
+//! Ack deadlines: until when a consumer holds the records of a take (A31).
 //!
-//! A group counts its records in flight by the time at which their lease ends. So its timer knows the
-//! next one without looking at any of them, and looks only when one has ended or a consumer is gone.
+//! A group counts its records in flight by ack deadline. Its timer therefore knows the next deadline without reading
+//! any delivery, and reads deliveries only when a deadline has passed or a consumer is gone.
 
-use super::{Numbered, arm, partition_of};
+use super::{NumberedGroup, arm, partition_of};
 use crate::tables::{DeliveredRecord, GroupRecord};
 use crate::turn::Turn;
 
-/// When a lease of `length_ms` ends, in milliseconds: rounded up by less than a sixteenth, so that
-/// there are few such times, however many records there are.
+/// When a lease of `length_ms` ends, in milliseconds. Rounded up by less than a sixteenth, so that few distinct times
+/// exist, however many records there are.
 pub(super) fn end_of_lease(now_ms: u64, length_ms: u64) -> u64 {
     let mut step_ms: u64 = 1;
     while step_ms <= length_ms / 160 {
@@ -18,10 +18,10 @@ pub(super) fn end_of_lease(now_ms: u64, length_ms: u64) -> u64 {
     end_ms.div_ceil(step_ms).saturating_mul(step_ms)
 }
 
-/// Notes that records are in flight until `expires_at_ms`.
+/// Counts records as in flight until `expires_at_ms`.
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
-    target: &mut Numbered,
+    target: &mut NumberedGroup,
     (count, expires_at_ms): (usize, u64),
 ) {
     let count = u32::try_from(count).expect("a delivery is bounded");
@@ -29,7 +29,7 @@ pub(super) fn begin(
     arm(turn, target, expires_at_ms);
 }
 
-/// Notes that a record is not in flight until the end of its lease any more.
+/// Removes a record from the count of its ack deadline.
 pub(super) fn end(group: &mut GroupRecord, record: &DeliveredRecord) {
     let count = group.leases.get_mut(&record.expires_at_ms);
     let count = count.expect("each record in flight is counted");
@@ -39,7 +39,7 @@ pub(super) fn end(group: &mut GroupRecord, record: &DeliveredRecord) {
     }
 }
 
-/// Notes that a record is in flight no more.
+/// Removes a record from the counts of records in flight.
 pub(super) fn land(group: &mut GroupRecord, record: &DeliveredRecord) {
     end(group, record);
     partition_of(group, record.partition).in_flight_count -= 1;

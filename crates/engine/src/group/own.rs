@@ -1,37 +1,37 @@
-//! The groups of triggers (W41): read by the trigger alone, without consumers and leases.
+//! The consumer groups of triggers (W41): used by the trigger alone, without consumers and leases.
 
-use super::create::{NewGroup, open};
-use super::set_aside::check_in_service;
-use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
-use crate::definition::Consumption;
-use crate::ids::{GroupNumber, Namespace, WorkflowName};
+use super::create::{NewGroup, create};
+use super::quarantine::check_in_service;
+use super::{NumberedGroup, dead_letter_name, find};
+use crate::definition::GroupMode;
+use crate::ids::{GroupNumber, GroupRef, Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
-use crate::tables::{GroupTrigger, Groups, Streams};
-use crate::turn::{Outcome, Turn};
+use crate::tables::{GroupSettings, GroupTrigger, Groups, Streams};
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
-/// What a trigger wants of its group.
+/// What a trigger requires of its group.
 pub(crate) struct Claim {
     pub(crate) group: GroupRef,
-    pub(crate) mode: Consumption,
-    /// Whether the stream keeps what the trigger has not read (A32).
+    pub(crate) mode: GroupMode,
+    /// Whether the stream keeps the records that the trigger has not consumed (A32).
     pub(crate) is_holding: bool,
-    /// Whose trigger.
+    /// The trigger's workflow.
     pub(crate) trigger: (Namespace, WorkflowName),
 }
 
-/// Makes a group a trigger's own. A new one begins where the stream does, one that is there goes on.
+/// Dedicates a group to a trigger. A new group begins at the start of the stream; an existing one keeps its position.
 ///
 /// # Errors
-/// [`Rejection::GroupTaken`] when it has consumers, records that are not settled, or another trigger;
-/// [`Rejection::GroupQuarantined`] when it is set aside.
+/// [`Rejection::GroupInUse`] if the group has consumers, unacknowledged records or another trigger;
+/// [`Rejection::GroupQuarantined`] if it is quarantined.
 pub(crate) fn claim(
     turn: &mut Turn<'_, '_>,
-    source: stream::Numbered,
+    source: stream::NumberedStream,
     claim: Claim,
-) -> Outcome<GroupNumber> {
+) -> TurnResult<GroupNumber> {
     let found = find(turn, source.0, &claim.group.group)?;
     let (number, mut group) = match found {
         Some(found) => {
@@ -43,12 +43,12 @@ pub(crate) fn claim(
                 settings: GroupSettings::default(),
                 start: StreamPosition::Id(RecordId::START),
             };
-            open(turn, source, &claim.group.group, &new)?
+            create(turn, source, &claim.group.group, &new)?
         }
     };
-    let is_read = group.consumers_count > 0 || group.pending_count() > 0;
+    let is_read = group.consumer_count > 0 || group.pending_count() > 0;
     if is_read || group.trigger.is_some() {
-        return Err(Rejection::GroupTaken(claim.group).into());
+        return Err(Rejection::GroupInUse(claim.group).into());
     }
     group.settings = group.settings.with_mode(claim.mode);
     group.trigger = Some(GroupTrigger {
@@ -60,7 +60,7 @@ pub(crate) fn claim(
     Ok(number)
 }
 
-/// Leaves a group to whoever wants to read on with it.
+/// Detaches a group from its trigger, so that consumers can use it.
 pub(crate) fn release(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<(), StoreError> {
     set_holding(turn, number, false)?;
     let (_, mut group) = load(turn, number)?;
@@ -69,7 +69,7 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<()
     Ok(())
 }
 
-/// Says whether the stream keeps what the group's trigger has not read (A32).
+/// Sets whether the stream keeps the records that the group's trigger has not consumed (A32).
 pub(crate) fn set_holding(
     turn: &mut Turn<'_, '_>,
     number: GroupNumber,
@@ -96,14 +96,17 @@ pub(crate) fn set_holding(
 /// The group `number`, to be changed and put back.
 ///
 /// # Panics
-/// When it is not there: a trigger forgets its group when the stream is deleted.
-pub(crate) fn load(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<Numbered, StoreError> {
+/// If it does not exist: a trigger drops its group when the stream is deleted.
+pub(crate) fn load(
+    turn: &mut Turn<'_, '_>,
+    number: GroupNumber,
+) -> Result<NumberedGroup, StoreError> {
     let group = turn.get::<Groups>(&number)?;
     let group = group.expect("a trigger's group is kept as long as its stream");
     Ok((number, Arc::unwrap_or_clone(group)))
 }
 
-/// Refuses a group whose dead-letter stream would have no valid name.
+/// Rejects a group whose dead-letter stream would have an invalid name.
 pub(crate) fn check_name(group: &GroupRef) -> Result<(), Rejection> {
     dead_letter_name(&group.stream, &group.group).map(drop)
 }

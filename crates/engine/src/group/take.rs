@@ -1,36 +1,32 @@
-//! Giving records to a consumer (A31).
+//! Taking records as a consumer (A31).
 
 use super::choose::Choice;
+use super::consumer::Holder;
 use super::lease::{self, end_of_lease};
-use super::{GroupRef, consumer, consumer::Holder, require};
-use crate::ids::{ConsumerName, Namespace};
+use super::{consumer, require};
+use crate::ids::{ConsumerName, GroupRef, Namespace, TakeId};
 use crate::limits::READ_RECORDS_MAX;
 use crate::reply::RecordsTaken;
-use crate::stream;
 use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, Groups};
-use crate::turn::{Outcome, Turn};
-use crate::worker;
+use crate::turn::{Turn, TurnResult};
+use crate::{stream, worker};
 use serde::{Deserialize, Serialize};
 
-/// A random number that names one take of a consumer; kept when it is sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TakeId(pub u64);
-
-/// Gives records to a consumer for the group's ack timeout. Where there is none for it, nothing is
-/// written: a caller that wants to wait does so outside, for the effects that announce records.
+/// Delivers records to a consumer for the group's ack timeout. If there are none, nothing is written: a caller that
+/// wants to wait does so outside the engine, for the effects that announce records.
 ///
-/// Sent again, it answers with what is left of the first one.
+/// A resent take returns the rest of the original delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeRecords {
     /// The group.
     pub group: GroupRef,
-    /// The consumer, which has joined.
+    /// The consumer, which must have joined.
     pub consumer: ConsumerName,
-    /// The process that it joined as: one that was replaced is told so.
+    /// The consumer's process; a replaced process is rejected.
     pub incarnation: u64,
-    /// Names what is given.
+    /// The id of the take.
     pub take: TakeId,
-    /// Records at most.
+    /// The maximum number of records.
     pub count_max: u32,
 }
 
@@ -39,13 +35,13 @@ impl TakeRecords {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<RecordsTaken> {
+    ) -> TurnResult<RecordsTaken> {
         let mut target = require(turn, namespace, &self.group)?;
         let process = (&self.consumer, self.incarnation);
         let consumer = consumer::require_joined(turn, target.0, process)?;
         let key = (target.0, self.consumer.clone(), self.take);
         if let Some(given) = turn.get::<Deliveries>(&key)? {
-            // What a process before had under the same id has to be given back first.
+            // Records that an older process took under the same id must be returned first.
             let is_own = given.consumer == consumer.number;
             return Ok(taken(if is_own { given.records.len() } else { 0 }));
         }
@@ -79,7 +75,7 @@ impl TakeRecords {
                 name: &self.consumer,
                 number: consumer.number,
             };
-            consumer::hear(turn, target.0, &holder)?;
+            consumer::note_heartbeat(turn, target.0, &holder)?;
         }
         if is_anything_lost || !chosen.is_empty() {
             turn.put::<Groups>(&target.0, target.1);

@@ -1,30 +1,31 @@
-//! Keeping records longer (A31).
+//! Extending ack deadlines (A31).
 
+use super::ack::keep;
+use super::consumer::Holder;
 use super::lease::{self, end_of_lease};
-use super::{GroupRef, TakeId, consumer, consumer::Holder, require, settle::keep};
-use crate::ids::{ConsumerName, Namespace};
+use super::{consumer, require};
+use crate::ids::{ConsumerName, GroupRef, Namespace, TakeId};
 use crate::limits::LEASE_MS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::LeaseExtended;
 use crate::stream::RecordId;
 use crate::tables::{Deliveries, Groups};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Sets the ack timeout of records to end after `extend_ms` from now. Refused when none of them is in
-/// flight in this take any more.
+/// Sets the ack deadline of records to `extend_ms` from now. Rejected if none of them is still in flight in this take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchRecords {
     /// The group.
     pub group: GroupRef,
-    /// Who has them.
+    /// The consumer that took the records.
     pub consumer: ConsumerName,
-    /// The take that gave them.
+    /// The take that delivered them.
     pub take: TakeId,
-    /// Their ids.
+    /// The ids of the records.
     pub records: Vec<RecordId>,
-    /// In milliseconds; at most a day.
+    /// The extension, in milliseconds; at most a day.
     pub extend_ms: u64,
 }
 
@@ -33,18 +34,18 @@ impl TouchRecords {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<LeaseExtended> {
+    ) -> TurnResult<LeaseExtended> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
         let delivery = turn.get::<Deliveries>(&key)?;
-        let delivery = delivery.ok_or(Rejection::DeliveryGone)?;
+        let delivery = delivery.ok_or(Rejection::DeliveryEnded)?;
         let ids: BTreeSet<&RecordId> = self.records.iter().collect();
         if !delivery
             .records
             .iter()
             .any(|record| ids.contains(&record.id))
         {
-            return Err(Rejection::DeliveryGone.into());
+            return Err(Rejection::DeliveryEnded.into());
         }
         let extend_ms = self.extend_ms.min(LEASE_MS_MAX);
         let expires_at_ms = end_of_lease(turn.now_ms(), extend_ms);
@@ -60,7 +61,7 @@ impl TouchRecords {
             name: &self.consumer,
             number: delivery.consumer,
         };
-        consumer::hear(turn, target.0, &holder)?;
+        consumer::note_heartbeat(turn, target.0, &holder)?;
         Ok(LeaseExtended { expires_at_ms })
     }
 }

@@ -1,10 +1,10 @@
-//! Records that wait to go out again, in their orders: one of a group, by the time when they are due;
-//! in the modes that keep order one of each partition, by id.
+//! Records that wait for redelivery, in order: one order per group, by due time; in the modes that keep order, one per
+//! partition, by id.
 //!
-//! A group knows for each order a place that no row lies before, so that no scan walks the rows that
-//! were taken (design rule 4).
+//! For each order, a group knows a position before which no row lies, so that scans skip the tombstones of taken rows
+//! (design rule 4).
 
-use super::{Numbered, partition_of};
+use super::{NumberedGroup, partition_of};
 use crate::ids::GroupNumber;
 use crate::store::{KeyRange, StoreError};
 use crate::stream::RecordId;
@@ -12,10 +12,10 @@ use crate::tables::{GroupRecord, Redeliveries, RedeliveryRecord, range_from};
 use crate::turn::Turn;
 use std::ops::ControlFlow;
 
-/// Names a record that waits.
+/// Names a waiting record.
 pub(super) type RedeliveryKey = (GroupNumber, u64, RecordId);
 
-/// The orders in which records of a group wait now: the one of the group, or those of partitions.
+/// The orders in which records of a group wait: the group's single order, or one per partition.
 pub(crate) fn orders(group: &GroupRecord) -> impl Iterator<Item = Option<u32>> {
     let keeps_order = group.keeps_order();
     let whole = (!keeps_order && group.waiting_count() > 0).then_some(None);
@@ -26,7 +26,7 @@ pub(crate) fn orders(group: &GroupRecord) -> impl Iterator<Item = Option<u32>> {
         .chain(parts.map(|(partition, _)| Some(partition)))
 }
 
-/// Where the rows of an order lie.
+/// The key range of an order.
 pub(crate) fn range(number: GroupNumber, group: &GroupRecord, order: Option<u32>) -> KeyRange {
     let Some(partition) = order else {
         let from = (number, group.waiting_from_ms, RecordId::START);
@@ -39,10 +39,10 @@ pub(crate) fn range(number: GroupNumber, group: &GroupRecord, order: Option<u32>
     range_from::<Redeliveries>(&(number, rank), &(number, rank, from))
 }
 
-/// Lets a record wait.
+/// Adds a waiting record.
 pub(super) fn put(
     turn: &mut Turn<'_, '_>,
-    (number, group): &mut Numbered,
+    (number, group): &mut NumberedGroup,
     (id, waiting): (RecordId, RedeliveryRecord),
 ) {
     let key = (*number, group.rank(&waiting), id);
@@ -57,7 +57,7 @@ pub(super) fn put(
     turn.put::<Redeliveries>(&key, waiting);
 }
 
-/// Takes the first record of its order out.
+/// Removes the first record of its order.
 pub(super) fn take(
     turn: &mut Turn<'_, '_>,
     group: &mut GroupRecord,
@@ -70,19 +70,19 @@ pub(super) fn take(
     own.waiting_count -= 1;
 }
 
-/// Whether some of the records that wait may go out again, and when the next of the others may.
-pub(super) fn look(
+/// Whether some waiting records may be redelivered, and when the next of the others may.
+pub(super) fn find_due(
     turn: &Turn<'_, '_>,
-    (number, group): &Numbered,
+    (number, group): &NumberedGroup,
 ) -> Result<(bool, Option<u64>), StoreError> {
     let now_ms = turn.now_ms();
     if !group.keeps_order() {
-        return look_by_time(turn, (*number, group), now_ms);
+        return find_due_by_time(turn, (*number, group), now_ms);
     }
     let mut is_ready = false;
     let mut next_ms: Option<u64> = None;
     for order in orders(group) {
-        // Behind the first one that is not due, an order that is kept keeps the others back.
+        // In an order that is kept, the first record that is not due blocks those after it.
         turn.visit_range::<Redeliveries>(&range(*number, group, order), |_, waiting| {
             if waiting.due_ms <= now_ms {
                 is_ready = true;
@@ -96,8 +96,8 @@ pub(super) fn look(
     Ok((is_ready, next_ms))
 }
 
-/// As [`look`], where records wait in the order of their time: however many are due, two keys are read.
-fn look_by_time(
+/// Like [`find_due`], for records in the order of their due time. Reads two keys, however many records are due.
+fn find_due_by_time(
     turn: &Turn<'_, '_>,
     (number, group): (GroupNumber, &GroupRecord),
     now_ms: u64,

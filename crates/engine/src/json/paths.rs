@@ -1,10 +1,10 @@
-//! Several paths into one JSON text, found in one pass over it.
+//! Finds several paths in one JSON text with a single pass.
 
 use super::{container_end, is_key, is_space, string_end};
 use crate::definition::Segment;
 use std::ops::Range;
 
-/// The paths that are looked for, as a tree: a node is a place that some path leads to or through.
+/// The wanted paths, as a tree: a node is a position that some path leads to or through.
 pub(crate) struct Paths<'p> {
     nodes: Vec<Node<'p>>,
     count: usize,
@@ -12,13 +12,13 @@ pub(crate) struct Paths<'p> {
 
 #[derive(Default)]
 struct Node<'p> {
-    /// One segment further down.
+    /// The nodes one segment deeper.
     children: Vec<(&'p Segment, usize)>,
-    /// The positions of the paths that end here.
+    /// The indexes of the paths that end here.
     ends: Vec<usize>,
 }
 
-/// A container that is being walked through.
+/// A container that the walk is inside.
 struct Frame {
     node: usize,
     start: usize,
@@ -28,7 +28,7 @@ struct Frame {
 enum Kind {
     Object,
     Array {
-        /// The position of the element that comes next.
+        /// The index of the next element.
         next: u32,
     },
 }
@@ -37,7 +37,7 @@ impl<'p> Paths<'p> {
     /// The root.
     const ROOT: usize = 0;
 
-    /// Paths in the order in which their values are returned.
+    /// Builds the tree; values are returned in the order of `paths`.
     pub(crate) fn new(paths: impl IntoIterator<Item = &'p [Segment]>) -> Self {
         let mut tree = Self {
             nodes: vec![Node::default()],
@@ -65,8 +65,8 @@ impl<'p> Paths<'p> {
         child
     }
 
-    /// Where the value of each path stands in `text`, which is valid JSON; `None` where there is none. Of equal fields
-    /// of an object the last one counts, as for every JSON decoder.
+    /// The range of each path's value in `text`, which must be valid JSON; `None` if the value does not exist. If an
+    /// object repeats a field, the last one counts, as in every JSON decoder.
     pub(crate) fn find(&self, text: &str) -> Vec<Option<Range<usize>>> {
         let mut walk = Walk {
             paths: self,
@@ -85,19 +85,19 @@ impl<'p> Paths<'p> {
     }
 }
 
-/// One pass over a text.
+/// A single pass over a text.
 struct Walk<'a, 'p> {
     paths: &'a Paths<'p>,
     text: &'a str,
     bytes: &'a [u8],
     position: usize,
     found: Vec<Option<Range<usize>>>,
-    /// The containers around the position that a path leads into, the innermost last.
+    /// The containers around the current position that paths lead into, innermost last.
     frames: Vec<Frame>,
 }
 
 impl Walk<'_, '_> {
-    /// The value at the position is at `node`: it is passed, or walked through where paths lead further down.
+    /// Handles the value of `node` at the current position: skips it, or walks into it if paths lead deeper.
     fn enter(&mut self, node: usize) {
         self.forget(node);
         let start = self.position;
@@ -113,7 +113,7 @@ impl Walk<'_, '_> {
         self.frames.push(Frame { node, start, kind });
     }
 
-    /// Goes on behind the value at the position, at which paths end.
+    /// Skips the value at the current position, at which paths end.
     fn pass(&mut self, node: usize, start: usize) {
         self.position = self.value_end();
         self.end_paths(node, start);
@@ -125,7 +125,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Takes the next field or element of a container, or leaves it.
+    /// Handles the next field or element of a container, or leaves the container.
     fn step(&mut self, mut frame: Frame) {
         self.skip_space();
         match self.bytes.get(self.position) {
@@ -173,7 +173,7 @@ impl Walk<'_, '_> {
         child.map(|(_, child)| *child)
     }
 
-    /// A field that came before with the same name counts no longer, nor does anything in it.
+    /// Discards what an earlier field of the same name contributed.
     fn forget(&mut self, node: usize) {
         let mut nodes = vec![node];
         while let Some(node) = nodes.pop() {
@@ -191,7 +191,7 @@ impl Walk<'_, '_> {
         self.position += spaces.count();
     }
 
-    /// The position behind the value at the position. At least one byte is taken, so that no text holds the walk up.
+    /// The position after the current value. Consumes at least one byte, so that the walk always ends.
     fn value_end(&self) -> usize {
         let start = self.position;
         let end = match self.bytes.get(start) {

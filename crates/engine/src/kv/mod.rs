@@ -1,6 +1,6 @@
-//! Commands on keys and values (A40).
+//! The key-value store: commands on keys (A40).
 //!
-//! A key that has expired is gone for everybody at once; its row goes later, in bounded pieces.
+//! An expired key is invisible immediately; its row is deleted later, in bounded batches.
 
 mod delete;
 mod set;
@@ -16,7 +16,7 @@ use crate::tables::{KeyExpiries, KeyRecord, Keys};
 use crate::turn::Turn;
 use std::sync::Arc;
 
-/// The record of a key, unless it is absent or has expired.
+/// The record of a key, unless it does not exist or has expired.
 fn live(
     turn: &mut Turn<'_, '_>,
     key: &(Namespace, KvKey),
@@ -26,7 +26,7 @@ fn live(
     Ok(record.filter(|record| record.is_live(now_ms)))
 }
 
-/// Removes what is stored of a key, expired or not.
+/// Deletes a key's rows, expired or not.
 fn remove(turn: &mut Turn<'_, '_>, key: &(Namespace, KvKey)) -> Result<(), StoreError> {
     let Some(record) = turn.get::<Keys>(key)? else {
         return Ok(());

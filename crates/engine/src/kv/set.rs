@@ -7,11 +7,11 @@ use crate::limits::KV_VALUE_BYTES_MAX;
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::KeySet;
 use crate::tables::{KeyExpiries, KeyRecord, Keys};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// Writes a value; replaces the key's value and its time to live.
+/// Writes a value, replacing the key's value and its time to live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetKey {
     /// The key.
@@ -20,23 +20,27 @@ pub struct SetKey {
     pub value: Bytes,
     /// How long it lives, in milliseconds; `None` is for ever.
     pub ttl_ms: Option<NonZeroU64>,
-    /// What must hold for the write.
+    /// The precondition of the write.
     pub condition: SetCondition,
 }
 
-/// What must hold of a key before it is written.
+/// A precondition on the key's current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetCondition {
-    /// Anything.
+    /// None.
     Always,
-    /// There is no such key.
+    /// The key does not exist.
     IfAbsent,
-    /// The key has this version: compare and set.
+    /// The key has this version (compare-and-set).
     IfVersion(u64),
 }
 
 impl SetKey {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<KeySet> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<KeySet> {
         check_bytes("the value", self.value.len(), KV_VALUE_BYTES_MAX)?;
         let key = (namespace.clone(), self.key.clone());
         let found = live(turn, &key)?.map(|record| record.version);

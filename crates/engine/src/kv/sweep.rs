@@ -1,34 +1,34 @@
-//! Removing the rows of expired keys (A40).
+//! Deleting the rows of expired keys (A40).
 
 use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
 use crate::store::StoreError;
 use crate::tables::{KeyExpiries, Keys, Table};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Removes keys that have expired, in all namespaces, in bounded pieces.
+/// Deletes expired keys of all namespaces, in bounded batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepKeys {
-    /// Where the sweep begins, in milliseconds: no key that is stored expires before, as its proposer
-    /// has read. So it walks none of the rows that earlier sweeps took away (design rule 4).
+    /// Where the sweep begins, in milliseconds: its proposer has read that no stored key expires earlier. The sweep
+    /// therefore skips the tombstones of earlier ones (design rule 4).
     pub from_ms: u64,
 }
 
 impl SweepKeys {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
         for row in self.expired(turn)? {
             let (_, namespace, key) = row.clone();
-            // Whatever its value: the row says that this key has expired.
+            // The value does not matter: the row shows that this key has expired.
             turn.delete::<Keys>(&(namespace, key));
             turn.delete::<KeyExpiries>(&row);
         }
         Ok(Done {})
     }
 
-    /// What has expired, the longest first, as much as one sweep removes.
+    /// The expired keys, oldest expiry first, limited to one sweep.
     fn expired(&self, turn: &Turn<'_, '_>) -> Result<Vec<<KeyExpiries as Table>::Key>, StoreError> {
         let now_ms = turn.now_ms();
         let mut expired = Vec::new();

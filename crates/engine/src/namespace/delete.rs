@@ -9,14 +9,13 @@ use crate::tables::{
     ActionRunsByAction, Actions, DeadLetterQueues, DeadLetters, KeyRecord, Keys, Namespaces,
     StreamNames, Table, Workers, Workflows,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use crate::worker;
 use serde::{Deserialize, Serialize};
 
-/// Deletes the namespace that the command is sent to, which must be empty but for workers that have
-/// long been silent. What goes with it goes in bounded pieces: while there is more the namespace stays,
-/// and the reply asks for another command. Deleting one that is not there is no error; the reply says
-/// so.
+/// Deletes the command's namespace, which must be empty except for unhealthy workers. Remaining rows are deleted in
+/// bounded batches: while some are left, the namespace stays, and the reply asks for another command. Deleting a
+/// missing namespace succeeds; the reply says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteNamespace {}
 
@@ -25,7 +24,7 @@ impl DeleteNamespace {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<NamespaceDeleted> {
+    ) -> TurnResult<NamespaceDeleted> {
         if *namespace == Namespace::default_namespace() {
             return Err(Rejection::NamespaceIsDefault.into());
         }
@@ -46,10 +45,10 @@ impl DeleteNamespace {
     }
 }
 
-/// Removes a piece of what goes with a namespace: silent workers, and one row for each action that ever
-/// had a letter. True when there is more.
+/// Deletes a batch of a namespace's remaining rows: unhealthy workers, and one row for each action that ever had a dead
+/// letter. True if some remain.
 fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
-    let removed = worker::remove_silent(turn, namespace, SWEEP_ROWS_MAX)?;
+    let removed = worker::remove_unhealthy(turn, namespace, SWEEP_ROWS_MAX)?;
     let room = SWEEP_ROWS_MAX - removed;
     let queues = turn.list::<DeadLetterQueues>(namespace, room)?;
     for (queue, _) in &queues {
@@ -59,8 +58,8 @@ fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreEr
     Ok(queues.len() == room)
 }
 
-/// What is left in a namespace, in the plural. Runs, plans, schedules and triggers are left as long as
-/// their workflow; what waits to be forgotten (W4) is a run or an action run.
+/// The kinds of items that a namespace still contains, in the plural. Runs, plans, schedules and triggers exist only
+/// with their workflow; every retained item (W4) is a run or an action run.
 fn left(
     turn: &Turn<'_, '_>,
     namespace: &Namespace,
@@ -86,8 +85,7 @@ fn has_rows<T: Table>(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool
     Ok(turn.first_key_from::<T>(namespace, namespace)?.is_some())
 }
 
-/// Whether a key is left that has not expired; of more expired ones than are looked at, the sweep comes
-/// first.
+/// Whether an unexpired key remains. If there are more expired keys than are read, the sweep must delete them first.
 fn has_keys(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
     let keys = turn.list::<Keys>(namespace, KV_PAGE_KEYS_MAX)?;
     let is_live = |record: &KeyRecord| record.is_live(turn.now_ms());

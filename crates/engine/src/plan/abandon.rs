@@ -1,19 +1,19 @@
-//! The run of an execution ends before the plan does (W18).
+//! Abandoning a plan's execution when its run ends first (W18).
 
 use super::execution::Execution;
-use super::tally;
-use crate::run::{LoadedRun, wake_timer};
+use super::executor_stats;
+use crate::run::wake_timer;
 use crate::tables::{Activation, PlanState, PlanWait};
 use crate::task;
-use crate::turn::{Draft, Outcome, Turn};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
 
-/// Takes back what the execution waits for, and frees its probe.
+/// Cancels what the execution waits for, and frees its probe.
 pub(crate) fn abandon(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     (active, state): (&Activation, &PlanState),
-) -> Outcome<()> {
+) -> TurnResult<()> {
     match state.wait {
         PlanWait::Executing => {}
         PlanWait::Action(number) => task::cancel(turn, number)?,
@@ -23,7 +23,7 @@ pub(crate) fn abandon(
     }
     if let Some(index) = state.executor() {
         let execution = Execution::new(run, Draft::of(Arc::new(active.clone())));
-        tally::free_probe(turn, &execution, index)?;
+        executor_stats::free_probe(turn, &execution, index)?;
     }
     Ok(())
 }

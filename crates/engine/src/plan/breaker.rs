@@ -1,18 +1,17 @@
 //! Circuit breakers (W32).
 //!
-//! A breaker takes a failing executor out of rotation: after so many failed attempts in a row it is
-//! open and lets nothing through. Once its cooldown has passed, a bounded number of attempts are
-//! probes: the first that succeeds closes it, the first that fails opens it again. A probe is known by
-//! the activation that makes it, so that only probes decide, whatever else was under way before the
+//! A breaker takes a failing executor out of rotation. After a number of consecutive failures it opens and lets nothing
+//! through. After its cooldown, a bounded number of attempts are probes: the first success closes it, the first failure
+//! opens it again. A probe is identified by its activation, so only probes decide, whatever was in flight before the
 //! breaker opened.
 
 use crate::definition::Breaker;
 use crate::limits::PROBES_MAX;
 use crate::tables::{BreakerState, Probe};
 
-/// How a breaker answers to an attempt.
+/// A breaker's decision on an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
+pub(crate) enum BreakerDecision {
     /// It is closed.
     Free,
     /// It is half-open and has a free slot.
@@ -21,7 +20,7 @@ pub(crate) enum Passage {
     Blocked { until_ms: Option<u64> },
 }
 
-/// What a result changed.
+/// How a result changed the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Opened { until_ms: u64 },
@@ -29,24 +28,24 @@ pub(super) enum Change {
 }
 
 /// Whether an attempt may be made at `now_ms`.
-pub(crate) fn passage(state: &BreakerState, settings: &Breaker, now_ms: u64) -> Passage {
+pub(crate) fn decide(state: &BreakerState, settings: &Breaker, now_ms: u64) -> BreakerDecision {
     let in_flight = match state {
-        BreakerState::Closed { .. } => return Passage::Free,
+        BreakerState::Closed { .. } => return BreakerDecision::Free,
         BreakerState::Open { until_ms } if now_ms < *until_ms => {
             let until_ms = Some(*until_ms);
-            return Passage::Blocked { until_ms };
+            return BreakerDecision::Blocked { until_ms };
         }
         BreakerState::Open { .. } => 0,
         BreakerState::HalfOpen { probes } => probes_count(probes),
     };
     if in_flight < probes_max(settings) {
-        Passage::Probe
+        BreakerDecision::Probe
     } else {
-        Passage::Blocked { until_ms: None }
+        BreakerDecision::Blocked { until_ms: None }
     }
 }
 
-/// Probes that may be in flight at once.
+/// The maximum number of probes in flight.
 pub(crate) fn probes_max(settings: &Breaker) -> u32 {
     settings.half_open_max_calls.min(PROBES_MAX)
 }
@@ -56,8 +55,8 @@ pub(crate) fn probes_count(probes: &[Probe]) -> u32 {
     u32::try_from(probes.len()).unwrap_or(u32::MAX)
 }
 
-/// Lends a slot to a probe that was given passage.
-pub(super) fn lend(state: &mut BreakerState, probe: Probe) {
+/// Reserves a slot for a probe that was let through.
+pub(super) fn take_probe_slot(state: &mut BreakerState, probe: Probe) {
     match state {
         BreakerState::HalfOpen { probes } => probes.push(probe),
         BreakerState::Closed { .. } | BreakerState::Open { .. } => {
@@ -67,7 +66,7 @@ pub(super) fn lend(state: &mut BreakerState, probe: Probe) {
     }
 }
 
-/// Frees the slot of an attempt that ends; says whether it had one.
+/// Frees the slot of an attempt that ends; true if it had one.
 pub(super) fn free(state: &mut BreakerState, probe: Probe) -> bool {
     let BreakerState::HalfOpen { probes } = state else {
         return false;
@@ -89,7 +88,7 @@ pub(super) fn succeed(state: &mut BreakerState, probe: Probe) -> Option<Change> 
             *state = BreakerState::default();
             Some(Change::Closed)
         }
-        // Whatever began before it opened says nothing about now.
+        // An attempt that began before the breaker opened says nothing about the present.
         BreakerState::HalfOpen { .. } | BreakerState::Open { .. } => None,
     }
 }
@@ -135,8 +134,8 @@ mod tests {
         }
     }
 
-    fn passage_at(state: &BreakerState, now_ms: u64) -> Passage {
-        passage(state, &SETTINGS, now_ms)
+    fn decide_at(state: &BreakerState, now_ms: u64) -> BreakerDecision {
+        decide(state, &SETTINGS, now_ms)
     }
 
     #[test]
@@ -148,17 +147,23 @@ mod tests {
         let opened = fail(&mut state, &SETTINGS, probe(1), 30);
         assert_eq!(opened, Some(Change::Opened { until_ms: 130 }));
         let until_ms = Some(130);
-        assert_eq!(passage_at(&state, 129), Passage::Blocked { until_ms });
-        assert_eq!(passage_at(&state, 130), Passage::Probe);
+        assert_eq!(
+            decide_at(&state, 129),
+            BreakerDecision::Blocked { until_ms }
+        );
+        assert_eq!(decide_at(&state, 130), BreakerDecision::Probe);
     }
 
     #[test]
     fn a_half_open_one_lets_so_many_probes_through_and_the_first_result_decides() {
         let mut open = BreakerState::Open { until_ms: 100 };
-        lend(&mut open, probe(1));
-        assert_eq!(passage_at(&open, 100), Passage::Probe);
-        lend(&mut open, probe(2));
-        assert_eq!(passage_at(&open, 100), Passage::Blocked { until_ms: None });
+        take_probe_slot(&mut open, probe(1));
+        assert_eq!(decide_at(&open, 100), BreakerDecision::Probe);
+        take_probe_slot(&mut open, probe(2));
+        assert_eq!(
+            decide_at(&open, 100),
+            BreakerDecision::Blocked { until_ms: None }
+        );
         let mut closing = open.clone();
         assert_eq!(succeed(&mut closing, probe(2)), Some(Change::Closed));
         assert_eq!(closing, BreakerState::default());
@@ -171,12 +176,12 @@ mod tests {
     #[test]
     fn what_began_before_it_opened_neither_closes_nor_opens_it() {
         let mut state = BreakerState::Open { until_ms: 100 };
-        lend(&mut state, probe(1));
+        take_probe_slot(&mut state, probe(1));
         let before = state.clone();
         assert_eq!(succeed(&mut state, probe(9)), None);
         assert_eq!(fail(&mut state, &SETTINGS, probe(9), 110), None);
         assert_eq!(state, before);
         assert!(free(&mut state, probe(1)));
-        assert_eq!(passage_at(&state, 110), Passage::Probe);
+        assert_eq!(decide_at(&state, 110), BreakerDecision::Probe);
     }
 }

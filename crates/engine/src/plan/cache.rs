@@ -1,9 +1,9 @@
-//! Cached results (W37): found, stored, and taken away when they expire.
+//! The result cache of plans (W37): lookup, store, eviction and expiry.
 //!
-//! A result is stored under the fingerprint of its key, with the whole key beside it. An event drops
-//! all that a plan has cached by counting one invalidation more: a result of another count is no longer
-//! given out, and one whose execution began before the event is not stored. What expired or was dropped
-//! is taken away in bounded pieces by a timer of the plan, or gives way to newer results.
+//! A result is stored under the fingerprint of its key, together with the full key. An invalidation event drops all of
+//! a plan's results by incrementing the plan's invalidation count: a result with another count is no longer used, and
+//! one whose execution began before the event is not stored. Expired and dropped results are deleted in bounded batches
+//! by the plan's timer, or evicted for newer ones.
 
 use super::execution::Execution;
 use crate::codec::fingerprint;
@@ -14,7 +14,6 @@ use crate::limits::{
     CACHE_EVICTIONS_MAX, CACHE_KEY_BYTES_MAX, CACHE_SWEEP_PAUSE_MS, CACHED_BYTES_MAX,
     CACHED_RESULTS_MAX, SWEEP_ROWS_MAX,
 };
-use crate::run::payload;
 use crate::store::StoreError;
 use crate::tables::{
     CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PayloadRef, PlanNumbers, Plans,
@@ -25,17 +24,17 @@ use crate::turn::Turn;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What the cache has for an execution.
+/// The result of a cache lookup.
 pub(super) enum Lookup {
-    /// The plan caches nothing, or the key cannot be made.
+    /// The plan has no cache, or the key cannot be rendered.
     Off,
-    /// A result may be stored while the plan has this number of invalidations.
+    /// No result; one may be stored while the plan has this invalidation count.
     Missed { invalidations_count: u64 },
-    /// A result.
+    /// A cached result.
     Found { key: String, output: Json },
 }
 
-/// Looks for the result of an earlier execution.
+/// Looks up the result of an earlier execution.
 pub(super) fn look_up(
     turn: &mut Turn<'_, '_>,
     execution: &Execution<'_>,
@@ -79,29 +78,29 @@ pub(super) fn store(
     if plan.cache.invalidations_count != invalidations_count {
         return Ok(());
     }
-    let output = payload(turn, output)?;
+    let output = turn.payload(output)?;
     let place = (plan.number, fingerprint(key.as_bytes()));
-    let mut shelf = Shelf {
+    let mut cache = PlanCache {
         plan: plan.number,
         usage: &mut plan.cache,
     };
     if let Some(old) = turn.get::<CachedResults>(&place)? {
-        shelf.remove(turn, place.1, &old);
+        cache.remove(turn, place.1, &old);
     }
-    if shelf.make_room(turn, output.as_str().len() as u64)? {
+    if cache.evict_oldest(turn, output.as_str().len() as u64)? {
         let result = CachedResultRecord {
             key,
             output: (*output).clone(),
             invalidations_count,
             expires_at_ms: turn.now_ms().saturating_add(settings.ttl_ms),
         };
-        shelf.add(turn, place.1, result);
+        cache.add(turn, place.1, result);
     }
     turn.put::<Plans>(&execution.key(), plan);
     Ok(())
 }
 
-/// Takes away expired results of a plan, in bounded pieces, and says when to look again.
+/// Deletes expired results of a plan in bounded batches, and sets the timer for the next ones.
 pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), StoreError> {
     let Some(key) = turn.get::<PlanNumbers>(&number)? else {
         return Ok(());
@@ -111,16 +110,16 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), 
     };
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.cache.sweep_due_ms = None;
-    let mut shelf = Shelf {
+    let mut cache = PlanCache {
         plan: number,
         usage: &mut plan.cache,
     };
     let now_ms = turn.now_ms();
-    let mut oldest = shelf.oldest(turn, SWEEP_ROWS_MAX + 1)?;
+    let mut oldest = cache.oldest(turn, SWEEP_ROWS_MAX + 1)?;
     let expired = oldest.iter().take(SWEEP_ROWS_MAX);
     let expired_count = expired.take_while(|(due_ms, _)| *due_ms <= now_ms).count();
     for (_, place) in oldest.drain(..expired_count) {
-        shelf.take_away(turn, place)?;
+        cache.evict(turn, place)?;
     }
     if let Some((due_ms, _)) = oldest.first() {
         let pause_ms = if *due_ms <= now_ms {
@@ -128,14 +127,17 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), 
         } else {
             CACHE_SWEEP_PAUSE_MS
         };
-        shelf.sweep_at(turn, (*due_ms).max(now_ms.saturating_add(pause_ms)));
+        cache.sweep_at(turn, (*due_ms).max(now_ms.saturating_add(pause_ms)));
     }
     turn.put::<Plans>(&key, plan);
     Ok(())
 }
 
-/// The plan's timer was set aside: what it has cached expires again (design rule 10).
-pub(crate) fn take_up(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), StoreError> {
+/// The plan's timer is released from quarantine: cached results expire again.
+pub(crate) fn release_from_quarantine(
+    turn: &mut Turn<'_, '_>,
+    number: PlanNumber,
+) -> Result<(), StoreError> {
     let Some(key) = turn.get::<PlanNumbers>(&number)? else {
         return Ok(());
     };
@@ -150,8 +152,8 @@ pub(crate) fn take_up(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(),
     Ok(())
 }
 
-/// The key with its holes filled; `None` when the plan caches nothing, a hole's path leads nowhere, or
-/// the key is too long. Texts are quoted, so that no two inputs fill the holes alike.
+/// Renders the key; `None` if the plan has no cache, a path does not resolve, or the key is too long. Texts are quoted,
+/// so that different inputs never give the same key.
 fn render_key(
     turn: &mut Turn<'_, '_>,
     execution: &Execution<'_>,
@@ -160,8 +162,8 @@ fn render_key(
         return Ok(None);
     };
     let roots = [
-        payload(turn, execution.run.record.input)?,
-        payload(turn, execution.active.input)?,
+        turn.payload(execution.run.record.input)?,
+        turn.payload(execution.active.input)?,
     ];
     let holes = settings.key.iter().filter_map(|part| match part {
         CacheKeyPart::Literal(_) => None,
@@ -202,13 +204,13 @@ fn render_key(
     Ok(Some(key))
 }
 
-/// The cached results of one plan, and how much they use.
-struct Shelf<'a> {
+/// The cached results of one plan, and their size.
+struct PlanCache<'a> {
     plan: PlanNumber,
     usage: &'a mut CacheUsage,
 }
 
-impl Shelf<'_> {
+impl PlanCache<'_> {
     fn add(&mut self, turn: &mut Turn<'_, '_>, place: u64, result: CachedResultRecord) {
         let expires_at_ms = result.expires_at_ms;
         self.usage.oldest_ms = if self.usage.results_count == 0 {
@@ -232,8 +234,8 @@ impl Shelf<'_> {
         turn.delete::<CacheExpiries>(&(self.plan, result.expires_at_ms, place));
     }
 
-    /// Takes away the result at `place`, which is the oldest.
-    fn take_away(&mut self, turn: &mut Turn<'_, '_>, place: u64) -> Result<(), StoreError> {
+    /// Evicts the result at `place`, which must be the oldest.
+    fn evict(&mut self, turn: &mut Turn<'_, '_>, place: u64) -> Result<(), StoreError> {
         let result = turn.get::<CachedResults>(&(self.plan, place))?;
         let result = result.expect("an expiry is kept as long as its result");
         self.usage.oldest_ms = result.expires_at_ms;
@@ -241,8 +243,8 @@ impl Shelf<'_> {
         Ok(())
     }
 
-    /// Lets the oldest results give way to one of `bytes`; false when that makes no room.
-    fn make_room(&mut self, turn: &mut Turn<'_, '_>, bytes: u64) -> Result<bool, StoreError> {
+    /// Evicts the oldest results until one of `bytes` fits; false if it cannot fit.
+    fn evict_oldest(&mut self, turn: &mut Turn<'_, '_>, bytes: u64) -> Result<bool, StoreError> {
         let fits = |usage: &CacheUsage| {
             usage.results_count < CACHED_RESULTS_MAX && usage.bytes + bytes <= CACHED_BYTES_MAX
         };
@@ -250,7 +252,7 @@ impl Shelf<'_> {
             return Ok(true);
         }
         for (_, place) in self.oldest(turn, CACHE_EVICTIONS_MAX)? {
-            self.take_away(turn, place)?;
+            self.evict(turn, place)?;
             if fits(self.usage) {
                 return Ok(true);
             }

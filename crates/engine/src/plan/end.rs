@@ -1,61 +1,62 @@
-//! An execution ends: with an executor's answer, a cached result, the fallback or a failure (W34, W36).
+//! The end of a plan's execution: an executor's result, a cached result, the fallback or a failure (W34, W36).
 
 use super::cache;
 use super::execution::Execution;
 use crate::json::Json;
-use crate::run::{WorkQueue, error_in, outcome_name as name, payload};
+use crate::run::{WorkQueue, error_in, outcome_name as name};
 use crate::store::StoreError;
-use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, Settled, Work};
-use crate::turn::{Outcome, Turn};
+use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, TargetResult, Work};
+use crate::turn::{Turn, TurnResult};
 
 /// The outcome of a fallback, where the step has a transition for it (W36).
 const EXHAUSTED: &str = "exhausted";
 
-/// What an executor answered.
-pub(super) struct Answer {
+/// The result of an executor.
+pub(super) struct ExecutorResult {
     /// The plan's outcome.
-    pub(super) settled: Settled,
+    pub(super) target_result: TargetResult,
     /// See [`PlanState::invalidations_count`](crate::tables::PlanState).
     pub(super) invalidations_count: Option<u64>,
 }
 
-/// An executor's answer is the plan's; a success is cached (W37).
-pub(super) fn answer(
+/// Ends the plan with an executor's result; a success is cached (W37).
+pub(super) fn finish_with_result(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     execution: Execution<'_>,
-    answer: Answer,
-) -> Outcome<()> {
-    let settled = answer.settled;
-    if settled.outcome.as_str() == name::SUCCESS
-        && let (Some(count), Some(output)) = (answer.invalidations_count, settled.output)
+    executor_result: ExecutorResult,
+) -> TurnResult<()> {
+    let target_result = executor_result.target_result;
+    if target_result.outcome.as_str() == name::SUCCESS
+        && let (Some(count), Some(output)) =
+            (executor_result.invalidations_count, target_result.output)
     {
         cache::store(turn, &execution, count, output)?;
     }
-    leave(queue, execution, settled);
+    leave(queue, execution, target_result);
     Ok(())
 }
 
-/// A cached result is the plan's.
-pub(super) fn give(
+/// Ends the plan with a cached result.
+pub(super) fn finish_with_cached(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     mut execution: Execution<'_>,
     output: Json,
 ) {
-    let settled = stored(turn, &mut execution, name::SUCCESS, output);
-    leave(queue, execution, settled);
+    let target_result = stored(turn, &mut execution, name::SUCCESS, output);
+    leave(queue, execution, target_result);
 }
 
-/// No executor is left, or none is tried any more: the fallback if there is one, else a failure.
+/// No executor remains, or no further one is tried: uses the fallback if there is one, else fails.
 pub(super) fn exhaust(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     mut execution: Execution<'_>,
     failure: Option<PlanFailure>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let reason = match &failure {
-        Some(failure) => in_words(turn, failure)?,
+        Some(failure) => describe(turn, failure)?,
         None => Some(format!(
             "expected an executor of plan \"{}\" to take the call, but all were skipped",
             execution.plan().name
@@ -63,7 +64,7 @@ pub(super) fn exhaust(
     };
     let fallback = execution.plan().fallback.as_ref();
     let fallback = fallback.map(|fallback| Json::from_checked(fallback.value.clone()));
-    let settled = match (fallback, failure) {
+    let target_result = match (fallback, failure) {
         (Some(value), _) => {
             let outcome = fallback_outcome(&execution);
             let event = PlanEvent::Fallback {
@@ -72,7 +73,7 @@ pub(super) fn exhaust(
             execution.event(event);
             stored(turn, &mut execution, outcome, value)
         }
-        (None, Some(failure)) => Settled {
+        (None, Some(failure)) => TargetResult {
             from: Awaited::Nothing,
             outcome: name::of(name::FAILURE),
             output: failure.output,
@@ -84,17 +85,24 @@ pub(super) fn exhaust(
             stored(turn, &mut execution, name::FAILURE, output)
         }
     };
-    leave(queue, execution, Settled { reason, ..settled });
+    leave(
+        queue,
+        execution,
+        TargetResult {
+            reason,
+            ..target_result
+        },
+    );
     Ok(())
 }
 
-/// What the last executor's error was.
-fn in_words(turn: &mut Turn<'_, '_>, failure: &PlanFailure) -> Result<Option<String>, StoreError> {
+/// Describes the last executor's error.
+fn describe(turn: &mut Turn<'_, '_>, failure: &PlanFailure) -> Result<Option<String>, StoreError> {
     let error = match failure.output {
-        Some(output) => error_in(&*payload(turn, output)?),
+        Some(output) => error_in(&*turn.payload(output)?),
         None => None,
     };
-    Ok(error.map(|error| error.in_words(&name::of(name::FAILURE))))
+    Ok(error.map(|error| error.describe(&name::of(name::FAILURE))))
 }
 
 fn fallback_outcome(execution: &Execution<'_>) -> &'static str {
@@ -106,14 +114,14 @@ fn fallback_outcome(execution: &Execution<'_>) -> &'static str {
     }
 }
 
-/// What the step settles with, its output stored with the run.
+/// The step's target result, with its output stored with the run.
 fn stored(
     turn: &mut Turn<'_, '_>,
     execution: &mut Execution<'_>,
     outcome: &str,
     output: Json,
-) -> Settled {
-    Settled {
+) -> TargetResult {
+    TargetResult {
         from: Awaited::Nothing,
         outcome: name::of(outcome),
         output: Some(execution.run.store_payload(turn, output)),
@@ -122,14 +130,14 @@ fn stored(
     }
 }
 
-/// The step settles with what the plan came back with.
-fn leave(queue: &mut WorkQueue, execution: Execution<'_>, mut settled: Settled) {
-    settled.from = Awaited::Nothing;
+/// Finishes the step with the plan's result.
+fn leave(queue: &mut WorkQueue, execution: Execution<'_>, mut target_result: TargetResult) {
+    target_result.from = Awaited::Nothing;
     let activation = execution.active.number;
     let run = execution.put(ActivationState::Executing);
-    let work = Work::Settle {
+    let work = Work::FinishStep {
         activation,
-        settled,
+        target_result,
     };
     queue.push(run.number, work);
 }

@@ -6,8 +6,7 @@ use crate::json::Json;
 use crate::limits::NAME_BYTES_MAX;
 use crate::run::{error_field, outcome_name as name};
 
-/// Whether an executor may be tried again after `outcome` (W12): an action that is not there or is
-/// disabled will be so the next time, too.
+/// Whether an executor may be retried after `outcome` (W12): a missing or disabled action would fail again.
 pub(super) fn is_retried(outcome: &OutcomeName) -> bool {
     matches!(
         outcome.as_str(),
@@ -15,8 +14,7 @@ pub(super) fn is_retried(outcome: &OutcomeName) -> bool {
     )
 }
 
-/// The code of a failure: the one it carries, else its message when that is one bare token, else the
-/// outcome's name.
+/// The code of a failure: its own code, else its message if that is a single token, else the outcome's name.
 pub(super) fn code(outcome: &OutcomeName, output: Option<&Json>) -> String {
     if outcome.as_str() == name::TIMEOUT {
         return name::TIMEOUT.to_owned();
@@ -30,7 +28,7 @@ pub(super) fn code(outcome: &OutcomeName, output: Option<&Json>) -> String {
     code
 }
 
-/// Whether an executor's retries may follow an error of this code.
+/// Whether the executor may be retried after an error with this code.
 pub(super) fn is_retryable(classes: Option<&ErrorClasses>, code: &str) -> bool {
     let Some(classes) = classes else {
         return true;
@@ -42,7 +40,7 @@ pub(super) fn is_retryable(classes: Option<&ErrorClasses>, code: &str) -> bool {
     listed.is_none_or(|listed| listed.iter().any(|retryable| retryable.as_str() == code))
 }
 
-/// Whether a message is one word of the kind that outcomes are made of, and not a sentence.
+/// Whether a message is a single token like an outcome, and not a sentence.
 fn is_token(message: &str) -> bool {
     OutcomeName::new(message).is_ok()
 }

@@ -1,23 +1,23 @@
-//! Executing a plan: from executor to executor until one answers or none is left (W30–W34).
+//! Executing a plan: tries executors in order until one gives a result (W30–W34).
 
 use super::cache::{self, Lookup};
 use super::execution::Execution;
-use super::settle::{note_failure, pass_on};
-use super::tally::{self, Gate};
+use super::executor_stats::{self, Gate};
+use super::finish_attempt::{note_failure, pass_on};
 use super::{end, order};
 use crate::ids::ActionRunNumber;
-use crate::run::{self, LoadedRun, WorkQueue};
+use crate::run::{self, WorkQueue};
 use crate::tables::{Activation, ActivationState, PlanEvent, PlanState, PlanWait};
 use crate::task;
-use crate::turn::{Draft, Outcome, Turn};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// Begins an execution, or goes on with the attempt that was put off.
+/// Begins an execution, or continues with a delayed attempt.
 pub(crate) fn execute(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     active: Draft<Activation>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let execution = Execution::new(run, active);
     match execution.plan_state() {
         Some(state) => try_executors(turn, queue, execution, state),
@@ -29,11 +29,11 @@ fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     mut execution: Execution<'_>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let invalidations_count = match cache::look_up(turn, &execution)? {
         Lookup::Found { key, output } => {
             execution.event(PlanEvent::CacheHit { key });
-            end::give(turn, queue, execution, output);
+            end::finish_with_cached(turn, queue, execution, output);
             return Ok(());
         }
         Lookup::Missed {
@@ -53,19 +53,19 @@ fn begin(
     try_executors(turn, queue, execution, state)
 }
 
-/// Makes an attempt on the first executor that lets one through, the current one first; without such
-/// a one the plan is exhausted.
+/// Makes an attempt on the first executor that lets one through, starting with the current one. If none does, the plan
+/// is exhausted.
 pub(super) fn try_executors(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     mut execution: Execution<'_>,
     mut state: PlanState,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     state.wait = PlanWait::Executing;
     while let Some(index) = state.executor() {
         let executor = execution.executor(index).name.clone();
         let mut attempts_count = state.attempt - 1;
-        match tally::admit(turn, &execution, index)? {
+        match executor_stats::admit(turn, &execution, index)? {
             Gate::Open { is_probe } => {
                 attempts_count = state.attempt;
                 let event = PlanEvent::ExecutorStart {
@@ -75,9 +75,11 @@ pub(super) fn try_executors(
                 };
                 execution.event(event);
                 let action = execution.executor(index).action.clone();
-                match run::open_action(turn, execution.run, &execution.active, &action)? {
+                match run::create_action_run(turn, execution.run, &execution.active, &action)? {
                     Ok(action_run) => return wait_for(turn, execution, state, action_run),
-                    Err(settled) => note_failure(turn, &mut execution, &mut state, &settled)?,
+                    Err(target_result) => {
+                        note_failure(turn, &mut execution, &mut state, &target_result)?
+                    }
                 }
             }
             Gate::Broken { until_ms } => {
@@ -94,13 +96,13 @@ pub(super) fn try_executors(
     end::exhaust(turn, queue, execution, state.failure)
 }
 
-/// The attempt is under way.
+/// Waits for an attempt that has begun.
 fn wait_for(
     turn: &mut Turn<'_, '_>,
     execution: Execution<'_>,
     mut state: PlanState,
     action_run: ActionRunNumber,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     state.wait = PlanWait::Action(action_run);
     let run = execution.put(ActivationState::Plan(state));
     task::make_ready(turn, Some(run), action_run)

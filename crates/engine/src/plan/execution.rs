@@ -1,14 +1,13 @@
-//! What a turn knows of the execution of a plan that it works on.
+//! The execution of a plan while a turn works on it.
 
 use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step, StepKind};
 use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
-use crate::run::LoadedRun;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, CacheUsage, DefinitionRecord, EventKind, PlanEvent,
     PlanExecutorRecord, PlanExecutors, PlanNumbers, PlanRecord, PlanState, Plans, Probe,
 };
-use crate::turn::{Draft, Turn};
+use crate::turn::{Draft, LoadedRun, Turn};
 use std::sync::Arc;
 
 /// An active step whose target is a plan.
@@ -21,10 +20,10 @@ pub(super) struct Execution<'r> {
 }
 
 impl<'r> Execution<'r> {
-    /// The execution that an active step is.
+    /// Makes an execution from an active step.
     ///
     /// # Panics
-    /// When the step's target is no plan: only such steps execute plans.
+    /// If the step's target is not a plan.
     pub(super) fn new(run: &'r mut LoadedRun, active: Draft<Activation>) -> Self {
         let definition = run.definition.clone();
         let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
@@ -48,7 +47,7 @@ impl<'r> Execution<'r> {
         self.run
     }
 
-    /// Where the execution stands; `None` before it has begun.
+    /// The execution's state; `None` before it has begun.
     pub(super) fn plan_state(&self) -> Option<PlanState> {
         match &self.active.state {
             ActivationState::Plan(state) => Some(state.clone()),
@@ -74,7 +73,7 @@ impl<'r> Execution<'r> {
         self.definition.definition.step(self.active.step)
     }
 
-    /// How this execution's attempts are known to breakers.
+    /// The identity of this execution's attempts for breakers.
     pub(super) fn probe(&self) -> Probe {
         Probe {
             run: self.run.number,
@@ -96,7 +95,7 @@ impl<'r> Execution<'r> {
         )
     }
 
-    /// The plan's record; made when the plan is executed for the first time.
+    /// The plan's record, created by the first execution.
     pub(super) fn plan_record(&self, turn: &mut Turn<'_, '_>) -> Result<PlanRecord, StoreError> {
         let key = self.key();
         let definition = self.run.record.definition;
@@ -108,7 +107,7 @@ impl<'r> Execution<'r> {
             }
             return Ok(record);
         }
-        let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plans_count)?);
+        let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plan_count)?);
         let record = PlanRecord {
             number,
             last_executed: definition,

@@ -1,10 +1,10 @@
-//! The health of executors (W31), in millionths and rounded down: the engine knows no floats.
+//! The health of executors (W31), in millionths and rounded down: the engine uses no floats.
 //!
-//! Each result weighs `decay` times as much as the one after it; results older than the window do not
-//! count. At most `HEALTH_SAMPLES_MAX` results of an executor are kept, the newest ones; so a
-//! `min_samples` above that counts as it.
+//! Each result weighs `decay` times as much as the one after it; results older than the window do not count. At most
+//! `HEALTH_SAMPLES_MAX` results of an executor are kept, the newest ones; a larger `min_samples` counts as this
+//! maximum.
 
-use super::breaker::{Passage, passage};
+use super::breaker::{BreakerDecision, decide};
 use crate::definition::{Executor, Health};
 use crate::limits::HEALTH_SAMPLES_MAX;
 use crate::tables::{BreakerState, PlanExecutorRecord, Sample, Verdict};
@@ -100,17 +100,17 @@ fn penalize(score: u64, breaker: &BreakerState, executor: &Executor, now_ms: u64
     let Some(settings) = &executor.breaker else {
         return score;
     };
-    match passage(breaker, settings, now_ms) {
-        Passage::Free => score,
-        Passage::Blocked { until_ms: Some(_) } => score / 10,
-        Passage::Blocked { until_ms: None } | Passage::Probe => score / 2,
+    match decide(breaker, settings, now_ms) {
+        BreakerDecision::Free => score,
+        BreakerDecision::Blocked { until_ms: Some(_) } => score / 10,
+        BreakerDecision::Blocked { until_ms: None } | BreakerDecision::Probe => score / 2,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Breaker, Tracking};
+    use crate::definition::{Breaker, ExecutorExtensions, Tracking};
     use crate::ids::{ActionName, ExecutorName};
 
     const SETTINGS: Health = Health {
@@ -132,6 +132,7 @@ mod tests {
             }),
             rate_limit: None,
             tracking: Tracking::Sync,
+            extensions: ExecutorExtensions::default(),
         }
     }
 

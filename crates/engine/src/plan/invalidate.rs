@@ -1,15 +1,14 @@
-//! Dropping cached results (W37).
+//! Invalidating cached results (W37).
 
 use crate::ids::{EventName, Namespace, PlanName, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::CacheInvalidated;
 use crate::tables::{PlanRecord, Plans, Workflows};
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Raises an event: the plans that name it in `invalidate_on` forget what they have cached.
+/// Raises an invalidation event: plans that list it in `invalidate_on` drop their cached results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvalidateCache {
     /// The event.
@@ -23,7 +22,7 @@ impl InvalidateCache {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<CacheInvalidated> {
+    ) -> TurnResult<CacheInvalidated> {
         let plans = match &self.workflow {
             None => turn.list::<Plans>(namespace, usize::MAX)?,
             Some(workflow) => {
@@ -34,30 +33,30 @@ impl InvalidateCache {
                 turn.list::<Plans>(&key, usize::MAX)?
             }
         };
-        let mut plans_count = 0;
+        let mut plan_count = 0;
         for (key, record) in plans {
             if self.is_named_by(turn, &key, &record)? {
                 let mut record = Arc::unwrap_or_clone(record);
                 record.cache.invalidations_count += 1;
                 turn.put::<Plans>(&key, record);
-                plans_count += 1;
+                plan_count += 1;
             }
         }
-        Ok(CacheInvalidated { plans_count })
+        Ok(CacheInvalidated { plan_count })
     }
 
-    /// Whether the plan names the event, in the revision that executed it last or in the workflow's latest: either may
+    /// Whether the plan lists the event, in the revision that executed it last or in the workflow's latest: either may
     /// have cached results, or be about to.
     fn is_named_by(
         &self,
         turn: &mut Turn<'_, '_>,
         (namespace, workflow, plan): &(Namespace, WorkflowName, PlanName),
         record: &PlanRecord,
-    ) -> Outcome<bool> {
+    ) -> TurnResult<bool> {
         let workflow = turn.get::<Workflows>(&(namespace.clone(), workflow.clone()))?;
         let latest = workflow.map(|workflow| workflow.latest);
         for number in latest.into_iter().chain([record.last_executed]) {
-            let definition = pinned(turn, number)?;
+            let definition = turn.pinned(number)?;
             let plan = definition.definition.plan_named(plan);
             let cache = plan.and_then(|plan| plan.cache.as_ref());
             if cache.is_some_and(|cache| cache.invalidate_on.contains(&self.event)) {

@@ -8,7 +8,7 @@ use crate::tables::Plans;
 use crate::turn::Turn;
 use std::cmp::Reverse;
 
-/// Draws up the order; it is frozen for the whole execution.
+/// Determines the order, which is fixed for the whole execution.
 pub(super) fn choose(
     turn: &mut Turn<'_, '_>,
     execution: &Execution<'_>,
@@ -60,7 +60,7 @@ fn shuffle(turn: &mut Turn<'_, '_>, order: &mut [ExecutorIndex]) {
     }
 }
 
-/// Health descending, ties as they were; as they were, too, while there are too few results.
+/// Health descending, ties in the given order; the given order if there are too few results.
 fn by_health(
     turn: &mut Turn<'_, '_>,
     execution: &Execution<'_>,

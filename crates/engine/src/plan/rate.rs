@@ -1,9 +1,9 @@
 //! Rate limits: sliding windows on log time (W33).
 //!
-//! A window never holds more calls than its limit. Calls are kept in slices of time, a call's slice by
-//! its last call, and a slice leaves the window as a whole, with that last call. Up to `RATE_SLICES`
-//! calls a window, a slice is one millisecond, so the limit is exact; above that, room comes back at
-//! most 1/64 of the window late. So an executor keeps at most 64 slices and a few for each window.
+//! A window never holds more calls than its limit. Calls are grouped into time slices. A slice has the time of its last
+//! call and leaves the window as a whole. For limits up to `RATE_SLICES` calls per window, a slice is one millisecond,
+//! so the limit is exact; above that, capacity returns at most 1/64 of the window late. An executor therefore keeps
+//! little more than 64 slices per window.
 
 use crate::definition::{RateLimit, RateWindow};
 use crate::limits::RATE_SLICES;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// An executor's latest calls, by the window that limits them.
 pub(crate) type Calls = BTreeMap<RateWindow, Vec<CallBucket>>;
 
-/// When there is room for one more call, in milliseconds; `None` when there is room at `now_ms`.
+/// When one more call is allowed, in milliseconds; `None` if one is allowed at `now_ms`.
 pub(crate) fn full_until_ms(calls: &Calls, limit: &RateLimit, now_ms: u64) -> Option<u64> {
     let until_ms = |window: RateWindow| {
         let calls_max = u64::from(limit.calls_max(window)?);
@@ -35,7 +35,7 @@ pub(crate) fn full_until_ms(calls: &Calls, limit: &RateLimit, now_ms: u64) -> Op
     RateWindow::ALL.into_iter().filter_map(until_ms).max()
 }
 
-/// How many more calls `window` has room for at `now_ms`; `None` where it is not limited.
+/// How many more calls `window` allows at `now_ms`; `None` if it is not limited.
 pub(crate) fn remaining(
     calls: &Calls,
     limit: &RateLimit,
@@ -49,7 +49,7 @@ pub(crate) fn remaining(
     Some(calls_max.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
-/// Notes a call at `now_ms` in every window that is limited.
+/// Records a call at `now_ms` in every limited window.
 pub(super) fn note_call(calls: &mut Calls, limit: &RateLimit, now_ms: u64) {
     for window in RateWindow::ALL {
         let Some(calls_max) = limit.calls_max(window) else {

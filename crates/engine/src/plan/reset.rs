@@ -1,15 +1,15 @@
-//! Giving executors a fresh chance (W31).
+//! Resetting the executors of a plan (W31).
 
 use crate::ids::{ExecutorName, Namespace, PlanName, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{PlanExecutors, Plans};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use crate::workflow::newest;
 use serde::{Deserialize, Serialize};
 
-/// Forgets the results, the breaker, the probes and the calls of a plan's executors. Attempts that are
-/// under way go on and count as new ones; what is cached stays.
+/// Clears the results, breakers, probes and calls of a plan's executors. Attempts in flight continue and count as new
+/// ones; cached results stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResetPlan {
     /// The workflow.
@@ -21,7 +21,7 @@ pub struct ResetPlan {
 }
 
 impl ResetPlan {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let latest = newest(turn, namespace, &self.workflow, None)?.record;
         let defined = latest.definition.plan_named(&self.plan);
         let key = (namespace.clone(), self.workflow.clone(), self.plan.clone());

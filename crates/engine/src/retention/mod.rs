@@ -1,7 +1,7 @@
-//! Ended runs are kept for a time and then forgotten, with everything that is theirs (W4).
+//! Retention: ended runs are kept for a time and then deleted with everything that belongs to them (W4).
 //!
-//! A run's own record goes first, in one turn with its names, keys and index rows, so that callers
-//! never see half of one; what is left of it is found by its number, and may take several turns.
+//! A run's own record is deleted first, in one turn with its names, keys and index rows, so that callers never see a
+//! partial run. The rest is found by the run's number, and may take several turns.
 
 mod rows;
 mod sweep;

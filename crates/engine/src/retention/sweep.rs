@@ -1,21 +1,20 @@
-//! Forgetting what has expired, in bounded pieces.
+//! Deleting items whose retention has ended, in bounded batches.
 
 use super::rows::{forget_action_run, forget_run, sweep_remains};
-use crate::command::Subject;
 use crate::effect::Effect;
 use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
 use crate::run;
 use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{ActionRuns, Cluster, Expiration, Expirations, Expiring, RunRemains};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-/// Forgets runs, and action runs outside any workflow, that were kept for long enough: what earlier
-/// sweeps left of some first, then the longest expired, until its rows are used up.
+/// Deletes runs and stand-alone action runs whose retention has ended: first the rest of earlier sweeps, then the
+/// longest expired, until its budget of rows is used up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepRuns {}
 
@@ -23,34 +22,33 @@ pub struct SweepRuns {}
 const SUBJECTS_MAX: usize = SWEEP_ROWS_MAX / 4;
 
 impl SweepRuns {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
-        let mut room = SWEEP_ROWS_MAX;
-        for (number, remains) in turn.list::<RunRemains>(&(), SUBJECTS_MAX)? {
-            if room > 0 {
-                let remains = Arc::unwrap_or_clone(remains);
-                sweep_remains(turn, number, remains, &mut room)?;
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+        let mut rows_left = SWEEP_ROWS_MAX;
+        for number in turn.keys::<RunRemains>(&(), SUBJECTS_MAX)? {
+            if rows_left > 0 {
+                sweep_remains(turn, number, &mut rows_left)?;
             }
         }
         let mut from_ms = turn.now_ms();
         for (position, expiration) in due(turn)?.into_iter().enumerate() {
-            if room == 0 || position == SUBJECTS_MAX {
+            if rows_left == 0 || position == SUBJECTS_MAX {
                 from_ms = expiration.due_ms;
                 break;
             }
-            if is_set_aside(turn, expiration.subject)? {
-                // Kept for those who look into the bug, and until it is taken up again (design rule 10).
+            if is_in_quarantine(turn, expiration.subject)? {
+                // Kept for the investigation of the bug, and until it is released (design rule 10).
                 turn.delete::<Expirations>(&expiration);
                 continue;
             }
             match expiration.subject {
                 Expiring::Run(number) => {
-                    turn.suspect(Subject::RunNumber(number));
-                    forget_run(turn, number, &mut room)?;
+                    turn.attribute_to(Subject::RunNumber(number));
+                    forget_run(turn, number, &mut rows_left)?;
                 }
                 Expiring::ActionRun(number) => {
-                    turn.suspect(Subject::ActionRun(number));
+                    turn.attribute_to(Subject::ActionRun(number));
                     turn.delete::<Expirations>(&expiration);
-                    forget_action_run(turn, number, &mut room)?;
+                    forget_action_run(turn, number, &mut rows_left)?;
                 }
             }
         }
@@ -61,7 +59,7 @@ impl SweepRuns {
     }
 }
 
-/// Lets something expire that a sweep has passed over, unless none has.
+/// Restarts the retention of an item that a sweep has skipped.
 pub(crate) fn expire_again(
     turn: &mut Turn<'_, '_>,
     expiration: Expiration,
@@ -93,9 +91,9 @@ fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
     Ok(due)
 }
 
-fn is_set_aside(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, StoreError> {
+fn is_in_quarantine(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, StoreError> {
     match subject {
-        // Its parent is told of its end once it is taken up.
+        // Its parent gets its result once it is released.
         Expiring::Run(number) => Ok(turn.is_quarantined(number) || run::is_awaited(turn, number)?),
         Expiring::ActionRun(number) => {
             let record = turn.get::<ActionRuns>(&number)?;

@@ -1,106 +1,74 @@
-//! The work list: what happens to runs within one turn.
+//! The loop that advances runs: it takes work from the queue and calls its handler.
 
-use super::loaded::{LoadedRun, load_if_kept, put_back};
-use super::{child, continuation, decide, enter, execute, finish, settle};
-use crate::command::Subject;
-use crate::definition::{BuiltInTerminal, Target};
+use super::work_queue::WorkQueue;
+use super::{child, continuation, decide, enter, execute, finish, finish_step};
 use crate::ids::RunNumber;
-use crate::limits::RUN_STEPS_MAX;
+use crate::subject::Subject;
 use crate::tables::Work;
-use crate::turn::{Outcome, Turn};
-use std::collections::VecDeque;
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// The work that is left in this turn.
-#[derive(Default)]
-pub(crate) struct WorkQueue {
-    works: VecDeque<(RunNumber, Work)>,
-}
-
-impl WorkQueue {
-    /// Adds a piece of work on `run`.
-    pub(crate) fn push(&mut self, run: RunNumber, work: Work) {
-        self.works.push_back((run, work));
-    }
-
-    /// Counts a step that the run enters, or that it tries again at once. False when the run has taken as many as it
-    /// may without a wait (W16): it then ends.
-    pub(crate) fn count_step(&mut self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
-        turn.spend_step();
-        run.record.steps_since_wait += 1;
-        let is_within = run.record.steps_since_wait <= RUN_STEPS_MAX;
-        if !is_within {
-            let work = Work::Finish {
-                terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-                detail: Some("max step limit reached".to_owned()),
-            };
-            self.push(run.number, work);
-        }
-        is_within
-    }
-}
-
-/// Does `work` and everything that follows from it, until all runs wait or have ended, or until the turn has reached
-/// its budget: a continuation does the rest in a later entry. Runs that are set aside stay as they are (design rule 10).
-pub(crate) fn advance(turn: &mut Turn<'_, '_>, run: RunNumber, work: Work) -> Outcome<()> {
+/// Does `work` and all work that follows from it, until all runs wait or have ended or the turn has used up its budget;
+/// a continuation does the rest in a later entry. Quarantined runs are unchanged (design rule 10).
+pub(crate) fn advance(turn: &mut Turn<'_, '_>, run: RunNumber, work: Work) -> TurnResult<()> {
     advance_all(turn, run, [work])
 }
 
-/// As [`advance`], where what the run waited for came from outside.
+/// Like [`advance`], for a run that got what it waited for from outside.
 pub(crate) fn advance_after_wait(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     work: Work,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if !turn.is_quarantined(number)
-        && let Some(mut run) = load_if_kept(turn, number)?
+        && let Some(mut run) = turn.load_run_if_kept(number)?
     {
         run.end_wait();
-        put_back(turn, run);
+        turn.put_back_run(run);
     }
     advance(turn, number, work)
 }
 
-/// As [`advance`], with several pieces of work on one run.
+/// Like [`advance`], for several pieces of work on one run.
 pub(super) fn advance_all(
     turn: &mut Turn<'_, '_>,
     run: RunNumber,
     works: impl IntoIterator<Item = Work>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let works = works.into_iter().map(|work| (run, work)).collect();
-    carry_out_all(turn, WorkQueue { works }, None)
+    run_all(turn, WorkQueue { works }, None)
 }
 
-/// Takes up the work of a run that was put off.
-pub(super) fn go_on(
+/// Resumes a run's deferred work.
+pub(super) fn resume(
     turn: &mut Turn<'_, '_>,
     run: RunNumber,
     works: impl IntoIterator<Item = Work>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let works = works.into_iter().map(|work| (run, work)).collect();
-    carry_out_all(turn, WorkQueue { works }, Some(run))
+    run_all(turn, WorkQueue { works }, Some(run))
 }
 
-fn carry_out_all(
+fn run_all(
     turn: &mut Turn<'_, '_>,
     mut queue: WorkQueue,
     continued: Option<RunNumber>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     while let Some((number, work)) = queue.works.pop_front() {
         if turn.is_quarantined(number) {
             continue;
         }
-        turn.suspect(Subject::RunNumber(number));
-        let Some(mut run) = load_if_kept(turn, number)? else {
+        turn.attribute_to(Subject::RunNumber(number));
+        let Some(mut run) = turn.load_run_if_kept(number)? else {
             continue;
         };
-        // Work on a run is done in its order.
+        // Work on a run is done in order.
         let is_behind = run.record.continuation.is_some() && continued != Some(number);
         if is_behind || turn.is_spent() {
-            continuation::put_off(turn, &mut run, work);
+            continuation::defer(turn, &mut run, work);
         } else {
             carry_out(turn, &mut queue, &mut run, work)?;
         }
-        put_back(turn, run);
+        turn.put_back_run(run);
     }
     Ok(())
 }
@@ -110,7 +78,7 @@ fn carry_out(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     work: Work,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     match work {
         Work::Enter { step } => enter::enter(turn, queue, run, step),
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
@@ -127,12 +95,12 @@ fn carry_out(
             };
             decide::decide(turn, queue, run, decision)
         }
-        Work::Settle {
+        Work::FinishStep {
             activation,
-            settled,
-        } => settle::settle(turn, queue, run, (activation, settled)),
+            target_result,
+        } => finish_step::finish_step(turn, queue, run, (activation, target_result)),
         Work::ChildEnded { activation, child } => {
-            finish::hear_child(turn, queue, run, (activation, child))
+            finish::note_child_end(turn, queue, run, (activation, child))
         }
         Work::Finish { terminal, detail } => {
             let ending = finish::Ending { terminal, detail };

@@ -1,17 +1,16 @@
 //! Search attributes (W22): computed when a run begins and again when it ends.
 
-use super::loaded::LoadedRun;
 use super::render::{self, MappingRefused};
 use crate::definition::AttributeKind;
 use crate::json::{self, Json};
 use crate::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BYTES_MAX};
 use crate::store::StoreError;
 use crate::tables::AttributeValue;
-use crate::turn::Turn;
+use crate::turn::{LoadedRun, Turn};
 use std::collections::BTreeMap;
 
-/// Computes the run's search attributes. Unresolved values and those of another type are absent; so are those that are
-/// too large, which the note says that is returned.
+/// Computes the run's search attributes. Unresolved values and values of another type are absent; values that are too
+/// large are absent too, and the returned note says so.
 pub(super) fn compute(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,

@@ -1,27 +1,26 @@
 //! Cancelling a run (W18).
 
 use super::advance::advance;
-use super::loaded::put_back;
-use super::open::find;
+use super::create::find;
 use crate::ids::{Namespace, RunId};
-use crate::quarantine::cut;
+use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::Work;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Cancels a run and its children; wins over every late result.
+/// Cancels a run and its children; late results are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRun {
     /// The run.
     pub run_id: RunId,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: Option<String>,
 }
 
 impl CancelRun {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let run = find(turn, namespace, &self.run_id)?;
         let status = run.record.status;
         if !status.is_open() {
@@ -34,7 +33,7 @@ impl CancelRun {
         }
         let reason = self.reason.as_deref().map(cut);
         let number = run.number;
-        put_back(turn, run);
+        turn.put_back_run(run);
         advance(turn, number, Work::Cancel { reason })?;
         Ok(Done {})
     }

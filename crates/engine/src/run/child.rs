@@ -1,8 +1,6 @@
 //! Child workflows (W5, W17).
 
-use super::advance::WorkQueue;
-use super::loaded::LoadedRun;
-use super::open::{Opening, Parent, open, payload};
+use super::create::{NewRun, Parent, create};
 use super::outcome;
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::effect::Effect;
@@ -10,20 +8,21 @@ use crate::ids::{WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
+use crate::run::work_queue::WorkQueue;
 use crate::tables::{
     Activation, ActivationState, Awaited, DefinitionNumber, EventKind, InputChecks, ParentLink,
-    RunRecord, Settled, TriggeredBy, Work,
+    RunRecord, TargetResult, TriggeredBy, Work,
 };
-use crate::turn::{Draft, Halt, Outcome, Turn};
-use crate::workflow::{Resolved, newest};
+use crate::turn::{Abort, Draft, LoadedRun, Turn, TurnResult};
+use crate::workflow::{ResolvedDefinition, newest};
 
-/// Begins the child of an active step, or asks for the verdict on its input first (W4).
+/// Starts the child of an active step, or first requests the validation of its input (W4).
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     activation: u32,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());
     };
@@ -46,15 +45,15 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// Starts the child, in its parent's turn: so it is never doubled (W20).
+/// Starts the child in its parent's turn, so that it is started exactly once (W20).
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     (mut active, definition): (Draft<Activation>, DefinitionNumber),
-) -> Outcome<()> {
-    let input = payload(turn, active.input)?;
-    let opening = Opening {
+) -> TurnResult<()> {
+    let input = turn.payload(active.input)?;
+    let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
         definition,
@@ -71,7 +70,7 @@ pub(super) fn start(
         nesting: run.record.nesting + 1,
         trace: run.record.trace,
     };
-    let child = open(turn, opening)?;
+    let child = create(turn, new_run)?;
     active.state = ActivationState::Child(child.number);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     run.put_back(active);
@@ -86,13 +85,13 @@ pub(super) struct Refusal {
     pub(super) detail: String,
 }
 
-/// Settles the step of a child that cannot be started.
+/// Finishes the step of a child that cannot be started.
 pub(super) fn refuse(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     (mut active, refusal): (Draft<Activation>, Refusal),
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let output = Json::error(refusal.outcome, &refusal.detail);
     let output = run.store_payload(turn, output);
     let kind = EventKind::ChildRefused {
@@ -102,16 +101,16 @@ pub(super) fn refuse(
     active.state = ActivationState::Executing;
     let activation = active.number;
     run.put_back(active);
-    let settled = Settled {
+    let target_result = TargetResult {
         from: Awaited::Nothing,
         outcome: outcome::name::of(refusal.outcome),
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
     };
-    let work = Work::Settle {
+    let work = Work::FinishStep {
         activation,
-        settled,
+        target_result,
     };
     queue.push(run.number, work);
     Ok(())
@@ -122,7 +121,7 @@ pub(super) fn refusal_of(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     active: &Activation,
-) -> Outcome<Option<Refusal>> {
+) -> TurnResult<Option<Refusal>> {
     Ok(target_of(turn, run, active)?.err())
 }
 
@@ -131,7 +130,7 @@ fn target_of(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     active: &Activation,
-) -> Outcome<Result<Resolved, Refusal>> {
+) -> TurnResult<Result<ResolvedDefinition, Refusal>> {
     let StepKind::Run(step) = &run.definition.definition.step(active.step).kind else {
         panic!("only run steps have children");
     };
@@ -154,17 +153,17 @@ fn resolve(
     run: &RunRecord,
     name: &WorkflowName,
     version: Option<&WorkflowVersion>,
-) -> Outcome<Result<Resolved, Refusal>> {
+) -> TurnResult<Result<ResolvedDefinition, Refusal>> {
     match newest(turn, &run.namespace, name, version) {
         Ok(resolved) if !resolved.is_enabled => Ok(Err(Refusal {
             outcome: outcome::name::TARGET_DISABLED,
             detail: Rejection::WorkflowDisabled(name.clone()).to_string(),
         })),
         Ok(resolved) => Ok(Ok(resolved)),
-        Err(Halt::Rejected(rejection)) => Ok(Err(Refusal {
+        Err(Abort::Rejected(rejection)) => Ok(Err(Refusal {
             outcome: outcome::name::TARGET_NOT_FOUND,
             detail: rejection.to_string(),
         })),
-        Err(Halt::Store(error)) => Err(Halt::Store(error)),
+        Err(Abort::Store(error)) => Err(Abort::Store(error)),
     }
 }

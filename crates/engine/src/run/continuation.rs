@@ -1,18 +1,17 @@
-//! Work that is put off because a turn or its entry has reached its budget (design rule 13).
+//! Continuations: deferred work of a turn or an entry that has used up its budget (design rule 13).
 //!
-//! It waits in a table, and a timer that is due at once takes it up in a later entry: so however wide a run is, no
-//! entry does more than its share, and no run fails for it.
+//! The work waits in a table, and a timer that is due immediately resumes it in a later entry. However wide a run is,
+//! no entry exceeds its budget, and no run fails for it.
 
 use super::advance;
-use super::loaded::{LoadedRun, load_if_kept, put_back};
 use crate::ids::RunNumber;
 use crate::limits::CONTINUED_WORKS_MAX;
 use crate::tables::{Continuation, PendingWorks, TimerKey, TimerKind, Work};
 use crate::timer;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// Puts work on the run off to a later entry, behind what waits there already.
-pub(super) fn put_off(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, work: Work) {
+/// Defers work on the run to a later entry, after the work that already waits there.
+pub(super) fn defer(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, work: Work) {
     let Continuation { due_ms, next } = match run.record.continuation {
         Some(continuation) => continuation,
         None => arm(turn, run.number),
@@ -22,13 +21,13 @@ pub(super) fn put_off(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, work: Work) 
     run.record.continuation = Some(Continuation { due_ms, next });
 }
 
-/// The continuation's timer fires: the run goes on with what was put off, in bounded pieces.
-pub(crate) fn fire(turn: &mut Turn<'_, '_>, number: RunNumber) -> Outcome<()> {
+/// Handles the continuation's timer: the run does its deferred work, in bounded batches.
+pub(crate) fn fire(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnResult<()> {
     // The timer of a quarantined run is restored when the run is released.
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let Some(mut run) = load_if_kept(turn, number)? else {
+    let Some(mut run) = turn.load_run_if_kept(number)? else {
         return Ok(());
     };
     let pending = turn.list::<PendingWorks>(&number, CONTINUED_WORKS_MAX + 1)?;
@@ -43,12 +42,12 @@ pub(crate) fn fire(turn: &mut Turn<'_, '_>, number: RunNumber) -> Outcome<()> {
         next,
         ..arm(turn, number)
     });
-    put_back(turn, run);
-    advance::go_on(turn, number, works)
+    turn.put_back_run(run);
+    advance::resume(turn, number, works)
 }
 
-/// The run is released from quarantine: its timer may have fired in vain.
-pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Outcome<()> {
+/// Restores the timer of a released run, which may have fired without effect.
+pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<()> {
     if let Some(continuation) = run.record.continuation {
         let due_ms = timer::restore(turn, timer_of(run.number, continuation.due_ms))?;
         if due_ms != continuation.due_ms {

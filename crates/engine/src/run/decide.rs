@@ -1,17 +1,17 @@
-//! The verdict on a child's input: an obligation that is met outside `apply` (W4).
+//! The validation result of a child's input: an obligation fulfilled outside `apply` (W4).
 
-use super::advance::{WorkQueue, advance_after_wait};
+use super::advance::advance_after_wait;
 use super::child::{self, Refusal};
-use super::loaded::{LoadedRun, load, put_back};
 use super::outcome::name;
 use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
+use crate::run::work_queue::WorkQueue;
 use crate::tables::{ActivationState, DefinitionNumber, InputChecks, InputVerdict, Work};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Says whether the input of a child satisfies its workflow's schema.
+/// Delivers whether a child's input satisfies its workflow's schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecideChildInput {
     /// The parent.
@@ -25,27 +25,27 @@ pub struct DecideChildInput {
 }
 
 impl DecideChildInput {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
         if turn
             .get::<InputChecks>(&(self.parent, self.activation))?
             .is_none()
         {
-            return Err(Rejection::ActivationGone.into());
+            return Err(Rejection::ActivationStale.into());
         }
-        let mut run = load(turn, self.parent)?;
+        let mut run = turn.load_run(self.parent)?;
         if turn.is_quarantined(self.parent) {
             return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
         turn.delete::<InputChecks>(&(self.parent, self.activation));
         let active = run.activation(turn, self.activation)?;
-        let active = active.ok_or(Rejection::ActivationGone)?;
+        let active = active.ok_or(Rejection::ActivationStale)?;
         let ActivationState::ChildInput { definition } = active.state else {
-            return Err(Rejection::ActivationGone.into());
+            return Err(Rejection::ActivationStale.into());
         };
         if definition != self.definition {
-            return Err(Rejection::InputVerdictStale.into());
+            return Err(Rejection::InputValidationStale.into());
         }
-        put_back(turn, run);
+        turn.put_back_run(run);
         let work = Work::DecideChild {
             activation: self.activation,
             definition,
@@ -63,18 +63,18 @@ pub(super) struct Decision {
     pub(super) verdict: InputVerdict,
 }
 
-/// Starts the child, or settles its step with `execution_failure`.
+/// Starts the child, or finishes its step with `execution_failure`.
 pub(super) fn decide(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     decision: Decision,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let Some(active) = run.take(turn, decision.activation)? else {
         return Ok(());
     };
     let refusal = match decision.verdict {
-        // The workflow may have been disabled while its schema was asked (W42).
+        // The workflow may have been disabled during validation (W42).
         InputVerdict::Valid => match child::refusal_of(turn, run, &active)? {
             None => return child::start(turn, queue, run, (active, decision.definition)),
             Some(refusal) => refusal,

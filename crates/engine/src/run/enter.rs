@@ -1,17 +1,16 @@
 //! Entering a step.
 
-use super::advance::WorkQueue;
-use super::loaded::{ActivationRef, LoadedRun};
 use super::outcome::name;
 use super::render;
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::json::Json;
+use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, Settled, SignalsWaiting, TimerKey, TimerKind,
-    Work,
+    Activation, ActivationState, Awaited, EventKind, SignalsWaiting, TargetResult, TimerKey,
+    TimerKind, Work,
 };
-use crate::turn::{Draft, Outcome, Turn};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// A run enters `step`: its mapping is resolved once, for all attempts.
 pub(super) fn enter(
@@ -19,7 +18,7 @@ pub(super) fn enter(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     step: StepIndex,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if !run.record.status.is_open() || !queue.count_step(turn, run) {
         return Ok(());
     }
@@ -45,7 +44,7 @@ fn enter_run_step(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
     step: &RunStep,
-) -> Outcome<Work> {
+) -> TurnResult<Work> {
     let activation = active.number;
     let mapped = match &step.input {
         None => Ok(run.record.input),
@@ -59,16 +58,16 @@ fn enter_run_step(
         Err(refusal) => {
             let message = format!("expected a mapped input {refusal}");
             let output = Json::error("input_too_large", &message);
-            let settled = Settled {
+            let target_result = TargetResult {
                 from: Awaited::Nothing,
                 outcome: name::of(name::EXECUTION_FAILURE),
                 output: Some(run.store_payload(turn, output)),
                 reason: Some(message),
                 is_retryable: false,
             };
-            Work::Settle {
+            Work::FinishStep {
                 activation,
-                settled,
+                target_result,
             }
         }
     };
@@ -81,27 +80,27 @@ fn enter_wait_step(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
     wait: &WaitStep,
-) -> Outcome<Option<Work>> {
-    if let Some(settled) = take_stored_signal(turn, run, (&active, wait))? {
+) -> TurnResult<Option<Work>> {
+    if let Some(target_result) = take_stored_signal(turn, run, (&active, wait))? {
         let activation = active.number;
         run.put_back(active);
-        return Ok(Some(Work::Settle {
+        return Ok(Some(Work::FinishStep {
             activation,
-            settled,
+            target_result,
         }));
     }
-    let deadline_ms = wait
+    let deadline_at_ms = wait
         .timeout_ms
         .map(|timeout| turn.now_ms().saturating_add(timeout));
-    if let Some(due_ms) = deadline_ms {
+    if let Some(due_ms) = deadline_at_ms {
         turn.set_timer(signal_timer(run.at(&active), due_ms));
     }
     let kind = EventKind::WaitingForSignal {
         signal_type: wait.signal_type.clone(),
-        deadline_ms,
+        deadline_at_ms,
     };
     run.note(&active, kind);
-    active.state = ActivationState::Signal { deadline_ms };
+    active.state = ActivationState::Signal { deadline_at_ms };
     run.put_back(active);
     Ok(None)
 }
@@ -121,8 +120,8 @@ fn take_stored_signal(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     (active, wait): (&Activation, &WaitStep),
-) -> Result<Option<Settled>, StoreError> {
-    if run.record.signals_count == 0 {
+) -> Result<Option<TargetResult>, StoreError> {
+    if run.record.signals.waiting_count == 0 {
         return Ok(None);
     }
     let queue = (run.number, wait.signal_type.clone());
@@ -131,11 +130,13 @@ fn take_stored_signal(
         return Ok(None);
     };
     turn.delete::<SignalsWaiting>(&key);
+    run.record.signals.waiting_count -= 1;
+    run.record.signals.waiting_bytes -= u64::from(signal.bytes);
     let kind = EventKind::SignalMatched {
         signal_type: wait.signal_type.clone(),
     };
     run.note(active, kind);
-    Ok(Some(Settled {
+    Ok(Some(TargetResult {
         from: Awaited::Nothing,
         outcome: name::of(name::SUCCESS),
         output: Some(signal.payload),

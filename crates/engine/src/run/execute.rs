@@ -1,18 +1,15 @@
 //! Invoking a run step's target.
 
-use super::advance::WorkQueue;
-use super::loaded::LoadedRun;
 use super::outcome::name;
-use crate::action;
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::json::Json;
-use crate::plan;
+use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    ActionRecord, Actions, Activation, ActivationState, Awaited, EventKind, Settled, Work,
+    ActionRecord, Actions, Activation, ActivationState, Awaited, EventKind, TargetResult, Work,
 };
-use crate::task;
-use crate::turn::{Draft, Outcome, Turn};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use crate::{action, plan, task};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +19,7 @@ pub(super) fn execute(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     activation: u32,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let Some(active) = run.take(turn, activation)? else {
         return Ok(());
     };
@@ -46,18 +43,18 @@ fn execute_action(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     (mut active, name): (Draft<Activation>, &ActionName),
-) -> Outcome<()> {
-    match open_action(turn, run, &active, name)? {
+) -> TurnResult<()> {
+    match create_action_run(turn, run, &active, name)? {
         Ok(action_run) => {
             active.state = ActivationState::Action(action_run);
             run.put_back(active);
             task::make_ready(turn, Some(run), action_run)
         }
-        Err(settled) => {
+        Err(target_result) => {
             let activation = active.number;
-            let work = Work::Settle {
+            let work = Work::FinishStep {
                 activation,
-                settled,
+                target_result,
             };
             queue.push(run.number, work);
             run.put_back(active);
@@ -68,18 +65,18 @@ fn execute_action(
 
 /// Makes an action run for an active step, not yet ready; or says what comes back of an action that
 /// cannot be invoked.
-pub(crate) fn open_action(
+pub(crate) fn create_action_run(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
     name: &ActionName,
-) -> Outcome<Result<ActionRunNumber, Settled>> {
+) -> TurnResult<Result<ActionRunNumber, TargetResult>> {
     let namespace = run.record.namespace.clone();
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
         Err(refusal) => return Ok(Err(refuse(turn, run, (active, refusal)))),
     };
-    let opening = action::Opening {
+    let new_action_run = action::NewActionRun {
         namespace,
         name: name.clone(),
         owner: action::Owner::Step(run, active),
@@ -88,7 +85,7 @@ pub(crate) fn open_action(
         labels: BTreeMap::new(),
         idempotency_key: None,
     };
-    let action_run = action::open(turn, &action, opening)?;
+    let action_run = action::create(turn, &action, new_action_run)?;
     let kind = EventKind::AwaitingAction {
         action: name.clone(),
         action_run,
@@ -109,10 +106,10 @@ fn refuse(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     (active, refusal): (&Activation, Refusal),
-) -> Settled {
+) -> TargetResult {
     run.note(active, refusal.event);
     let output = Json::error(refusal.outcome, &refusal.message);
-    Settled {
+    TargetResult {
         from: Awaited::Nothing,
         outcome: name::of(refusal.outcome),
         output: Some(run.store_payload(turn, output)),
@@ -125,7 +122,7 @@ fn usable(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     action: &ActionName,
-) -> Outcome<Result<Arc<ActionRecord>, Refusal>> {
+) -> TurnResult<Result<Arc<ActionRecord>, Refusal>> {
     Ok(
         match turn.get::<Actions>(&(namespace.clone(), action.clone()))? {
             None => Err(Refusal {

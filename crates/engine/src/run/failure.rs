@@ -1,27 +1,25 @@
-//! Why a run failed, in words: its `detail`.
+//! The detail of a failed run: why it failed, as text.
 
-use super::loaded::LoadedRun;
-use super::open::payload;
 use super::outcome::name;
 use crate::definition::{Definition, Segment, Step, Target, TerminalStatus};
 use crate::ids::OutcomeName;
 use crate::json::{self, Json};
-use crate::quarantine::cut;
+use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{Settled, StepResults, TaskError};
-use crate::turn::Turn;
+use crate::tables::{StepResults, TargetResult, TaskError};
+use crate::turn::{LoadedRun, Turn};
 
 /// A step that is left for where its outcome leads.
 pub(super) struct Exit<'a> {
     pub(super) definition: &'a Definition,
     pub(super) step: &'a Step,
-    pub(super) settled: &'a Settled,
+    pub(super) target_result: &'a TargetResult,
     pub(super) target: Target,
 }
 
 impl Exit<'_> {
-    /// What the end of `run` says of the step that led there and, where that one did not fail, of
-    /// the last one that did; `None` where the run goes on or ends well.
+    /// The detail of the step that led to the end of `run` or, if that step did not fail, of the last one that did;
+    /// `None` if the run continues or ends well.
     pub(super) fn detail(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -31,8 +29,8 @@ impl Exit<'_> {
             None | Some(TerminalStatus::Completed | TerminalStatus::Cancelled) => return Ok(None),
             Some(TerminalStatus::Failed | TerminalStatus::TimedOut) => {}
         }
-        let outcome = &self.settled.outcome;
-        let mut words = in_words(self.step, outcome, self.settled.reason.as_deref());
+        let outcome = &self.target_result.outcome;
+        let mut words = describe(self.step, outcome, self.target_result.reason.as_deref());
         if !is_failure(outcome)
             && let Some(earlier) = last_failure(turn, self.definition, run)?
         {
@@ -42,7 +40,22 @@ impl Exit<'_> {
     }
 }
 
-/// What the last step that failed ended with, in words.
+/// Gives a step that failed without an output its error as output (W10a): a wait that timed out, or polls that ran out.
+pub(super) fn complete_output(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    target_result: &mut TargetResult,
+) {
+    if target_result.output.is_some() || !is_failure(&target_result.outcome) {
+        return;
+    }
+    if let Some(reason) = &target_result.reason {
+        let output = Json::error(target_result.outcome.as_str(), reason);
+        target_result.output = Some(run.store_payload(turn, output));
+    }
+}
+
+/// Describes how the last failed step ended.
 fn last_failure(
     turn: &mut Turn<'_, '_>,
     definition: &Definition,
@@ -57,14 +70,14 @@ fn last_failure(
     };
     let error = match result.output {
         Some(output) => {
-            let output = payload(turn, output)?;
+            let output = turn.payload(output)?;
             error_in(&output)
         }
         None => None,
     };
-    let reason = error.map(|error| error.in_words(&result.outcome));
+    let reason = error.map(|error| error.describe(&result.outcome));
     let step = definition.step(*step);
-    Ok(Some(in_words(step, &result.outcome, reason.as_deref())))
+    Ok(Some(describe(step, &result.outcome, reason.as_deref())))
 }
 
 /// The error in the output of a failed step (W10a).
@@ -93,14 +106,14 @@ pub(crate) fn is_failure(outcome: &OutcomeName) -> bool {
     )
 }
 
-/// The detail of a run whose step ended with an outcome that leads nowhere (W11).
-pub(super) fn no_transition(step: &Step, settled: &Settled) -> String {
-    let (outcome, step) = (&settled.outcome, &step.name);
+/// The detail of a run whose step ended with an outcome that has no transition (W11).
+pub(super) fn no_transition(step: &Step, target_result: &TargetResult) -> String {
+    let (outcome, step) = (&target_result.outcome, &step.name);
     let text = format!("no transition for outcome \"{outcome}\" of step \"{step}\"");
-    cut(&with_reason(text, settled.reason.as_deref()))
+    cut(&with_reason(text, target_result.reason.as_deref()))
 }
 
-fn in_words(step: &Step, outcome: &OutcomeName, reason: Option<&str>) -> String {
+fn describe(step: &Step, outcome: &OutcomeName, reason: Option<&str>) -> String {
     let step = &step.name;
     let end = match outcome.as_str() {
         name::TIMEOUT => format!("step \"{step}\" timed out"),

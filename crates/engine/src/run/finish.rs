@@ -1,26 +1,21 @@
-//! A run reaches a terminal, or is cancelled (W17, W18, W4).
+//! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
-use super::advance::WorkQueue;
-use super::attributes;
 use super::enter::signal_timer;
-use super::loaded::{LoadedRun, record};
-use super::open::payload;
+use super::finish_step::wake_timer;
 use super::outcome::name;
-use super::render;
-use super::settle::wake_timer;
+use super::{attributes, render};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::RunNumber;
 use crate::json::Json;
-use crate::plan;
-use crate::quarantine::cut;
-use crate::schedule;
+use crate::message::cut;
+use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, Awaited, End, EventKind, InputChecks, RunRecord, RunStatus, Settled,
+    ActivationState, Awaited, End, EventKind, InputChecks, RunRecord, RunStatus, TargetResult,
     TriggeredBy, Work,
 };
-use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::{plan, schedule, task};
 
 /// How a run ends.
 pub(super) struct Ending {
@@ -28,13 +23,13 @@ pub(super) struct Ending {
     pub(super) detail: Option<String>,
 }
 
-/// Ends the run and tells its parent.
+/// Ends the run and delivers its result to its parent.
 pub(super) fn finish(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     ending: Ending,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if !run.record.status.is_open() {
         return Ok(());
     }
@@ -77,13 +72,13 @@ pub(super) fn finish(
     Ok(())
 }
 
-/// Cancels the run; everything late is refused from now on (W18).
+/// Cancels the run; later results are rejected (W18).
 pub(super) fn cancel(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     reason: Option<String>,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let terminal = Target::BuiltIn(BuiltInTerminal::Cancelled);
     let ending = Ending {
         terminal,
@@ -92,7 +87,7 @@ pub(super) fn cancel(
     finish(turn, queue, run, ending)
 }
 
-/// The output that a terminal has of its own (W4).
+/// The output that a terminal defines (W4).
 fn own_output(definition: &Definition, terminal: Target) -> Option<&Template> {
     match terminal {
         Target::Custom(index) => definition.terminal(index).output.as_ref(),
@@ -113,8 +108,12 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
     }
 }
 
-/// Takes back everything that the run still waits for. Signals that wait for nobody any more go with the run.
-fn tear_down(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun) -> Outcome<()> {
+/// Cancels everything that the run still waits for. Signals that no step will consume are deleted with the run.
+fn tear_down(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
     for number in run.active(turn)? {
         let Some(active) = run.take(turn, number)? else {
             continue;
@@ -124,8 +123,8 @@ fn tear_down(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun
             ActivationState::Executing => {}
             ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
             ActivationState::Plan(plan) => plan::abandon(turn, run, (&active, plan))?,
-            ActivationState::Signal { deadline_ms } => {
-                if let Some(due_ms) = *deadline_ms {
+            ActivationState::Signal { deadline_at_ms } => {
+                if let Some(due_ms) = *deadline_at_ms {
                     turn.clear_timer(signal_timer(at, due_ms));
                 }
             }
@@ -170,19 +169,19 @@ fn set_output(
     Ok(())
 }
 
-/// A child's end is its parent's outcome (W17).
-pub(super) fn hear_child(
+/// Finishes the parent's step with the child's result (W17).
+pub(super) fn note_child_end(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     (activation, child_number): (u32, RunNumber),
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let from = Awaited::Child(child_number);
     let waiting = run.activation(turn, activation)?;
     if waiting.is_none_or(|active| active.state.awaits() != from) {
         return Ok(());
     }
-    let child = record(turn, child_number)?;
+    let child = turn.run_record(child_number)?;
     let child = child.expect("a child is kept while its parent waits for it");
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);
     let outcome = name::of(if is_completed {
@@ -191,7 +190,7 @@ pub(super) fn hear_child(
         name::FAILURE
     });
     let output = match child.output {
-        Some(reference) => Some((*payload(turn, reference)?).clone()),
+        Some(reference) => Some((*turn.payload(reference)?).clone()),
         None if is_completed => None,
         None => Some(error_of(&child)),
     };
@@ -206,22 +205,22 @@ pub(super) fn hear_child(
         outcome: outcome.clone(),
     };
     run.note_of(turn, activation, kind)?;
-    let settled = Settled {
+    let target_result = TargetResult {
         from,
         outcome,
         output,
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
     };
-    let work = Work::Settle {
+    let work = Work::FinishStep {
         activation,
-        settled,
+        target_result,
     };
     queue.push(run.number, work);
     Ok(())
 }
 
-/// What a child that failed without any output of its own gives its parent (W10a).
+/// The error that a child without an output gives its parent when it fails (W10a).
 fn error_of(child: &RunRecord) -> Json {
     let message = child.detail.clone();
     Json::error(
@@ -230,7 +229,7 @@ fn error_of(child: &RunRecord) -> Json {
     )
 }
 
-/// What a child's end is to its parent, in words.
+/// Describes a child's end to its parent.
 fn ended_badly(child: &RunRecord) -> String {
     let (id, status) = (&child.id, child.status.name());
     match &child.detail {

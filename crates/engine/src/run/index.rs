@@ -1,4 +1,4 @@
-//! The indexes follow the runs (W4, W22, design rule 4).
+//! Maintains the indexes of runs (W4, W22, design rule 4).
 
 use crate::effect::Effect;
 use crate::ids::RunNumber;
@@ -8,22 +8,21 @@ use crate::tables::{
     AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, RunsByAttribute,
     RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
 };
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
-/// Brings the indexes in line with a run that the turn worked on: only rows that differ are written, so a run that goes
-/// on costs none.
+/// Updates the index rows of a run that the turn worked on. Only rows that differ are written, so a run that merely
+/// continues costs none.
 pub(super) fn update(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     (before, after): (Option<&Arc<RunRecord>>, &RunRecord),
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let before = before.map(|record| &**record);
     if is_indexed_alike(before, after) {
         return Ok(());
     }
-    let definition = pinned(turn, after.definition)?;
+    let definition = turn.pinned(after.definition)?;
     let old = before.map_or_else(Rows::default, |run| Rows::of(number, run, &definition));
     let new = Rows::of(number, after, &definition);
     replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
@@ -37,13 +36,13 @@ pub(super) fn update(
     Ok(())
 }
 
-/// Takes a run that is forgotten out of the indexes; returns how many rows that were.
+/// Deletes the index rows of a run; returns how many there were.
 pub(crate) fn forget(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     run: &RunRecord,
-) -> Outcome<usize> {
-    let definition = pinned(turn, run.definition)?;
+) -> TurnResult<usize> {
+    let definition = turn.pinned(run.definition)?;
     let old = Rows::of(number, run, &definition);
     let count = old.count();
     replace::<RunsByWorkflow>(turn, &old.workflow, &[]);
@@ -54,12 +53,12 @@ pub(crate) fn forget(
     Ok(count)
 }
 
-/// Lets an ended run expire that a sweep has passed over while it was kept (design rule 10).
+/// Restarts the retention of an ended run that a sweep skipped during its quarantine (design rule 10).
 pub(super) fn expire_again(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     (run, definition): (&RunRecord, &DefinitionRecord),
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if let Some(expiration) = expiration(number, run, definition) {
         retention::expire_again(turn, expiration)?;
     }
@@ -111,7 +110,7 @@ impl Rows {
     }
 }
 
-/// When an ended run is forgotten (W4).
+/// When an ended run's retention ends (W4).
 fn expiration(
     number: RunNumber,
     run: &RunRecord,

@@ -1,26 +1,24 @@
-//! Resolving paths: input mappings, outputs and search attributes (W15, W22).
+//! Rendering: input mappings, outputs and search attributes from paths (W15, W22).
 //!
-//! All paths into one payload are found in one pass over it, so a mapping costs what it reads and what it makes, not
-//! that times its paths (design rule 13).
+//! All paths into one payload are resolved in one pass over it. A mapping therefore costs what it reads and writes, not
+//! that multiplied by its number of paths (design rule 13).
 
-use super::loaded::LoadedRun;
-use super::open::payload;
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use crate::store::StoreError;
 use crate::tables::{PayloadRef, StepResults};
-use crate::turn::Turn;
+use crate::turn::{LoadedRun, Turn};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Why a mapping gives no payload.
+/// Why a mapping was not rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MappingRefused {
-    /// What it makes is too large: so many bytes or more.
+    /// Its result is too large: at least this many bytes.
     Made(usize),
-    /// What it reads is too large: so many bytes or more.
+    /// Its inputs are too large: at least this many bytes.
     Read(usize),
 }
 
@@ -108,13 +106,13 @@ fn render(
 }
 
 /// What paths lead to: slices of the payloads that they lead into.
-pub(super) struct Resolved {
+pub(super) struct ResolvedPaths {
     texts: Vec<Arc<Json>>,
     /// For each path the position of its text, and where in it the value stands.
     places: Vec<Option<(usize, Range<usize>)>>,
 }
 
-impl Resolved {
+impl ResolvedPaths {
     /// The JSON text that each path leads to; `None` where it leads nowhere.
     pub(super) fn values(&self) -> impl Iterator<Item = Option<&str>> {
         self.places.iter().map(|place| {
@@ -137,7 +135,7 @@ pub(super) fn resolve<'p>(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     paths: impl IntoIterator<Item = &'p Path>,
-) -> Result<Result<Resolved, MappingRefused>, StoreError> {
+) -> Result<Result<ResolvedPaths, MappingRefused>, StoreError> {
     let mut by_root: Vec<PathsOfRoot<'p>> = Vec::new();
     let mut places = Vec::new();
     for path in paths {
@@ -171,19 +169,19 @@ pub(super) fn resolve<'p>(
         }
         texts.push(text);
     }
-    Ok(Ok(Resolved { texts, places }))
+    Ok(Ok(ResolvedPaths { texts, places }))
 }
 
-/// The JSON text of a root; `None` where it has none yet.
+/// The JSON text of a root; `None` if it does not exist yet.
 fn text_of(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     root: Root,
 ) -> Result<Option<Arc<Json>>, StoreError> {
     Ok(match root {
-        Root::Input => Some(payload(turn, run.record.input)?),
+        Root::Input => Some(turn.payload(run.record.input)?),
         Root::StepOutput(_) => match whole(turn, run, root)? {
-            Some(output) => Some(payload(turn, output)?),
+            Some(output) => Some(turn.payload(output)?),
             None => None,
         },
         Root::StepOutcome(step) => {

@@ -1,24 +1,24 @@
 //! Delivering a signal (W19).
 
 use super::advance::advance_after_wait;
+use super::create::find;
 use super::enter::signal_timer;
-use super::loaded::{ActivationRef, LoadedRun, put_back};
-use super::open::find;
 use super::outcome::name;
 use crate::definition::StepKind;
 use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
 use crate::json::Json;
-use crate::limits::SIGNALS_MAX;
+use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
 use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
+use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, PayloadRef, Settled, SignalIds, SignalRecord,
-    SignalsWaiting, Work,
+    Activation, ActivationState, Awaited, EventKind, PayloadRef, SignalIdPlaces, SignalIds,
+    SignalRecord, SignalsWaiting, TargetResult, Work,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Delivers a typed event to a run; a signal that no step waits for yet is stored.
+/// Delivers a typed signal to a run; a signal that no step waits for is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalRun {
     /// The run.
@@ -36,11 +36,11 @@ impl SignalRun {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<SignalAccepted> {
+    ) -> TurnResult<SignalAccepted> {
         let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
         if self.is_repeated(turn, run.number)? {
-            put_back(turn, run);
+            turn.put_back_run(run);
             return Ok(SignalAccepted { is_repeated: true });
         }
         let status = run.record.status;
@@ -52,13 +52,9 @@ impl SignalRun {
             }
             .into());
         }
-        if run.record.signals_count >= SIGNALS_MAX {
-            return Err(Rejection::SignalsTooMany(self.run_id.clone()).into());
-        }
-        run.record.signals_count += 1;
-        let position = run.record.signals_count;
+        run.record.signals.received_count += 1;
         if let Some(id) = &self.signal_id {
-            turn.put::<SignalIds>(&(run.number, id.clone()), position);
+            remember(turn, &mut run, id)?;
         }
         let payload = run.store_payload(turn, self.payload.clone());
         let kind = EventKind::SignalReceived {
@@ -70,19 +66,40 @@ impl SignalRun {
         match self.waiting_activation(turn, &mut run)? {
             Some(activation) => self.satisfy(turn, run, (activation, payload))?,
             None => {
-                let key = (run.number, self.signal_type.clone(), position);
-                turn.put::<SignalsWaiting>(&key, SignalRecord { payload });
-                put_back(turn, run);
+                self.store(turn, &mut run, payload)?;
+                turn.put_back_run(run);
             }
         }
         Ok(SignalAccepted { is_repeated: false })
     }
 
-    fn is_repeated(&self, turn: &mut Turn<'_, '_>, number: RunNumber) -> Outcome<bool> {
+    fn is_repeated(&self, turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnResult<bool> {
         let Some(id) = &self.signal_id else {
             return Ok(false);
         };
         Ok(turn.get::<SignalIds>(&(number, id.clone()))?.is_some())
+    }
+
+    /// Stores a signal for a later step, unless the limit is reached.
+    fn store(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        payload: PayloadRef,
+    ) -> TurnResult<()> {
+        let bytes = u32::try_from(self.payload.as_str().len()).expect("a payload is bounded");
+        let signals = &mut run.record.signals;
+        signals.waiting_count += 1;
+        signals.waiting_bytes += u64::from(bytes);
+        if signals.waiting_count > SIGNALS_WAITING_MAX
+            || signals.waiting_bytes > SIGNALS_WAITING_BYTES_MAX
+        {
+            return Err(Rejection::SignalLimitExceeded(self.run_id.clone()).into());
+        }
+        let place = signals.received_count;
+        let key = (run.number, self.signal_type.clone(), place);
+        turn.put::<SignalsWaiting>(&key, SignalRecord { payload, bytes });
+        Ok(())
     }
 
     /// The activation that waits for this type, the first to be entered if there are several.
@@ -90,7 +107,7 @@ impl SignalRun {
         &self,
         turn: &mut Turn<'_, '_>,
         run: &mut LoadedRun,
-    ) -> Outcome<Option<u32>> {
+    ) -> TurnResult<Option<u32>> {
         let definition = run.definition.clone();
         for number in run.active(turn)? {
             let Some(active) = run.activation(turn, number)? else {
@@ -112,13 +129,13 @@ impl SignalRun {
         turn: &mut Turn<'_, '_>,
         mut run: LoadedRun,
         (activation, payload): (u32, PayloadRef),
-    ) -> Outcome<()> {
+    ) -> TurnResult<()> {
         let number = run.number;
         let active = run.activation(turn, activation)?;
         if let Some(Activation {
             state:
                 ActivationState::Signal {
-                    deadline_ms: Some(due_ms),
+                    deadline_at_ms: Some(due_ms),
                 },
             ..
         }) = active
@@ -133,18 +150,34 @@ impl SignalRun {
             signal_type: self.signal_type.clone(),
         };
         run.note_of(turn, activation, kind)?;
-        put_back(turn, run);
-        let settled = Settled {
+        turn.put_back_run(run);
+        let target_result = TargetResult {
             from: Awaited::Signal,
             outcome: name::of(name::SUCCESS),
             output: Some(payload),
             reason: None,
             is_retryable: false,
         };
-        let work = Work::Settle {
+        let work = Work::FinishStep {
             activation,
-            settled,
+            target_result,
         };
         advance_after_wait(turn, number, work)
     }
+}
+
+/// Remembers a signal's id, and forgets the oldest id at the limit.
+fn remember(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, id: &SignalId) -> Result<(), StoreError> {
+    let place = run.record.signals.ids_count;
+    run.record.signals.ids_count += 1;
+    turn.put::<SignalIds>(&(run.number, id.clone()), place);
+    turn.put::<SignalIdPlaces>(&(run.number, place), id.clone());
+    let Some(oldest) = place.checked_sub(SIGNAL_IDS_MAX) else {
+        return Ok(());
+    };
+    let forgotten = turn.get::<SignalIdPlaces>(&(run.number, oldest))?;
+    let forgotten = forgotten.expect("an id is remembered until as many newer ones have come");
+    turn.delete::<SignalIds>(&(run.number, (*forgotten).clone()));
+    turn.delete::<SignalIdPlaces>(&(run.number, oldest));
+    Ok(())
 }

@@ -1,8 +1,7 @@
 //! Starting a run (W20).
 
 use super::advance::advance;
-use super::loaded::record;
-use super::open::{Opening, open};
+use super::create::{NewRun, create};
 use crate::definition::{Idempotency, StepIndex};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
@@ -10,8 +9,8 @@ use crate::rejection::Rejection;
 use crate::reply::RunStarted;
 use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy, Work};
 use crate::trace::TraceContext;
-use crate::turn::{Outcome, Turn};
-use crate::workflow::{Resolved, newest, pinned};
+use crate::turn::{Turn, TurnResult};
+use crate::workflow::{ResolvedDefinition, newest};
 use serde::{Deserialize, Serialize};
 
 /// Starts a run of a workflow.
@@ -23,15 +22,15 @@ pub struct StartRun {
     pub version: VersionChoice,
     /// The input.
     pub input: Json,
-    /// The definition whose schema the input was checked against before proposal (W4), where it
-    /// has a schema; the log carries the result, not the question.
+    /// The definition against whose schema the input was validated before proposal (W4), if it has one. The log carries
+    /// the result of the validation.
     pub input_checked_for: Option<DefinitionNumber>,
     /// The caller's key.
     pub idempotency_key: Option<IdempotencyKey>,
     /// The caller's own id for the run.
     pub run_id: Option<RunId>,
-    /// The trace that the caller is in: the run's steps join it, on whichever node leads. A start that finds its
-    /// run started leaves that run in the trace of the first.
+    /// The caller's trace context: the run's steps join the trace, whichever node leads. A repeated start leaves the
+    /// run in the trace of the first.
     pub trace: Option<TraceContext>,
 }
 
@@ -58,14 +57,14 @@ impl StartRun {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<RunStarted> {
+    ) -> TurnResult<RunStarted> {
         // The key is looked up before anything else may refuse the start (W20).
         if let Some(existing) = self.existing(turn, namespace)? {
             return started(turn, existing, true);
         }
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
-        let opening = Opening {
+        let new_run = NewRun {
             namespace: namespace.clone(),
             run_id: self.run_id.clone(),
             definition: resolved.number,
@@ -76,7 +75,7 @@ impl StartRun {
             nesting: 0,
             trace: self.trace,
         };
-        let run = open(turn, opening)?.number;
+        let run = create(turn, new_run)?.number;
         let step = StepIndex::START;
         advance(turn, run, Work::Enter { step })?;
         started(turn, run, false)
@@ -86,7 +85,7 @@ impl StartRun {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<Option<RunNumber>> {
+    ) -> TurnResult<Option<RunNumber>> {
         let Some(key) = &self.idempotency_key else {
             return Ok(None);
         };
@@ -98,8 +97,8 @@ impl StartRun {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-        resolved: &Resolved,
-    ) -> Outcome<()> {
+        resolved: &ResolvedDefinition,
+    ) -> TurnResult<()> {
         let definition = &resolved.record.definition;
         if !resolved.is_enabled {
             return Err(Rejection::WorkflowDisabled(self.workflow.clone()).into());
@@ -108,7 +107,7 @@ impl StartRun {
             return Err(Rejection::IdempotencyKeyMissing(self.workflow.clone()).into());
         }
         if definition.input_schema.is_some() && self.input_checked_for != Some(resolved.number) {
-            return Err(Rejection::InputVerdictStale.into());
+            return Err(Rejection::InputValidationStale.into());
         }
         if let Some(key) = self
             .idempotency_key
@@ -127,15 +126,21 @@ impl StartRun {
             .get::<RunNames>(&(namespace.clone(), run_id.clone()))?
             .is_some()
         {
-            return Err(Rejection::RunIdTaken(run_id.clone()).into());
+            return Err(Rejection::RunIdInUse(run_id.clone()).into());
         }
         Ok(())
     }
 }
 
-fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<RunStarted> {
-    let run = record(turn, number)?.expect("a run that was started is there");
-    let definition = pinned(turn, run.definition)?;
+fn started(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    is_existing: bool,
+) -> TurnResult<RunStarted> {
+    let run = turn
+        .run_record(number)?
+        .expect("a run that was started is there");
+    let definition = turn.pinned(run.definition)?;
     Ok(RunStarted {
         run_id: run.id.clone(),
         workflow: definition.definition.name.clone(),

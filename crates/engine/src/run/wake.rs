@@ -1,40 +1,39 @@
-//! What a run's timers do when they fire (W12, W14, W19).
+//! Handlers of a run's timers (W12, W14, W19).
 
 use super::advance::{advance, advance_after_wait};
-use super::failure::Exit;
-use super::loaded::{load, put_back};
+use super::failure::{self, Exit};
+use super::finish_step::{follow, leave};
 use super::outcome::name;
-use super::settle::{follow, leave};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{ActivationState, Awaited, EventKind, Settled, Work};
-use crate::turn::{Outcome, Turn};
+use crate::tables::{ActivationState, Awaited, EventKind, TargetResult, Work};
+use crate::turn::{Turn, TurnResult};
 
 /// A retry or poll is due.
 pub(crate) fn wake_step(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     activation: u32,
-) -> Outcome<()> {
-    // A quarantined run's timers are taken back without a turn of the run.
+) -> TurnResult<()> {
+    // A quarantined run's timers fire without a turn of the run.
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let mut run = load(turn, number)?;
+    let mut run = turn.load_run(number)?;
     let Some(mut active) = run.take(turn, activation)? else {
-        put_back(turn, run);
+        turn.put_back_run(run);
         return Ok(());
     };
     if let ActivationState::Retry { .. } = active.state {
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
     }
-    // A plan goes on where it stands; all else begins anew.
+    // A plan continues with its current executor; any other target is invoked again.
     if !matches!(active.state, ActivationState::Plan(_)) {
         active.state = ActivationState::Executing;
     }
     run.put_back(active);
-    put_back(turn, run);
+    turn.put_back_run(run);
     advance_after_wait(turn, number, Work::Execute { activation })
 }
 
@@ -43,13 +42,13 @@ pub(crate) fn expire_signal(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     activation: u32,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let mut run = load(turn, number)?;
+    let mut run = turn.load_run(number)?;
     let Some(active) = run.take(turn, activation)? else {
-        put_back(turn, run);
+        turn.put_back_run(run);
         return Ok(());
     };
     let definition = run.definition.clone();
@@ -70,7 +69,7 @@ pub(crate) fn expire_signal(
         .unwrap_or(Target::BuiltIn(BuiltInTerminal::TimedOut));
     run.note(&active, EventKind::SignalTimeout { target });
     let waited_ms = wait.timeout_ms.unwrap_or_default();
-    let settled = Settled {
+    let mut target_result = TargetResult {
         from: Awaited::Signal,
         outcome: name::of(name::TIMEOUT),
         output: None,
@@ -80,15 +79,16 @@ pub(crate) fn expire_signal(
         )),
         is_retryable: false,
     };
+    failure::complete_output(turn, &mut run, &mut target_result);
     let exit = Exit {
         definition: &definition.definition,
         step,
-        settled: &settled,
+        target_result: &target_result,
         target,
     };
     let detail = exit.detail(turn, &run)?;
-    leave(turn, &mut run, &active, settled);
+    leave(turn, &mut run, &active, target_result)?;
     run.end_wait();
-    put_back(turn, run);
+    turn.put_back_run(run);
     advance(turn, number, follow(target, detail))
 }

@@ -1,4 +1,4 @@
-//! The row of a schedule that fires, and who may act on it.
+//! Due rows of schedules, and checks of the commands that act on them.
 
 use crate::definition::Schedule;
 use crate::effect::Effect;
@@ -6,14 +6,13 @@ use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{DefinitionNumber, LiveSchedule, ScheduleRecord, Schedules, SchedulesDue};
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
 /// Whose schedule.
 pub(super) type ScheduleKey = (Namespace, WorkflowName);
 
-/// Puts the schedule among the due ones, unless it never fires again or was set aside.
+/// Adds the schedule to the due ones, unless it never fires again or is quarantined.
 pub(super) fn arm(turn: &mut Turn<'_, '_>, key: &ScheduleKey, live: &LiveSchedule) {
     if turn.is_schedule_quarantined(live.definition) {
         return;
@@ -24,7 +23,7 @@ pub(super) fn arm(turn: &mut Turn<'_, '_>, key: &ScheduleKey, live: &LiveSchedul
     }
 }
 
-/// Takes the schedule out of the due ones.
+/// Removes the schedule from the due ones.
 pub(super) fn disarm(turn: &mut Turn<'_, '_>, key: &ScheduleKey, live: &LiveSchedule) {
     if let Some(due_ms) = live.next.due_ms() {
         turn.delete::<SchedulesDue>(&(due_ms, key.0.clone(), key.1.clone()));
@@ -44,28 +43,28 @@ pub(super) fn is_armed(
     Ok(turn.get::<SchedulesDue>(&row)?.is_some())
 }
 
-/// What the live revision says of its schedule.
+/// The live revision's schedule block.
 ///
 /// # Panics
-/// When it says nothing: only a revision with a schedule is live.
-pub(super) fn block(turn: &mut Turn<'_, '_>, live: &LiveSchedule) -> Outcome<Schedule> {
-    let revision = pinned(turn, live.definition)?;
+/// If the revision has no schedule: only revisions with one are live.
+pub(super) fn block(turn: &mut Turn<'_, '_>, live: &LiveSchedule) -> TurnResult<Schedule> {
+    let revision = turn.pinned(live.definition)?;
     let schedule = revision.definition.schedule.clone();
     Ok(schedule.expect("the live schedule is that of its definition"))
 }
 
-/// The schedule that waits for `expected_ms`, with its live part: what a driver's command names.
+/// The schedule that waits for `expected_ms`, with its live part.
 ///
 /// # Errors
-/// [`Rejection::FiringGone`] when it waits for another time, belongs to another revision or does
-/// not fire; [`Rejection::FiringNotDue`] when the time has not come.
+/// [`Rejection::FiringStale`] if it waits for another time, belongs to another revision or does not fire;
+/// [`Rejection::FiringNotDue`] if the time has not come.
 pub(super) fn expected(
     turn: &mut Turn<'_, '_>,
     key: &ScheduleKey,
     definition: DefinitionNumber,
     expected_ms: u64,
-) -> Outcome<(ScheduleRecord, LiveSchedule)> {
-    let gone = || Rejection::FiringGone(key.1.clone());
+) -> TurnResult<(ScheduleRecord, LiveSchedule)> {
+    let gone = || Rejection::FiringStale(key.1.clone());
     let record = turn.get::<Schedules>(key)?.ok_or_else(gone)?;
     let live = record.live.ok_or_else(gone)?;
     let is_named = live.definition == definition && live.next.due_ms() == Some(expected_ms);

@@ -1,4 +1,4 @@
-//! A schedule fires (W40).
+//! Firing a schedule (W40).
 
 use super::due::{ScheduleKey, arm, block, disarm, expected};
 use crate::definition::StepIndex;
@@ -6,21 +6,21 @@ use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::ScheduleFired;
-use crate::run::{self, Opening};
+use crate::run::{self, NewRun};
 use crate::tables::{
     DefinitionNumber, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules,
     TriggeredBy, Work,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Fires one firing of a schedule and says which one follows. It names what it fires, so a second
-/// one finds nothing: exactly once without a key to remember (design rule 6).
+/// Fires a schedule once and sets its next firing. The command names the firing, so a repeated command has no effect:
+/// exactly once without a stored key (design rule 6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireSchedule {
     /// Whose schedule.
     pub workflow: WorkflowName,
-    /// The revision that was asked.
+    /// The revision whose next firing was computed.
     pub definition: DefinitionNumber,
     /// The firing, in milliseconds.
     pub expected_ms: u64,
@@ -33,11 +33,11 @@ impl FireSchedule {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<ScheduleFired> {
+    ) -> TurnResult<ScheduleFired> {
         let key = (namespace.clone(), self.workflow.clone());
         let (mut record, live) = expected(turn, &key, self.definition, self.expected_ms)?;
         if !matches!(live.next, NextFiring::At { .. }) {
-            return Err(Rejection::FiringGone(self.workflow.clone()).into());
+            return Err(Rejection::FiringStale(self.workflow.clone()).into());
         }
         if self
             .next_ms
@@ -53,7 +53,7 @@ impl FireSchedule {
         arm(turn, &key, &live);
         record.live = Some(live);
         let schedule = block(turn, &live)?;
-        if record.open_count >= schedule.max_concurrent {
+        if record.running_count() >= schedule.max_concurrent {
             record.skipped_count += 1;
             record.last_skipped_ms = Some(self.expected_ms);
             turn.put::<Schedules>(&key, record);
@@ -63,16 +63,16 @@ impl FireSchedule {
         Ok(ScheduleFired { run_id })
     }
 
-    /// Starts the firing's run, in the turn that moves the schedule on: so it is never doubled.
+    /// Starts the firing's run in the turn that advances the schedule, so that it is started exactly once.
     fn start(
         &self,
         turn: &mut Turn<'_, '_>,
         key: &ScheduleKey,
         mut record: ScheduleRecord,
         input: String,
-    ) -> Outcome<RunId> {
+    ) -> TurnResult<RunId> {
         let firing_ms = self.expected_ms;
-        let opening = Opening {
+        let new_run = NewRun {
             namespace: key.0.clone(),
             run_id: None,
             definition: self.definition,
@@ -83,10 +83,10 @@ impl FireSchedule {
             nesting: 0,
             trace: None,
         };
-        let started = run::open(turn, opening)?;
+        let started = run::create(turn, new_run)?;
         let (run, run_id) = (started.number, started.id);
         let kind = EventKind::ScheduleStarted { firing_ms };
-        run::note(turn, run, kind)?;
+        turn.note_run(run, kind)?;
         record.open_count += 1;
         record.fired_count += 1;
         record.last_fired = Some(FiringRecord {
@@ -94,7 +94,7 @@ impl FireSchedule {
             fired_at_ms: turn.now_ms(),
             run,
         });
-        // Before the run advances: it may end in this very turn, which counts it out again.
+        // Stored before the run advances: the run may end in this very turn, which updates the count.
         turn.put::<Schedules>(key, record);
         let step = StepIndex::START;
         run::advance(turn, run, Work::Enter { step })?;

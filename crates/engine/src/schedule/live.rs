@@ -1,4 +1,4 @@
-//! Which schedule is live, and whether it fires (W5, W42).
+//! Which schedule of a workflow is live, and whether it fires (W5, W42).
 
 use super::due::{ScheduleKey, arm, block, disarm, is_armed};
 use crate::definition::Schedule;
@@ -6,17 +6,17 @@ use crate::store::StoreError;
 use crate::tables::{
     DefinitionNumber, LiveSchedule, NextFiring, ScheduleRecord, Schedules, Workflows,
 };
-use crate::turn::{Outcome, Turn};
-use crate::workflow::{key_of, pinned};
+use crate::turn::{Turn, TurnResult};
+use crate::workflow::key_of;
 use std::sync::Arc;
 
-/// A revision became the latest: its schedule is the live one, or there is none (W5). In the entry
-/// of the create, so that no firing can fall between the old schedule and the new one.
+/// Makes a new latest revision's schedule the live one, if it has one (W5). This happens in the entry of the create, so
+/// that no firing is lost between the old schedule and the new one.
 pub(crate) fn make_live(
     turn: &mut Turn<'_, '_>,
     key: &ScheduleKey,
     definition: DefinitionNumber,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let mut record = load(turn, key)?;
     if record
         .live
@@ -28,7 +28,7 @@ pub(crate) fn make_live(
         disarm(turn, key, old);
     }
     let from_ms = turn.now_ms();
-    let latest = pinned(turn, definition)?;
+    let latest = turn.pinned(definition)?;
     let schedule = latest.definition.schedule.as_ref();
     let live = schedule.map(|schedule| LiveSchedule {
         definition,
@@ -49,9 +49,9 @@ pub(crate) fn make_live(
     }
 }
 
-/// The workflow is enabled: its schedule fires, even one that began paused (W42). What it missed is
-/// made up as far as its `catchup_window_ms` reaches back (W40). Saying it twice changes nothing.
-pub(crate) fn enable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Outcome<()> {
+/// Resumes the schedule of an enabled workflow, even one that was created paused (W42). Missed firings are made up as
+/// far as `catchup_window_ms` reaches back (W40). Idempotent.
+pub(crate) fn enable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<()> {
     let record = load(turn, key)?;
     let Some(live) = record.live else {
         return Ok(());
@@ -73,16 +73,16 @@ pub(crate) fn enable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Outcome<()> 
     Ok(())
 }
 
-/// The workflow is disabled: its schedule stands still (W42).
-pub(crate) fn disable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Outcome<()> {
+/// Stops the schedule of a disabled workflow (W42).
+pub(crate) fn disable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<()> {
     if let Some(live) = load(turn, key)?.live {
         disarm(turn, key, &live);
     }
     Ok(())
 }
 
-/// The schedule of a revision was set aside: it no longer fires (design rule 10).
-pub(crate) fn set_aside(
+/// Stops the schedule of a quarantined revision (design rule 10).
+pub(crate) fn quarantine(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
 ) -> Result<(), StoreError> {
@@ -96,9 +96,11 @@ pub(crate) fn set_aside(
     Ok(())
 }
 
-/// The schedule of a revision is taken up: it fires again, if it is live still and does not stand still for
-/// another reason.
-pub(crate) fn take_up(turn: &mut Turn<'_, '_>, definition: DefinitionNumber) -> Outcome<()> {
+/// Resumes the schedule of a released revision, if it is still live and not stopped for another reason.
+pub(crate) fn release_from_quarantine(
+    turn: &mut Turn<'_, '_>,
+    definition: DefinitionNumber,
+) -> TurnResult<()> {
     let Some(key) = key_of(turn, definition)? else {
         return Ok(());
     };
@@ -111,18 +113,6 @@ pub(crate) fn take_up(turn: &mut Turn<'_, '_>, definition: DefinitionNumber) -> 
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// A run that a firing started has ended.
-///
-/// # Panics
-/// When no such run was open: each is counted once.
-pub(crate) fn run_ended(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<(), StoreError> {
-    let mut record = load(turn, key)?;
-    let open_count = record.open_count.checked_sub(1);
-    record.open_count = open_count.expect("an open run of a schedule is counted");
-    turn.put::<Schedules>(key, record);
-    Ok(())
 }
 
 /// What a schedule that stood still does next.
@@ -143,7 +133,11 @@ fn is_enabled(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<bool, StoreE
     Ok(workflow.is_some_and(|workflow| workflow.is_enabled))
 }
 
-fn load(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<ScheduleRecord, StoreError> {
+/// The schedule of a workflow; an empty one where it never had any.
+pub(super) fn load(
+    turn: &mut Turn<'_, '_>,
+    key: &ScheduleKey,
+) -> Result<ScheduleRecord, StoreError> {
     let record = turn.get::<Schedules>(key)?;
     Ok(record.map(Arc::unwrap_or_clone).unwrap_or_default())
 }

@@ -1,10 +1,10 @@
-//! The writes of one entry, in one block of bytes.
+//! The writes of one entry, in one contiguous buffer.
 
 use std::cmp::Ordering;
 
-/// Writes in key order: a value for a key, or `None` where the key is deleted.
+/// Writes in key order: a value for a key, or `None` to delete it.
 ///
-/// An entry writes thousands of small rows, so they share one block instead of owning two allocations each.
+/// An entry writes thousands of small rows. They share one buffer, which saves two allocations per row.
 #[derive(Clone, Default)]
 pub struct Writes {
     bytes: Vec<u8>,
@@ -12,7 +12,7 @@ pub struct Writes {
     rows: Vec<Row>,
 }
 
-/// Where a row lies in the block: the key, and the value behind it.
+/// The location of a row in the buffer: the key, followed by the value.
 #[derive(Clone, Copy)]
 struct Row {
     key_start: usize,
@@ -20,7 +20,7 @@ struct Row {
     value_end: Option<usize>,
 }
 
-/// A key and what is written there.
+/// A key and its new value; `None` deletes.
 pub type Write<'a> = (&'a [u8], Option<&'a [u8]>);
 
 impl Writes {
@@ -30,7 +30,7 @@ impl Writes {
         Self::default()
     }
 
-    /// No writes yet, with room for so many of them.
+    /// An empty list with the given capacity.
     pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(bytes),
@@ -38,12 +38,12 @@ impl Writes {
         }
     }
 
-    /// Writes the value at `key`, in place of what was to be done there.
+    /// Writes the value at `key`, replacing an earlier write to it.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         self.put_with(key, |bytes| bytes.extend_from_slice(value));
     }
 
-    /// As [`Writes::put`], with the value that `append` puts behind what is there; returns its length.
+    /// Like [`Writes::put`], with the value that `append` adds to the buffer; returns its length.
     pub(crate) fn put_with(&mut self, key: &[u8], append: impl FnOnce(&mut Vec<u8>)) -> usize {
         let (key_start, key_end) = self.append_key(key);
         append(&mut self.bytes);
@@ -56,7 +56,7 @@ impl Writes {
         value_end - key_end
     }
 
-    /// Deletes what is at `key`, in place of what was to be done there.
+    /// Deletes `key`, replacing an earlier write to it.
     pub fn delete(&mut self, key: &[u8]) {
         let (key_start, key_end) = self.append_key(key);
         self.place(Row {
@@ -72,7 +72,7 @@ impl Writes {
         (key_start, self.bytes.len())
     }
 
-    /// Puts a row where it belongs: mostly that is the end. The bytes of a row that it replaces stay behind.
+    /// Inserts a row in key order, mostly at the end. The bytes of a replaced row stay in the buffer.
     fn place(&mut self, row: Row) {
         let key = &self.bytes[row.key_start..row.key_end];
         let last = self.rows.last();
@@ -96,13 +96,13 @@ impl Writes {
         (&self.bytes[row.key_start..row.key_end], value)
     }
 
-    /// The keys and values together, in bytes.
+    /// The total size of keys and values, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What is written at `key`: `None` when nothing is, `Some(None)` when it is deleted.
+    /// The write at `key`: `None` if there is no write, `Some(None)` if it is a deletion.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         let position = self.find(key).ok()?;
@@ -121,13 +121,13 @@ impl Writes {
         self.iter().map(|(key, _)| key)
     }
 
-    /// How many keys are written or deleted.
+    /// The number of written or deleted keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether nothing is written or deleted.
+    /// Whether there are no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -1,11 +1,10 @@
-//! Appending records (A30).
+//! Appending records to a stream (A30).
 
-use super::create::{admit, open};
-use super::set_aside::check_in_service;
-use super::{Numbered, announce, find, retention, store};
+use super::create::{admit, create, has_room_for_dead_letters};
+use super::quarantine::check_in_service;
+use super::{NumberedStream, announce, find, retention, store};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
-use crate::command::Subject;
 use crate::ids::{Namespace, PartitionKey, StreamName};
 use crate::limits::{
     APPEND_BYTES_MAX, APPEND_RECORDS_MAX, HEADER_BYTES_MAX, HEADERS_MAX, PAYLOAD_BYTES_MAX,
@@ -13,32 +12,33 @@ use crate::limits::{
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::RecordsAppended;
 use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{RecordContent, Records, StreamRecord, StreamSettings, record_size};
 use crate::trigger;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-/// Appends records in their order. A stream that is missing is created with default settings.
+/// Appends records in order. A missing stream is created with default settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendRecords {
     /// The stream.
     pub stream: StreamName,
-    /// 1 to 1000 of them.
+    /// The records, 1 to 1000 of them.
     pub records: Vec<NewRecord>,
 }
 
-/// A record as its producer sends it.
+/// A record as its producer sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRecord {
-    /// At most 1 MiB.
+    /// The payload, at most 1 MiB.
     pub payload: Bytes,
-    /// At most 64.
+    /// The headers, at most 64.
     pub headers: BTreeMap<String, String>,
-    /// Places the record, and is kept with it.
+    /// The partition key, which selects the partition and is stored with the record.
     pub key: Option<PartitionKey>,
-    /// Places the record whatever its key is.
+    /// An explicit partition, which takes precedence over the key.
     pub partition: Option<u32>,
 }
 
@@ -47,7 +47,7 @@ impl AppendRecords {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<RecordsAppended> {
+    ) -> TurnResult<RecordsAppended> {
         self.check()?;
         let found = find(turn, namespace, &self.stream)?;
         let is_new = found.is_none();
@@ -58,13 +58,13 @@ impl AppendRecords {
             }
             None => {
                 admit(turn, namespace)?;
-                open(turn, (namespace, &self.stream), StreamSettings::default())?
+                create(turn, (namespace, &self.stream), StreamSettings::default())?
             }
         };
         let before = target.1.last_id;
         for record in &self.records {
             record.check_fits(&target.1)?;
-            let partition = record.place(&target.1)?;
+            let partition = record.choose_partition(&target.1)?;
             push(turn, &mut target, partition, record.content());
         }
         let first = before.following(turn.now_ms());
@@ -94,7 +94,7 @@ impl AppendRecords {
 }
 
 impl NewRecord {
-    /// The record's size in bytes, unless a part is over its bound.
+    /// The record's size in bytes; rejected if a part exceeds its limit.
     fn check(&self) -> Result<usize, Rejection> {
         check_bytes("the payload", self.payload.len(), PAYLOAD_BYTES_MAX)?;
         if self.headers.len() > HEADERS_MAX {
@@ -109,7 +109,7 @@ impl NewRecord {
         Ok(bytes)
     }
 
-    /// Refuses a record that is larger than the whole stream may be: it would be swept unread.
+    /// Rejects a record larger than the stream's hard limit: retention would remove it unread.
     fn check_fits(&self, stream: &StreamRecord) -> Result<(), Rejection> {
         let bytes = record_size(&self.payload, &self.headers, self.key.as_ref());
         let bytes_max = stream.settings.bytes_limit;
@@ -123,8 +123,8 @@ impl NewRecord {
         })
     }
 
-    /// The partition: the one that is named, else that of the key, else 0.
-    fn place(&self, stream: &StreamRecord) -> Result<u32, Rejection> {
+    /// The partition: the explicit one, else that of the key, else 0.
+    fn choose_partition(&self, stream: &StreamRecord) -> Result<u32, Rejection> {
         let partitions = stream.settings.partitions;
         match (self.partition, &self.key) {
             (Some(partition), _) if partition < partitions.get() => Ok(partition),
@@ -147,61 +147,69 @@ impl NewRecord {
     }
 }
 
-/// The partition of a key: FNV-1a in 64 bits over its bytes, modulo the number of partitions. Never
-/// changed, since it decides where the records of a key lie.
+/// The partition of a key: FNV-1a in 64 bits over its bytes, modulo the number of partitions. Must never change,
+/// because it determines where the records of a key are stored.
 #[must_use]
 pub fn partition_of(key: &PartitionKey, partitions: NonZeroU32) -> u32 {
     let partition = fingerprint(key.as_str().as_bytes()) % u64::from(partitions.get());
     u32::try_from(partition).expect("a remainder of a u32")
 }
 
-/// What a record is made of, before it has a place.
+/// The content of a record, before its partition and id are assigned.
 pub(crate) struct NewContent {
     pub(crate) payload: Bytes,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) key: Option<PartitionKey>,
 }
 
-/// Appends one record of the engine's own to the first partition of a stream, which is created if it
-/// is missing: no bound on the number of streams stands in the way.
+/// Appends a dead letter to the first partition of a stream, which is created if missing; dead-letter streams have a
+/// separate limit. Returns false if that limit is reached, and the record is lost.
 ///
-/// A panic sets the stream aside, not who appends to it. One that is set aside grows on, but is no
-/// longer brought back to its limits; should that fail as well, it is the work of who appends.
+/// A panic quarantines the stream, not the subject that appends. A quarantined stream continues to grow but is no
+/// longer trimmed to its limits; if the append panics too, it is attributed to the subject that appends.
 pub(crate) fn append(
     turn: &mut Turn<'_, '_>,
     (namespace, name): (&Namespace, &StreamName),
     new: NewContent,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let found = find(turn, namespace, name)?;
     let is_new = found.is_none();
+    if is_new && !has_room_for_dead_letters(turn, namespace)? {
+        return Ok(false);
+    }
     let mut target = match found {
         Some(found) => found,
-        None => open(turn, (namespace, name), StreamSettings::default())?,
+        None => create(turn, (namespace, name), StreamSettings::default())?,
     };
     let number = target.0;
     let grow = |turn: &mut Turn<'_, '_>| {
         push(turn, &mut target, 0, new);
         finish(turn, target)
     };
-    // One that this turn creates is gone with it, and cannot be set aside.
+    // A stream created in this turn is rolled back with it and cannot be quarantined.
     if is_new || turn.is_stream_quarantined(number) {
         grow(turn)?;
     } else {
-        turn.suspect_during(Subject::Stream(number), grow)?;
+        turn.with_subject(Subject::Stream(number), grow)?;
     }
     if is_new {
         trigger::stream_appeared(turn, &(namespace.clone(), name.clone()))?;
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Appends one record to a partition that the stream has; [`finish`] must follow.
-fn push(turn: &mut Turn<'_, '_>, (number, stream): &mut Numbered, partition: u32, new: NewContent) {
+/// Appends one record to an existing partition; [`finish`] must follow.
+fn push(
+    turn: &mut Turn<'_, '_>,
+    (number, stream): &mut NumberedStream,
+    partition: u32,
+    new: NewContent,
+) {
     let id = stream.last_id.following(turn.now_ms());
     let position = usize::try_from(partition).expect("a partition is a place in a list");
     let place = &mut stream.partitions[position];
     place.appended_count += 1;
-    place.records_count += 1;
+    place.record_count += 1;
     place.front.get_or_insert(id);
     let content = RecordContent {
         payload: new.payload,
@@ -210,13 +218,13 @@ fn push(turn: &mut Turn<'_, '_>, (number, stream): &mut Numbered, partition: u32
         position: place.appended_count,
     };
     stream.last_id = id;
-    stream.records_count += 1;
+    stream.record_count += 1;
     stream.bytes += content.size();
     turn.put::<Records>(&(*number, partition, id), content);
 }
 
-/// Stores a stream that has grown, brings it back to its limits, and tells its readers.
-fn finish(turn: &mut Turn<'_, '_>, (number, mut stream): Numbered) -> Result<(), StoreError> {
+/// Stores a stream that has grown, applies its limits, and wakes its readers.
+fn finish(turn: &mut Turn<'_, '_>, (number, mut stream): NumberedStream) -> Result<(), StoreError> {
     retention::sweep(turn, number, &mut stream)?;
     announce(turn, &stream);
     store(turn, number, stream)

@@ -1,24 +1,26 @@
 //! Creating a stream (A30).
 
-use super::set_aside::check_in_service;
-use super::{Numbered, announce, find};
+use super::quarantine::check_in_service;
+use super::{NumberedStream, announce, find};
 use crate::ids::{Namespace, StreamName, StreamNumber};
-use crate::limits::{PARTITIONS_MAX, STREAMS_MAX};
+use crate::limits::{DEAD_LETTER_STREAMS_MAX, PARTITIONS_MAX, STREAMS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::StreamCreated;
 use crate::store::StoreError;
 use crate::stream::RecordId;
-use crate::tables::{PartitionRecord, StreamNames, StreamRecord, StreamSettings, Streams, Trim};
+use crate::tables::{
+    PartitionRecord, StreamCounts, StreamNames, StreamRecord, StreamSettings, Streams, Trim,
+};
 use crate::trigger;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Creates a stream. One that is there with the same settings is left as it is.
+/// Creates a stream. An existing stream with the same settings is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateStream {
-    /// Its name.
+    /// The name of the stream.
     pub stream: StreamName,
-    /// Fixed for its life.
+    /// The settings, which never change.
     pub settings: StreamSettings,
 }
 
@@ -27,7 +29,7 @@ impl CreateStream {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<StreamCreated> {
+    ) -> TurnResult<StreamCreated> {
         if self.settings.partitions.get() > PARTITIONS_MAX {
             return Err(Rejection::too_many("partitions", PARTITIONS_MAX as usize).into());
         }
@@ -45,7 +47,7 @@ impl CreateStream {
             return Ok(StreamCreated { is_new: false });
         }
         admit(turn, namespace)?;
-        let (number, stream) = open(turn, (namespace, &self.stream), self.settings)?;
+        let (number, stream) = create(turn, (namespace, &self.stream), self.settings)?;
         announce(turn, &stream);
         turn.put::<Streams>(&number, stream);
         trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
@@ -53,34 +55,65 @@ impl CreateStream {
     }
 }
 
-/// Refuses a new stream in a namespace that has as many as it may.
-pub(super) fn admit(turn: &Turn<'_, '_>, namespace: &Namespace) -> Outcome<()> {
-    if turn.list::<StreamNames>(namespace, STREAMS_MAX)?.len() == STREAMS_MAX {
+/// Rejects a new stream if the namespace has reached its limit.
+pub(super) fn admit(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<()> {
+    if count(turn, namespace)? >= STREAMS_MAX as u64 {
         return Err(Rejection::too_many("streams in a namespace", STREAMS_MAX).into());
     }
     Ok(())
 }
 
-/// Makes a stream, which the caller stores.
-pub(super) fn open(
+/// Whether a namespace may have another dead-letter stream.
+pub(super) fn has_room_for_dead_letters(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+) -> Result<bool, StoreError> {
+    let streams_max = STREAMS_MAX + DEAD_LETTER_STREAMS_MAX;
+    Ok(count(turn, namespace)? < streams_max as u64)
+}
+
+/// The number of streams in a namespace.
+fn count(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<u64, StoreError> {
+    let count = turn.get::<StreamCounts>(namespace)?;
+    Ok(count.map_or(0, |count| *count))
+}
+
+/// Frees the name of a deleted stream.
+pub(super) fn forget_name(
+    turn: &mut Turn<'_, '_>,
+    (namespace, name): (&Namespace, &StreamName),
+) -> Result<(), StoreError> {
+    turn.delete::<StreamNames>(&(namespace.clone(), name.clone()));
+    match count(turn, namespace)? {
+        0 => panic!("every stream is counted"),
+        1 => turn.delete::<StreamCounts>(namespace),
+        streams_count => turn.put::<StreamCounts>(namespace, streams_count - 1),
+    }
+    Ok(())
+}
+
+/// Makes a stream record, which the caller stores.
+pub(super) fn create(
     turn: &mut Turn<'_, '_>,
     (namespace, name): (&Namespace, &StreamName),
     settings: StreamSettings,
-) -> Result<Numbered, StoreError> {
+) -> Result<NumberedStream, StoreError> {
     let number = StreamNumber(turn.next_number(|cluster| &mut cluster.streams_count)?);
     turn.put::<StreamNames>(&(namespace.clone(), name.clone()), number);
+    let streams_count = count(turn, namespace)? + 1;
+    turn.put::<StreamCounts>(namespace, streams_count);
     let partitions = (0..settings.partitions.get()).map(|_| PartitionRecord::default());
     let stream = StreamRecord {
         namespace: namespace.clone(),
         name: name.clone(),
         settings,
         last_id: RecordId::START,
-        records_count: 0,
+        record_count: 0,
         bytes: 0,
         partitions: partitions.collect(),
         trim: Trim::default(),
         lost_count: 0,
-        groups_count: 0,
+        group_count: 0,
         holds_count: 0,
         is_deleted: false,
         sweep_due_ms: None,

@@ -1,31 +1,31 @@
-//! The ids of records, and places in a stream (A30).
+//! Record ids and positions in a stream (A30).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of a record: `<ms>-<seq>`, its time in milliseconds and its place among those of that
-/// time. Ids of one stream grow with every record, over all its partitions.
+/// A record id, `<ms>-<seq>`: the time in milliseconds and a sequence number within it. The ids of a stream increase
+/// with every record, across all its partitions.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct RecordId {
-    /// When the record was appended, in milliseconds; never less than that of the record before.
+    /// When the record was appended, in milliseconds; never less than the previous record's time.
     pub ms: u64,
-    /// From 0 for each time; from 1 at the time 0, since `0-0` is no record.
+    /// From 0 for each time; from 1 at time 0, because `0-0` is not a record.
     pub seq: u64,
 }
 
-/// A place in a stream, in words: an id, or `$`, the tail.
+/// A position in a stream as text: an id, or `$` for the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamPosition {
-    /// At the record of this id, or at the first one behind it. `0-0` is the start.
+    /// At the record with this id, or at the first record after it. `0-0` is the start.
     Id(RecordId),
-    /// Behind the last record of now.
+    /// After the current last record.
     Tail,
 }
 
-/// A text that is no place in a stream.
+/// A text that is not a position in a stream.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a record id `<ms>-<seq>`, but it is {0:?}")]
 pub struct RecordIdInvalid(pub String);
@@ -33,13 +33,13 @@ pub struct RecordIdInvalid(pub String);
 impl RecordId {
     /// `0-0`: before every record.
     pub const START: Self = Self { ms: 0, seq: 0 };
-    /// Behind every record.
+    /// After every record.
     pub const END: Self = Self {
         ms: u64::MAX,
         seq: u64::MAX,
     };
 
-    /// The first id behind this one.
+    /// The next possible id.
     #[must_use]
     pub fn next(self) -> Self {
         match self.seq.checked_add(1) {
@@ -51,7 +51,7 @@ impl RecordId {
         }
     }
 
-    /// The id of a record that is appended at `now_ms` behind this one.
+    /// The id of a record that is appended at `now_ms` after this one.
     #[must_use]
     pub(super) fn following(self, now_ms: u64) -> Self {
         if now_ms > self.ms {

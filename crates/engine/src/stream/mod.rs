@@ -1,11 +1,11 @@
-//! Commands on streams, and what keeps them within their limits (A30, A32).
+//! Streams: commands, and the retention that keeps streams within their limits (A30, A32).
 
 mod append;
 mod create;
 mod delete;
 mod id;
+mod quarantine;
 mod retention;
-mod set_aside;
 mod trim;
 
 pub use append::{AppendRecords, NewRecord, partition_of};
@@ -15,8 +15,8 @@ pub use id::{RecordId, RecordIdInvalid, StreamPosition};
 pub use trim::{TrimStream, TrimTo};
 
 pub(crate) use append::{NewContent, append};
-pub(crate) use retention::{fall_due, hold_moved};
-pub(crate) use set_aside::{set_aside, take_up};
+pub(crate) use quarantine::{quarantine, release_from_quarantine};
+pub(crate) use retention::{fire_timer, hold_moved};
 
 use crate::effect::Effect;
 use crate::ids::{Namespace, StreamName, StreamNumber};
@@ -24,18 +24,18 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{StreamNames, StreamRecord, Streams};
 use crate::trigger;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
 /// A stream and its number.
-pub(crate) type Numbered = (StreamNumber, StreamRecord);
+pub(crate) type NumberedStream = (StreamNumber, StreamRecord);
 
-/// The stream `name`, if there is one.
+/// The stream `name`, if it exists.
 pub(crate) fn find(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     name: &StreamName,
-) -> Result<Option<Numbered>, StoreError> {
+) -> Result<Option<NumberedStream>, StoreError> {
     let Some(number) = find_number(turn, namespace, name)? else {
         return Ok(None);
     };
@@ -43,27 +43,27 @@ pub(crate) fn find(
     Ok(Some((number, Arc::unwrap_or_clone(stream))))
 }
 
-/// The stream `name`, or a refusal.
+/// The stream `name`, or a rejection.
 pub(crate) fn require(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     name: &StreamName,
-) -> Outcome<Numbered> {
+) -> TurnResult<NumberedStream> {
     let found = find(turn, namespace, name)?;
     Ok(found.ok_or_else(|| Rejection::StreamNotFound(name.clone()))?)
 }
 
-/// The number of the stream `name`, or a refusal.
+/// The number of the stream `name`, or a rejection.
 pub(crate) fn require_number(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     name: &StreamName,
-) -> Outcome<StreamNumber> {
+) -> TurnResult<StreamNumber> {
     let found = find_number(turn, namespace, name)?;
     Ok(found.ok_or_else(|| Rejection::StreamNotFound(name.clone()))?)
 }
 
-/// The stream `number`, which is there: its name or a group of it is.
+/// The stream `number`, which must exist: its name or one of its groups does.
 pub(crate) fn load(
     turn: &mut Turn<'_, '_>,
     number: StreamNumber,
@@ -81,13 +81,13 @@ fn find_number(
     Ok(number.map(|number| *number))
 }
 
-/// Stores a stream whose records came or went, and brings the triggers in step that wait for them.
+/// Stores a stream whose records changed, and updates the triggers that read it.
 fn store(
     turn: &mut Turn<'_, '_>,
     number: StreamNumber,
     stream: StreamRecord,
 ) -> Result<(), StoreError> {
-    // Each trigger that fires holds retention: most streams have none.
+    // Every enabled trigger holds retention; most streams have no trigger.
     let is_watched = stream.holds_count > 0;
     let source = is_watched.then(|| (stream.namespace.clone(), stream.name.clone()));
     turn.put::<Streams>(&number, stream);
@@ -97,7 +97,7 @@ fn store(
     }
 }
 
-/// Tells those who wait at the stream to look again.
+/// Wakes the readers that wait at the tail.
 fn announce(turn: &mut Turn<'_, '_>, stream: &StreamRecord) {
     turn.effect(Effect::StreamChanged {
         namespace: stream.namespace.clone(),

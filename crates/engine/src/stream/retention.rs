@@ -1,9 +1,9 @@
-//! Bringing a stream back to its limits (A32).
+//! Retention: trims a stream to its limits (A32).
 //!
-//! The oldest records go first, over all partitions, and in bounded pieces: one with each append, so
-//! that a stream at its limit stays there, and more when its timer is due: that is brought forward once
-//! those who held records have read on. Each partition's front is known, so no scan walks what was
-//! removed before.
+//! The oldest records go first, across all partitions, in bounded batches. Each append does one batch, so that a stream
+//! at its limit stays there. The stream's timer does the rest; it is brought forward when a trigger has consumed
+//! records that it held. The first record of each partition is known, so no scan walks the tombstones of removed
+//! records.
 
 use super::{RecordId, load, store};
 use crate::effect::Effect;
@@ -13,17 +13,17 @@ use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
 use crate::tables::{Records, StreamRecord, Streams, TimerKey, TimerKind};
 use crate::timer;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What is left of one piece of work.
-struct Room {
+/// The remaining budget of one batch.
+struct SweepBudget {
     rows: usize,
     bytes: u64,
 }
 
-impl Room {
+impl SweepBudget {
     fn is_left(&self) -> bool {
         self.rows > 0 && self.bytes > 0
     }
@@ -34,8 +34,8 @@ impl Room {
     }
 }
 
-/// The stream's timer fires.
-pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Outcome<()> {
+/// Handles the stream's timer.
+pub(crate) fn fire_timer(turn: &mut Turn<'_, '_>, number: StreamNumber) -> TurnResult<()> {
     let Some(stream) = turn.get::<Streams>(&number)? else {
         return Ok(());
     };
@@ -45,8 +45,8 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Outcome
     Ok(())
 }
 
-/// A trigger has read on, or holds nothing any more: what the stream kept for it goes, if it is over
-/// its limits and nobody else holds it (A32).
+/// A trigger has advanced or no longer holds retention. If the stream exceeds its limits, the records that it kept only
+/// for this trigger are removed (A32).
 pub(crate) fn hold_moved(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Result<(), StoreError> {
     if turn.is_stream_quarantined(number) {
         return Ok(());
@@ -63,14 +63,14 @@ pub(crate) fn hold_moved(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Resul
     Ok(())
 }
 
-/// Removes a piece, and with the last piece of a deleted stream the stream.
+/// Removes a batch, and with the last batch of a deleted stream the stream itself.
 pub(super) fn sweep_and_store(
     turn: &mut Turn<'_, '_>,
     number: StreamNumber,
     mut stream: StreamRecord,
 ) -> Result<(), StoreError> {
     sweep(turn, number, &mut stream)?;
-    if !stream.is_deleted || stream.records_count > 0 {
+    if !stream.is_deleted || stream.record_count > 0 {
         return store(turn, number, stream);
     }
     if let Some(due_ms) = stream.sweep_due_ms {
@@ -80,28 +80,28 @@ pub(super) fn sweep_and_store(
     Ok(())
 }
 
-/// Removes a piece of what is over the limits, and sees to the rest.
+/// Removes a batch of what exceeds the limits, and schedules the rest.
 pub(super) fn sweep(
     turn: &mut Turn<'_, '_>,
     number: StreamNumber,
     stream: &mut StreamRecord,
 ) -> Result<(), StoreError> {
-    // What failed for a stream that was set aside is not tried again on behalf of others: of a trigger
-    // that reads it, or a group whose dead letters it keeps (design rule 10).
+    // Retention of a quarantined stream is not retried on behalf of other subjects: a trigger that reads it, or a group
+    // whose dead letters it stores (design rule 10).
     if turn.is_stream_quarantined(number) {
         return Ok(());
     }
-    let mut room = Room {
+    let mut budget = SweepBudget {
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
     };
     let limits = Limits::find(turn, number, stream)?;
     let lost_before = stream.lost_count;
     while let Some(run) = limits.oldest_run(stream) {
-        if !room.is_left() {
+        if !budget.is_left() {
             break;
         }
-        remove(turn, (number, stream), (&limits, &run), &mut room)?;
+        remove(turn, (number, stream), (&limits, &run), &mut budget)?;
     }
     if stream.lost_count > lost_before {
         turn.effect(Effect::RecordsLost {
@@ -117,31 +117,31 @@ pub(super) fn sweep(
     Ok(())
 }
 
-/// Records of one partition that are older than all others that must go.
+/// Consecutive records of one partition that are older than all others to be removed.
 struct Run {
     partition: usize,
     from: RecordId,
     until: RecordId,
 }
 
-/// What a sweep goes by.
+/// The limits that a sweep applies.
 struct Limits {
     now_ms: u64,
-    /// By partition: from this record on triggers want what there is (A32).
+    /// By partition: the first record that triggers still need (A32).
     holds: Vec<RecordId>,
 }
 
-/// Whether a record at the front of its partition stays.
+/// Whether the first record of a partition stays.
 #[derive(PartialEq, Eq)]
 enum Verdict {
     Stays,
     Goes,
-    /// It goes although a trigger wants it.
+    /// It is removed although a trigger has not consumed it.
     IsLost,
 }
 
 impl Limits {
-    /// Who holds what is looked up only when there is something to remove.
+    /// Looks up the holds only if there is something to remove.
     fn find(
         turn: &mut Turn<'_, '_>,
         number: StreamNumber,
@@ -177,13 +177,13 @@ impl Limits {
         let retention = &stream.settings.retention;
         let is_over = |found: u64, max: Option<u64>| max.is_some_and(|max| found > max);
         let is_old = retention
-            .age_ms_max
-            .is_some_and(|age_ms_max| id.ms.saturating_add(age_ms_max) <= self.now_ms);
+            .max_age_ms
+            .is_some_and(|max_age_ms| id.ms.saturating_add(max_age_ms) <= self.now_ms);
         let is_given_up = id < stream.trim.before || stream.trim.count > 0;
         let is_excess = stream.bytes > stream.settings.bytes_limit;
         let is_due = is_old
-            || is_over(stream.bytes, retention.bytes_max)
-            || is_over(stream.records_count, retention.count_max);
+            || is_over(stream.bytes, retention.max_bytes)
+            || is_over(stream.record_count, retention.count_max);
         let is_wanted = id >= self.holds[partition];
         match (is_given_up, is_excess, is_due, is_wanted) {
             (true, _, _, _) | (_, true, _, false) | (_, _, true, false) => Verdict::Goes,
@@ -192,27 +192,27 @@ impl Limits {
         }
     }
 
-    /// When there is something to remove next, in milliseconds.
+    /// When the next record must be removed, in milliseconds.
     fn next_due_ms(&self, stream: &StreamRecord) -> Option<u64> {
         if self.oldest_run(stream).is_some() {
             return Some(self.now_ms);
         }
-        let age_ms_max = stream.settings.retention.age_ms_max?;
+        let max_age_ms = stream.settings.retention.max_age_ms?;
         let fronts = stream.partitions.iter().filter_map(|one| one.front);
-        // What is old already is held by a trigger, which says when it has read on.
+        // Records that are already too old are held by a trigger, which reports when it has advanced.
         fronts
-            .map(|front| front.ms.saturating_add(age_ms_max))
+            .map(|front| front.ms.saturating_add(max_age_ms))
             .filter(|due_ms| *due_ms > self.now_ms)
             .min()
     }
 }
 
-/// Removes the records of a run, as far as they must go and there is room.
+/// Removes the records of a run, as far as limits and budget say.
 fn remove(
     turn: &mut Turn<'_, '_>,
     (number, stream): (StreamNumber, &mut StreamRecord),
     (limits, run): (&Limits, &Run),
-    room: &mut Room,
+    budget: &mut SweepBudget,
 ) -> Result<(), StoreError> {
     let partition = u32::try_from(run.partition).expect("a stream has few partitions");
     let place = (number, partition, run.from);
@@ -220,16 +220,16 @@ fn remove(
     let mut front = None;
     turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
         let verdict = limits.judge(stream, (id, run.partition));
-        if verdict == Verdict::Stays || id >= run.until || !room.is_left() {
+        if verdict == Verdict::Stays || id >= run.until || !budget.is_left() {
             front = Some(id);
             return ControlFlow::Break(());
         }
         stream.lost_count += u64::from(verdict == Verdict::IsLost);
-        room.take(content.size());
-        stream.records_count -= 1;
+        budget.take(content.size());
+        stream.record_count -= 1;
         stream.bytes -= content.size();
         stream.trim.count = stream.trim.count.saturating_sub(1);
-        stream.partitions[run.partition].records_count -= 1;
+        stream.partitions[run.partition].record_count -= 1;
         gone.push(id);
         ControlFlow::Continue(())
     })?;

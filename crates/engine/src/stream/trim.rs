@@ -1,33 +1,33 @@
 //! Trimming a stream by hand (A30).
 
-use super::set_aside::check_in_service;
+use super::quarantine::check_in_service;
 use super::{RecordId, require, retention, store};
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Done;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Gives up the oldest records of a stream, also those that a trigger still wants. They are removed
-/// in bounded pieces, the first one at once.
+/// Deletes the oldest records of a stream, including those that a trigger has not consumed. They are removed in bounded
+/// batches, the first one immediately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimStream {
     /// The stream.
     pub stream: StreamName,
-    /// Which records go.
+    /// Which records are deleted.
     pub to: TrimTo,
 }
 
-/// Which records a trim gives up.
+/// Which records a trim deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrimTo {
     /// Those before this one.
     Before(RecordId),
-    /// All but the newest so many of now.
+    /// All but this many of the newest records.
     Newest(u64),
 }
 
 impl TrimStream {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let (number, mut stream) = require(turn, namespace, &self.stream)?;
         check_in_service(turn, number, &self.stream)?;
         match self.to {
@@ -36,7 +36,7 @@ impl TrimStream {
                 stream.trim.before = stream.trim.before.max(id);
             }
             TrimTo::Newest(count) => {
-                stream.trim.count = stream.records_count.saturating_sub(count);
+                stream.trim.count = stream.record_count.saturating_sub(count);
             }
         }
         retention::sweep(turn, number, &mut stream)?;

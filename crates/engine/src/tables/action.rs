@@ -14,8 +14,8 @@ tables! {
 /// A registered action (A1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
-    /// Who runs it.
-    pub kind: ActionKind,
+    /// Whether workers or the nodes run it.
+    pub kind: ActionType,
     /// The lease of a task, in milliseconds (A4).
     pub timeout_ms: u64,
     /// Attempts after the first.
@@ -34,14 +34,14 @@ pub struct ActionRecord {
     pub updated_at_ms: u64,
 }
 
-/// Who runs an action.
+/// Which processes run an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ActionKind {
+pub enum ActionType {
     /// Workers outside the cluster.
     User,
     /// The embedded workers of the nodes (A9).
     Wasm {
-        /// SHA-256 or any other digest of the module, made outside the engine: the cache key.
+        /// A digest of the module, such as SHA-256, computed outside the engine; used as the cache key.
         digest: [u8; 32],
         /// Its limits.
         limits: WasmLimits,
@@ -52,15 +52,15 @@ pub enum ActionKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WasmLimits {
     /// Linear memory, in bytes.
-    pub memory_bytes_max: u64,
+    pub max_memory_bytes: u64,
     /// Output, in bytes.
-    pub output_bytes_max: u64,
+    pub max_output_bytes: u64,
 }
 
 /// A WASM module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleRecord {
-    /// See [`ActionKind::Wasm`].
+    /// See [`ActionType::Wasm`].
     pub digest: [u8; 32],
     /// The binary form.
     pub bytes: Vec<u8>,

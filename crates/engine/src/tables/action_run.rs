@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 tables! {
-    /// By number. Live as long as their run; stand-alone ones until retention ends.
+    /// By number. Live as long as their run, unless its history is trimmed and no longer refers to them; stand-alone
+    /// ones until retention ends.
     15 ActionRuns(ActionRunNumber) -> ActionRunRecord, HOT while |action_run| action_run.status.is_open();
     /// Action runs by action. Live as long as the action run.
     16 ActionRunsByAction((Namespace, ActionName, ActionRunNumber)) -> ();
+    /// Action runs of steps by their workflow run, in order of creation, with the run's first event that refers to
+    /// each. Live as long as the action run.
+    65 ActionRunsByRun((RunNumber, ActionRunNumber)) -> u64;
     /// Stand-alone action runs by the caller's key (A2). Live as long as the action run.
     17 ActionRunKeys((Namespace, ActionName, IdempotencyKey)) -> ActionRunNumber;
 }
@@ -23,12 +27,11 @@ pub struct ActionRunRecord {
     pub namespace: Namespace,
     /// The action.
     pub action: ActionName,
-    /// For whom it runs.
+    /// The owner: a step or a caller.
     pub owner: ActionRunOwner,
-    /// The action run before it of the same workflow run: the run names its last one, so that all go
-    /// with it and none costs an index row.
-    pub previous: Option<ActionRunNumber>,
-    /// Where it stands.
+    /// The event of its workflow run that ended it, or until then the first that names it; 0 without a workflow run.
+    pub last_event: u64,
+    /// Its current status.
     pub status: ActionRunStatus,
     /// The task's attempt, from 1.
     pub attempt: u32,
@@ -40,9 +43,9 @@ pub struct ActionRunRecord {
     pub timeout_ms: u64,
     /// Higher goes first (A2).
     pub priority: u8,
-    /// Which workers may take it (A3).
+    /// The labels that a worker must have to take it (A3).
     pub labels: BTreeMap<String, String>,
-    /// The caller's key, so that it is forgotten with the action run.
+    /// The caller's idempotency key, which is deleted with the action run.
     pub idempotency_key: Option<IdempotencyKey>,
     /// The input.
     pub input: PayloadRef,
@@ -56,6 +59,8 @@ pub struct ActionRunRecord {
     pub lease: Option<Lease>,
     /// The report that is awaited, once the task was accepted (W38).
     pub report: Option<AwaitedReport>,
+    /// The deadline for a worker to take it, while it is pending and stand-alone (A2); in milliseconds.
+    pub wait_ends_at_ms: Option<u64>,
     /// In milliseconds.
     pub created_at_ms: u64,
     /// When the first attempt was taken, in milliseconds.
@@ -68,7 +73,7 @@ impl ActionRunRecord {
     /// Changes the status.
     ///
     /// # Panics
-    /// When the status never becomes `next`.
+    /// If the transition to `next` is not allowed.
     pub(crate) fn become_status(&mut self, next: ActionRunStatus) {
         let status = self.status;
         assert!(
@@ -79,7 +84,7 @@ impl ActionRunRecord {
     }
 }
 
-/// For whom an action runs.
+/// The owner of an action run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionRunOwner {
     /// A step of a workflow run.
@@ -102,11 +107,11 @@ pub enum ActionRunStatus {
     Running,
     /// An outcome came back.
     Completed,
-    /// It failed for good.
+    /// It failed permanently.
     Failed,
-    /// Its run or its caller gave it up.
+    /// It was cancelled, with its run or by a caller.
     Cancelled,
-    /// Its last lease expired.
+    /// Its last lease expired, or no worker took it in time.
     TimedOut,
 }
 
@@ -124,8 +129,8 @@ impl ActionRunStatus {
         }
     }
 
-    /// Whether an action run may go from this status to `next`: between pending and running, as leases come and go, and
-    /// to one end.
+    /// Whether the transition to `next` is allowed: between pending and running, as leases begin and end, and to
+    /// exactly one final status.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         match (self, next) {
@@ -160,8 +165,8 @@ pub struct TaskError {
 }
 
 impl TaskError {
-    /// Code and message; without a code that says no more than `outcome`.
-    pub(crate) fn in_words(&self, outcome: &OutcomeName) -> String {
+    /// The code and message; the code is omitted if it only repeats `outcome`.
+    pub(crate) fn describe(&self, outcome: &OutcomeName) -> String {
         let Self { code, message } = self;
         if code == outcome.as_str() {
             message.clone()
@@ -174,19 +179,19 @@ impl TaskError {
 /// A time-bound right to a task (A4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Who holds it.
+    /// The worker that holds the task.
     pub worker: WorkerId,
-    /// What the worker's reports must carry.
+    /// The secret that the worker's reports must carry.
     pub secret: u64,
     /// When it ends, in milliseconds.
     pub expires_at_ms: u64,
 }
 
-/// The right to report on a task that was accepted (W38).
+/// The right to report on an accepted task (W38).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitedReport {
-    /// What the report must carry: the secret of the lease that has ended.
+    /// The secret of the ended lease, which the report must carry.
     pub secret: u64,
-    /// Until when it may come, in milliseconds.
-    pub deadline_ms: u64,
+    /// The deadline of the report, in milliseconds.
+    pub deadline_at_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! Steps under way, and what steps ended with.
+//! Activations: the open visits of runs to steps, and the results of ended visits.
 
 use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
 use crate::definition::StepIndex;
@@ -6,22 +6,22 @@ use crate::ids::{ActionRunNumber, OutcomeName, RunNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By run and number. Live while the step is under way.
+    /// By run and number. Live while the step is active.
     62 Activations((RunNumber, u32)) -> Activation, HOT;
-    /// By run and step: the last time that the step was left. Live as long as the run.
+    /// By run and step: the result of the last visit to the step. Live as long as the run.
     63 StepResults((RunNumber, StepIndex)) -> StepResult, HOT;
 }
 
-/// A step under way.
+/// An open visit to a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
     /// Unique within the run.
     pub number: u32,
     /// The step.
     pub step: StepIndex,
-    /// The step's attempt, from 1; the action's own attempts are not counted (W13).
+    /// The step attempt, from 1; the action's own attempts are not counted (W13).
     pub attempt: u32,
-    /// Polls made since the last attempt began (W14).
+    /// Polls since the last attempt began (W14).
     pub polls_count: u32,
     /// When the first attempt began: `within_ms` counts from here (W12). In milliseconds.
     pub started_at_ms: u64,
@@ -34,14 +34,14 @@ pub struct Activation {
 /// What an active step waits for (W21).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActivationState {
-    /// Nothing: it is executed in this very turn.
+    /// Nothing: it is executed in this turn.
     Executing,
     /// An action run.
     Action(ActionRunNumber),
     /// A signal, perhaps until a deadline in milliseconds.
     Signal {
         /// When the wait expires.
-        deadline_ms: Option<u64>,
+        deadline_at_ms: Option<u64>,
     },
     /// A child run.
     Child(RunNumber),
@@ -50,24 +50,24 @@ pub enum ActivationState {
         /// The child's definition.
         definition: DefinitionNumber,
     },
-    /// The next attempt, at a time in milliseconds.
+    /// The next attempt, at a given time.
     Retry {
-        /// When it is made.
+        /// When the attempt is made, in milliseconds.
         due_ms: u64,
     },
-    /// The next poll, at a time in milliseconds.
+    /// The next poll, at a given time.
     Poll {
-        /// When it is made.
+        /// When the poll is made, in milliseconds.
         due_ms: u64,
     },
-    /// A plan that is executed.
+    /// The execution of a plan.
     Plan(PlanState),
 }
 
-/// What an activation waits for, by its number. An outcome that comes from anything else is too late.
+/// What an activation waits for. A result from any other source is too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
-    /// Nothing from elsewhere: the turn that works on it settles it.
+    /// Nothing external: the current turn finishes it.
     Nothing,
     /// An action run, of the step or of its plan.
     Action(ActionRunNumber),
@@ -75,14 +75,14 @@ pub enum Awaited {
     Child(RunNumber),
     /// A signal.
     Signal,
-    /// The verdict on a child's input.
+    /// The result of validating a child's input.
     Verdict,
     /// A time.
     Time,
 }
 
 impl ActivationState {
-    /// What is waited for.
+    /// What the activation waits for.
     #[must_use]
     pub fn awaits(&self) -> Awaited {
         match self {
@@ -100,13 +100,13 @@ impl ActivationState {
         }
     }
 
-    /// Whether the step is worked on, now or in a later entry, rather than waited for.
+    /// Whether the step executes, now or in a later entry, and waits for nothing.
     #[must_use]
     pub fn is_executing(&self) -> bool {
         self.awaits() == Awaited::Nothing
     }
 
-    /// The action run that is waited for, a plan's included.
+    /// The action run that it waits for, including that of a plan.
     #[must_use]
     pub fn action_run(&self) -> Option<ActionRunNumber> {
         match self.awaits() {
@@ -120,7 +120,7 @@ impl ActivationState {
     }
 }
 
-/// What a step ended with.
+/// The result of a visit to a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Its outcome.
@@ -133,6 +133,6 @@ pub struct StepResult {
     pub started_at_ms: u64,
     /// When it was left, in milliseconds.
     pub completed_at_ms: u64,
-    /// Counts the steps that the run has left, so that the last one is known.
+    /// The position among the steps that the run has left, which identifies the last one.
     pub order: u32,
 }

@@ -1,13 +1,13 @@
-//! Every table by its number: what a row of the state is a row of.
+//! The catalogue of all tables by number.
 
 use super::*;
 
 macro_rules! catalogue {
     ($($table:ident)*) => {
-        /// The name of the table that a row is of. Its key and its record are both read.
+        /// The name of the table that a row belongs to. Decodes both its key and its record.
         ///
         /// # Errors
-        /// [`StoreError`] when the row is of no table: it is damaged, or a newer version wrote it.
+        /// [`StoreError`] if the row belongs to no table: it is damaged, or a newer version wrote it.
         pub fn check_row(key: &[u8], record: &[u8]) -> Result<&'static str, StoreError> {
             match key.first() {
                 $(Some(&$table::NUMBER) => {
@@ -21,7 +21,7 @@ macro_rules! catalogue {
     };
 }
 
-/// Calls a macro with the names of all tables, so that they are listed once.
+/// Calls a macro with the names of all tables, so that they are listed only once.
 #[macro_export]
 macro_rules! for_each_table {
     ($callback:ident) => {
@@ -33,7 +33,8 @@ macro_rules! for_each_table {
             CacheExpiries Schedules SchedulesDue RunsByWorkflow RunsByStatus RunsByCompletion RunsByAttribute
             Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams
             StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
-            TriggersDue Activations StepResults PendingWorks
+            TriggersDue Activations StepResults PendingWorks ActionRunsByRun PayloadsHeld
+            SignalIdPlaces DeadLetterPlaces StreamCounts WorkflowCounts
         }
     };
 }

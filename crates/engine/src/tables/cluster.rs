@@ -1,4 +1,4 @@
-//! What the cluster as a whole remembers.
+//! Cluster-wide state: the clock, the sequences and the leader's grace.
 
 use super::tables;
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,10 @@ pub struct ClusterRecord {
     pub now_ms: u64,
     /// The latest term that a leader has begun; 0 before the first.
     pub term: u64,
-    /// Until when leases and silence are forgiven after a change of leader (A4), in milliseconds.
+    /// Until when leases and missing heartbeats are tolerated after a change of leader (A4), in milliseconds.
     pub grace_until_ms: u64,
-    /// The last number of each sequence that was handed out.
-    pub runs_count: u64,
+    /// The last number that was assigned to a run.
+    pub run_count: u64,
     /// Action runs so far.
     pub action_runs_count: u64,
     /// Workers so far.
@@ -26,21 +26,21 @@ pub struct ClusterRecord {
     /// Definitions so far.
     pub definitions_count: u64,
     /// Plans that have been executed so far.
-    pub plans_count: u64,
+    pub plan_count: u64,
     /// Writes of keys so far (A40).
     pub key_versions_count: u64,
     /// Streams so far.
     pub streams_count: u64,
-    /// Consumer groups so far.
-    pub groups_count: u64,
+    /// The last number that was assigned to a consumer group.
+    pub group_count: u64,
     /// The place of the oldest request id that is remembered (design rule 9).
     pub requests_first: u64,
     /// Request ids that are remembered now: those of the places from `requests_first` on.
     pub requests_count: u64,
     /// What they take in all, in bytes.
     pub requests_bytes: u64,
-    /// Nothing that is kept expires before this time, in milliseconds (W4): where a sweep begins, so
-    /// that it walks no row that was taken away.
+    /// No retained item expires before this time, in milliseconds (W4): a sweep begins here and skips the tombstones of
+    /// deleted rows.
     pub expirations_from_ms: u64,
     /// Commands that panicked (design rule 10).
     pub panics_count: u64,

@@ -1,4 +1,4 @@
-//! Work that a turn put off because it had reached its budget (design rule 13).
+//! Work that a turn deferred because it had used up its budget (design rule 13).
 
 use super::{Awaited, DefinitionNumber, PayloadRef, tables};
 use crate::definition::{StepIndex, Target};
@@ -6,16 +6,16 @@ use crate::ids::{OutcomeName, RunNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By run, in the order in which it was put off. Live until the run's continuation fires.
+    /// By run, in the order in which it was deferred. Live until the run's continuation fires.
     64 PendingWorks((RunNumber, u32)) -> Work;
 }
 
-/// Where a run's pending work stands.
+/// The state of a run's deferred work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continuation {
-    /// When the timer is due that takes the work up, in milliseconds.
+    /// When the timer that resumes the work is due, in milliseconds.
     pub due_ms: u64,
-    /// The position of the next work that is put off.
+    /// The position of the next deferred work.
     pub next: u32,
 }
 
@@ -37,21 +37,21 @@ pub enum Work {
         /// The activation.
         activation: u32,
     },
-    /// The verdict on a child's input came in (W4).
+    /// A child's input was validated (W4).
     DecideChild {
         /// The activation.
         activation: u32,
-        /// The definition that the input was checked against.
+        /// The definition against which the input was validated.
         definition: DefinitionNumber,
-        /// What the check found.
+        /// The result of the validation.
         verdict: InputVerdict,
     },
-    /// An outcome came in for an activation.
-    Settle {
+    /// A target result arrived for an activation.
+    FinishStep {
         /// The activation.
         activation: u32,
         /// The outcome.
-        settled: Settled,
+        target_result: TargetResult,
     },
     /// A child has ended.
     ChildEnded {
@@ -74,29 +74,29 @@ pub enum Work {
     },
 }
 
-/// What a step's target came back with.
+/// The result of a step's target, before the step's policies apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
-    /// What it comes from: the activation must still wait for exactly that.
+pub struct TargetResult {
+    /// The source of the result; the activation must still wait for exactly this.
     pub from: Awaited,
     /// The outcome.
     pub outcome: OutcomeName,
     /// The output, stored with the run.
     pub output: Option<PayloadRef>,
-    /// What went wrong, in words, where the outcome does not say.
+    /// Why it failed, if the outcome does not say.
     pub reason: Option<String>,
     /// False for a failure that must skip the step's retries (A5, W12).
     pub is_retryable: bool,
 }
 
-/// What a check of an input against a schema found.
+/// The result of validating an input against a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputVerdict {
     /// It satisfies the schema.
     Valid,
     /// It does not.
     Invalid {
-        /// The failing path and why.
+        /// The failing path and the reason.
         detail: String,
     },
 }

@@ -1,11 +1,11 @@
-//! Definitions and their revisions (W5).
+//! Workflow definitions and their revisions (W5).
 
 use super::{Key, KeyBytes, tables};
 use crate::definition::Definition;
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
 
-/// A definition's number: what a run is pinned to, for good (W5).
+/// A definition's number, to which a run is permanently pinned (W5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DefinitionNumber(pub u64);
 
@@ -34,7 +34,7 @@ tables! {
 /// One version label of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
-    /// What `--version` picks (W5).
+    /// The newest revision of the version, which `--version` selects (W5).
     pub newest: DefinitionNumber,
     /// Revisions so far.
     pub revisions_count: u32,

@@ -1,40 +1,43 @@
-//! History: one record per run and turn (W23, design rule 4).
+//! Run histories: one record per run and turn (W23, design rule 4).
 
 use super::{PayloadRef, PlanEvent, TaskError, tables};
 use crate::definition::{StepIndex, Target};
-use crate::entry::NodeId;
 use crate::ids::{
-    ActionName, ActionRunNumber, OutcomeName, RunId, RunNumber, SignalId, SignalType, WorkerId,
+    ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
+    WorkerId,
 };
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By run and the sequence number of the record's first event. Lives as long as the run.
+    /// By run and the sequence number of the record's first event. Lives as long as the run, unless it is
+    /// trimmed.
     10 History((RunNumber, u64)) -> HistoryRecord;
 }
 
-/// What happened to one run in one turn.
+/// The events of one run in one turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRecord {
     /// The entry's time, in milliseconds.
     pub at_ms: u64,
-    /// The entry's place in the log.
+    /// The entry's index in the log.
     pub raft_index: u64,
     /// The leader that proposed the entry.
     pub node: NodeId,
-    /// The term that the leader had begun; 0 before any was.
+    /// The leader's term; 0 before the first term.
     pub term: u64,
+    /// Payloads that the run had stored by the end of the turn.
+    pub payloads_count: u32,
     /// At least one.
     pub events: Vec<Event>,
 }
 
-/// One fact in a run's history.
+/// A fact in a run's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// The step that it is about.
     pub step: Option<StepIndex>,
-    /// The activation of that step; `None` where the event is about none, or comes after its end.
+    /// The activation of that step; `None` if the event is not about an activation or comes after its end.
     pub activation: Option<u32>,
     /// What happened.
     pub kind: EventKind,
@@ -64,14 +67,14 @@ pub enum EventKind {
         /// From 2.
         attempt: u32,
     },
-    /// The next attempt was put off.
+    /// The next attempt was delayed.
     RetryScheduled {
         /// The attempt that will be made.
         attempt: u32,
         /// When, in milliseconds.
         due_ms: u64,
     },
-    /// The next poll was put off.
+    /// The next poll was delayed.
     PollScheduled {
         /// The poll that will be made, from 1.
         poll: u32,
@@ -88,7 +91,7 @@ pub enum EventKind {
         /// Its type.
         signal_type: SignalType,
         /// When the wait expires, in milliseconds.
-        deadline_ms: Option<u64>,
+        deadline_at_ms: Option<u64>,
     },
     /// A signal arrived.
     SignalReceived {
@@ -106,7 +109,7 @@ pub enum EventKind {
     },
     /// A wait expired.
     SignalTimeout {
-        /// Where that led.
+        /// Where the run goes next.
         target: Target,
     },
     /// The step's action is not registered.
@@ -198,22 +201,22 @@ pub enum EventKind {
         /// Why, where the terminal does not say.
         detail: Option<String>,
     },
-    /// A bug in this run's turn was contained (design rule 10).
+    /// A panic in this run's turn quarantined it (design rule 10).
     RunQuarantined,
-    /// The execution of a plan went on (W30–W38).
+    /// An event in the execution of a plan (W30–W38).
     Plan(PlanEvent),
-    /// A firing of the workflow's schedule began the run (W40).
+    /// A firing of the workflow's schedule started the run (W40).
     ScheduleStarted {
         /// The time that the schedule names, in milliseconds.
         firing_ms: u64,
     },
-    /// Records of the workflow's trigger began the run (W41).
+    /// Records of the workflow's trigger started the run (W41).
     TriggerStarted {
         /// The partition of the stream.
         partition: u32,
         /// Their ids, in their order.
         records: Vec<RecordId>,
     },
-    /// The run is in service again after it was set aside (design rule 10).
+    /// The run was released from quarantine (design rule 10).
     RunReleased,
 }

@@ -1,4 +1,4 @@
-//! Keys as ordered bytes.
+//! Order-preserving encoding of keys.
 
 use crate::definition::StepIndex;
 use crate::ids::{
@@ -8,16 +8,16 @@ use crate::ids::{
 };
 use smallvec::SmallVec;
 
-/// Most keys take no more, and need no allocation then. In bytes.
+/// The inline capacity of a key. Most keys fit and need no allocation. In bytes.
 const KEY_BYTES_COMMON: usize = 40;
 
 /// The bytes of a whole key, its table's number first.
 pub type KeyBytes = SmallVec<[u8; KEY_BYTES_COMMON]>;
 
-/// A whole key that is compared often: mostly its head tells it apart, which is one comparison of integers.
+/// A full key that is compared often. Mostly its head decides, which is one integer comparison.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
-    /// The first bytes, followed by zeros where there are fewer: in the order of the bytes as far as they go.
+    /// The first bytes, padded with zeros, in the order of the bytes.
     head: u128,
     bytes: KeyBytes,
 }
@@ -65,12 +65,12 @@ impl Clone for RowKey {
     }
 }
 
-/// A key, or a part of one: encoding keeps the order, and one key's bytes are never a prefix of
-/// another's of the same table.
+/// A key or a part of one. The encoding preserves order, and no encoded key is a prefix of another key of the same
+/// table.
 pub trait Key: Sized + Clone {
     /// Appends the ordered bytes.
     fn encode(&self, out: &mut KeyBytes);
-    /// Takes the bytes from the front; `None` when they are no such key.
+    /// Decodes the key from the front of `bytes`; `None` if they are not such a key.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 }
 
@@ -136,7 +136,7 @@ number_keys!(
     GroupNumber
 );
 
-/// Texts end with a zero byte, which no name holds (names have no control characters).
+/// Texts end with a zero byte, which no name contains (names have no control characters).
 macro_rules! name_keys {
     ($($name:ident),*) => {$(
         impl Key for $name {

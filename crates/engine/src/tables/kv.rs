@@ -1,4 +1,4 @@
-//! Keys and values that actions and callers keep (A40).
+//! The key-value store (A40).
 
 use super::tables;
 use crate::bytes::Bytes;
@@ -17,17 +17,17 @@ tables! {
 pub struct KeyRecord {
     /// The value.
     pub value: Bytes,
-    /// Drawn from one sequence of the cluster with each write, so that no value of the key, not even
-    /// one before a deletion, has had it.
+    /// The version, from a cluster-wide sequence that advances with every write, so that no earlier value of the key,
+    /// even before a deletion, has the same version.
     pub version: u64,
-    /// From when on nobody sees it, in milliseconds.
+    /// When it expires, in milliseconds.
     pub expires_at_ms: Option<u64>,
     /// When it was written, in milliseconds.
     pub updated_at_ms: u64,
 }
 
 impl KeyRecord {
-    /// Whether the key is there at `now_ms`.
+    /// Whether the key exists at `now_ms`.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {
         self.expires_at_ms

@@ -1,13 +1,13 @@
-//! Label sets as parts of keys (A3).
+//! Label sets as key parts (A3).
 
 use super::{Key, KeyBytes};
 use std::collections::BTreeMap;
 
-/// The labels that a task asks for, or that a worker has.
+/// The labels that a task requires or that a worker has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LabelSet(pub BTreeMap<String, String>);
 
-/// Ends a text: above the set's end, below every escaped zero byte.
+/// Terminates a text: sorts above the end of the set and below every escaped zero byte.
 const TEXT_END: [u8; 2] = [0, 1];
 /// Ends the set.
 const SET_END: [u8; 2] = [0, 0];
@@ -46,7 +46,7 @@ impl Key for LabelSet {
                 return Some(Self(labels));
             }
             let name = decode_text(bytes)?;
-            // A set has one key: its names in order, each once.
+            // A label set has a single encoding: its names in order, each once.
             if labels
                 .last_key_value()
                 .is_some_and(|(last, _)| *last >= name)

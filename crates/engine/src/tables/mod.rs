@@ -12,6 +12,7 @@ mod continuation;
 mod dead_letter;
 mod definition;
 mod group;
+mod group_settings;
 mod history;
 mod key;
 mod kv;
@@ -36,33 +37,35 @@ mod trigger;
 mod worker;
 mod workflow;
 
-pub use action::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules, WasmLimits};
+pub use action::{ActionRecord, ActionType, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, AwaitedReport, Lease, TaskError,
+    ActionRunsByAction, ActionRunsByRun, AwaitedReport, Lease, TaskError,
 };
 pub use activation::{Activation, ActivationState, Activations, Awaited, StepResult, StepResults};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
-pub use continuation::{Continuation, InputVerdict, PendingWorks, Settled, Work};
+pub use continuation::{Continuation, InputVerdict, PendingWorks, TargetResult, Work};
 pub use dead_letter::{
-    DeadLetterInputs, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord, DeadLetters,
+    DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
+    DeadLetters,
 };
 pub use definition::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions,
 };
 pub use group::{
-    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPlace, DeliveryRecord,
+    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPosition, DeliveryRecord,
     GroupNames, GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
 };
+pub use group_settings::{AckTimeoutInvalid, GroupSettings};
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub(crate) use key::RowKey;
 pub use key::{Key, KeyBytes};
 pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use label::LabelSet;
 pub use namespace::{NamespaceRecord, Namespaces};
-pub use payload::{PayloadOwner, PayloadRef, Payloads};
+pub use payload::{PayloadOwner, PayloadRef, Payloads, PayloadsHeld};
 pub use plan::{
     CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PlanExecutors, PlanNumbers,
     PlanRecord, Plans,
@@ -70,13 +73,13 @@ pub use plan::{
 pub use plan_event::PlanEvent;
 pub use plan_executor::{BreakerState, CallBucket, PlanExecutorRecord, Probe, Sample, Verdict};
 pub use plan_state::{PlanFailure, PlanState, PlanWait};
-pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
+pub use quarantine::{Quarantine, QuarantineRecord, QuarantinedItem, QuarantinedKind};
 pub use ready::{
-    LabelQueuePlaces, LabelQueueRecord, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
+    LabelQueueRecord, LabelQueueSet, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
     ReadyQueue,
 };
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
-pub use retention::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};
+pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
     AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks, ParentLink, RunNames,
     RunRecord, RunStatus, Runs, TriggeredBy,
@@ -87,66 +90,70 @@ pub use run_index::{
 pub use schedule::{
     FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,
 };
-pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
+pub use signal::{SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting};
 pub(crate) use stream::record_size;
 pub use stream::{
-    PartitionRecord, RecordContent, Records, Retention, StreamNames, StreamRecord, StreamSettings,
-    Streams, Trim,
+    PartitionRecord, RecordContent, Records, Retention, StreamCounts, StreamNames, StreamRecord,
+    StreamSettings, Streams, Trim,
 };
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
     Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers,
+    WorkerCounts, WorkerNumbers, WorkerRecord, WorkerState, WorkerType, Workers,
 };
-pub use workflow::{WorkflowRecord, Workflows};
+pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows};
 
 use crate::codec::{self, DecodeError};
+use crate::persisted::{OneVersion, OneVersionRef};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::ops::ControlFlow;
 
-/// Most rows take no more, key and value together. In bytes.
+/// The initial capacity for a row. Most rows fit, key and value together. In bytes.
 pub(crate) const ROW_BYTES_COMMON: usize = 128;
 
-/// One family of keys: each file of this module is one or a few closely related ones.
+/// A family of keys. Each file of this module has one table or a few closely related ones.
 pub trait Table {
     /// The first byte of its keys.
     const NUMBER: u8;
     /// Whether decoded records are kept in the engine's cache (design rule 4).
     const IS_HOT: bool = false;
-    /// Whether this record of a hot table is kept: what nobody will work on again only takes the room of others.
+    /// Whether this record of a hot table stays in the cache: a record that no turn will change again only takes the
+    /// space of others.
     fn is_worked_on(_: &Self::Record) -> bool {
         true
     }
-    /// About how much a record takes, in bytes.
+    /// The approximate size of a record, in bytes.
     fn bytes(_: &Self::Record) -> usize {
         ROW_BYTES_COMMON
     }
-    /// The key behind the number.
+    /// Appends the encoded record. A table whose record has several versions delegates to its type
+    /// ([`Persisted`](crate::persisted::Persisted)).
+    fn encode(record: &Self::Record, bytes: &mut Vec<u8>) {
+        codec::encode_into(&OneVersionRef::V1(record), bytes);
+    }
+    /// Decodes a record of any version.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes that this build cannot read: the store is damaged or newer.
+    fn decode(bytes: &[u8]) -> Result<Self::Record, DecodeError> {
+        let OneVersion::V1(record) = codec::decode(bytes)?;
+        Ok(record)
+    }
+    /// The key, without the table's number.
     type Key: Key;
     /// The record.
     type Record: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
 }
 
-/// The versions of a record. A table whose record changes adds its own enum of versions.
-#[derive(serde::Serialize, serde::Deserialize)]
-enum Versioned<R> {
-    V1(R),
-}
-
-#[derive(serde::Serialize)]
-pub(crate) enum VersionedRef<'a, R> {
-    V1(&'a R),
-}
-
-/// The whole key of `key` in table `T`.
+/// The full encoding of `key` in table `T`.
 #[must_use]
 pub fn encode_key<T: Table>(key: &T::Key) -> Vec<u8> {
     key_bytes::<T>(key).into_vec()
 }
 
-/// As [`encode_key`], for the rows of a turn.
+/// Like [`encode_key`], for the rows of a turn.
 pub(crate) fn row_key<T: Table>(key: &T::Key) -> RowKey {
     key_bytes::<T>(key).into()
 }
@@ -158,14 +165,13 @@ fn key_bytes<T: Table>(parts: &impl Key) -> KeyBytes {
     bytes
 }
 
-/// The bytes that the keys of `T` beginning with the parts in `prefix` begin with.
+/// The encoded prefix of the keys of `T` that begin with the parts in `prefix`.
 #[must_use]
 pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
     key_bytes::<T>(prefix).into_vec()
 }
 
-/// The keys of `T` that begin with the parts in `prefix`, from the first on that is not before `first`,
-/// which begins with them too.
+/// The keys of `T` that begin with the parts in `prefix`, from `first` on, which begins with them too.
 pub(crate) fn range_from<T: Table>(prefix: &impl Key, first: &impl Key) -> KeyRange {
     KeyRange {
         from: encode_prefix::<T>(first),
@@ -181,10 +187,12 @@ pub fn decode_key<T: Table>(bytes: &[u8]) -> Option<T::Key> {
     rest.is_empty().then_some(key)
 }
 
-/// The persisted form of a record of `T`.
+/// Encodes a record of `T`.
 #[must_use]
 pub fn encode_record<T: Table>(record: &T::Record) -> Vec<u8> {
-    codec::encode(&VersionedRef::V1(record))
+    let mut bytes = Vec::with_capacity(ROW_BYTES_COMMON);
+    T::encode(record, &mut bytes);
+    bytes
 }
 
 /// Reads a record of `T`.
@@ -192,14 +200,13 @@ pub fn encode_record<T: Table>(record: &T::Record) -> Vec<u8> {
 /// # Errors
 /// [`DecodeError`] for bytes that this version cannot read: the store is damaged or newer.
 pub fn decode_record<T: Table>(bytes: &[u8]) -> Result<T::Record, DecodeError> {
-    let Versioned::V1(record) = codec::decode(bytes)?;
-    Ok(record)
+    T::decode(bytes)
 }
 
 /// Reads one record of `T`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails or the record cannot be decoded.
+/// [`StoreError`] if the store fails or the record cannot be decoded.
 pub fn read<T: Table>(reader: &dyn Reader, key: &T::Key) -> Result<Option<T::Record>, StoreError> {
     let Some(bytes) = reader.get(&encode_key::<T>(key))? else {
         return Ok(None);
@@ -210,7 +217,7 @@ pub fn read<T: Table>(reader: &dyn Reader, key: &T::Key) -> Result<Option<T::Rec
 /// Visits the records of `T` in `range` until `visit` breaks.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails or a record cannot be decoded.
+/// [`StoreError`] if the store fails or a record cannot be decoded.
 pub fn visit<T: Table>(
     reader: &dyn Reader,
     range: &KeyRange,
@@ -254,14 +261,15 @@ fn damaged_key(table: u8, key: &[u8]) -> StoreError {
     StoreError(format!("expected a key of table {table}, but found {key:02x?}").into())
 }
 
-/// Declares tables: number, name, key and record, whether decoded records are kept, perhaps only some, and how large
-/// the content of a record is, where a caller or a definition decides that.
+/// Declares tables: number, name, key and record; optionally whether decoded records are cached, and which; optionally
+/// the size of a record's content, if a caller or a definition decides it; `versions` for a record that has several.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
         $number:literal $name:ident($key:ty) -> $record:ty
             $(, $hot:ident $(while $is_worked_on:expr)?)?
-            $(=> $bytes:expr)?;
+            $(=> $bytes:expr)?
+            $(; $versions:ident)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -284,12 +292,27 @@ macro_rules! tables {
                     crate::tables::ROW_BYTES_COMMON + bytes(record)
                 }
             )?
+            $(crate::tables::$versions!();)?
             type Key = $key;
             type Record = $record;
         }
     )*};
 }
 pub(crate) use tables;
+
+/// Makes a table write and read the versions of its record's type.
+macro_rules! versions {
+    () => {
+        fn encode(record: &Self::Record, bytes: &mut Vec<u8>) {
+            crate::codec::encode_into(&crate::persisted::ByVersionRef(record), bytes);
+        }
+        fn decode(bytes: &[u8]) -> Result<Self::Record, crate::codec::DecodeError> {
+            let crate::persisted::ByVersion(record) = crate::codec::decode(bytes)?;
+            Ok(record)
+        }
+    };
+}
+pub(crate) use versions;
 
 /// Marks a table whose decoded records are cached.
 pub(crate) const HOT: bool = true;

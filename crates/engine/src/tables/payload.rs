@@ -6,16 +6,20 @@ use crate::json::Json;
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By owner, in order of arrival. Live as long as their owner.
+    /// By owner, in order of arrival. Live as long as their owner; payloads of a run with a trimmed history only while
+    /// something refers to them.
     9 Payloads(PayloadRef) -> Json => |payload| payload.as_str().len();
+    /// Payloads of runs, by position, that outlive the record of the turn that stored them: the last event that refers
+    /// to them, or a trimmed one if a row of another table refers to them. Live as long as the payload.
+    66 PayloadsHeld((RunNumber, u32)) -> u64;
 }
 
-/// Whom a payload belongs to, and with whom it is deleted.
+/// The owner of a payload; deleting the owner deletes the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PayloadOwner {
     /// A workflow run; also the payloads of its action runs.
     Run(RunNumber),
-    /// An action run outside any workflow (A2).
+    /// A stand-alone action run (A2).
     ActionRun(ActionRunNumber),
 }
 
@@ -28,23 +32,32 @@ pub struct PayloadRef {
     pub position: u32,
 }
 
+impl Key for PayloadOwner {
+    fn encode(&self, out: &mut KeyBytes) {
+        match self {
+            Self::Run(number) => (1_u8, number.0).encode(out),
+            Self::ActionRun(number) => (2_u8, number.0).encode(out),
+        }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        match <(u8, u64)>::decode(bytes)? {
+            (1, number) => Some(Self::Run(RunNumber(number))),
+            (2, number) => Some(Self::ActionRun(ActionRunNumber(number))),
+            _ => None,
+        }
+    }
+}
+
 impl Key for PayloadRef {
     fn encode(&self, out: &mut KeyBytes) {
-        match self.owner {
-            PayloadOwner::Run(number) => (1_u8, number.0).encode(out),
-            PayloadOwner::ActionRun(number) => (2_u8, number.0).encode(out),
-        }
+        self.owner.encode(out);
         self.position.encode(out);
     }
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let owner = match <(u8, u64)>::decode(bytes)? {
-            (1, number) => PayloadOwner::Run(RunNumber(number)),
-            (2, number) => PayloadOwner::ActionRun(ActionRunNumber(number)),
-            _ => return None,
-        };
         Some(Self {
-            owner,
+            owner: PayloadOwner::decode(bytes)?,
             position: u32::decode(bytes)?,
         })
     }

@@ -1,4 +1,4 @@
-//! What the cluster remembers of plans, and their cached results (W30, W31, W37).
+//! The state of plans, and their cached results (W30, W31, W37).
 
 use super::{DefinitionNumber, PlanExecutorRecord, tables};
 use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
@@ -12,7 +12,7 @@ tables! {
     33 PlanNumbers(PlanNumber) -> (Namespace, WorkflowName, PlanName);
     /// By plan and name; survive new revisions (W31). Live until they are reset.
     34 PlanExecutors((PlanNumber, ExecutorName)) -> PlanExecutorRecord, HOT;
-    /// Results by the fingerprint of their cache key (W37). Live until they expire or give way.
+    /// Results by the fingerprint of their cache key (W37). Live until they expire or are evicted.
     35 CachedResults((PlanNumber, u64)) -> CachedResultRecord;
     /// Results by the time in milliseconds when they expire. Live as long as the result.
     36 CacheExpiries((PlanNumber, u64, u64)) -> ();
@@ -23,34 +23,34 @@ tables! {
 pub struct PlanRecord {
     /// Its number.
     pub number: PlanNumber,
-    /// The revision that has executed it last: its `invalidate_on` counts, beside that of the latest (W37).
+    /// The revision that executed it last; its `invalidate_on` counts, besides that of the latest revision (W37).
     pub last_executed: DefinitionNumber,
-    /// Executions that took their turn under round-robin (W30).
+    /// Executions that advanced the rotation of round-robin (W30).
     pub rotations_count: u64,
-    /// What is cached.
+    /// The state of the cache.
     pub cache: CacheUsage,
 }
 
-/// What a plan has cached (W37).
+/// The state of a plan's cache (W37).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheUsage {
-    /// Times that an event dropped what was cached; older results are no longer given out.
+    /// The number of invalidations; results from before the last one are no longer used.
     pub invalidations_count: u64,
     /// Results that are stored, dropped ones included.
     pub results_count: u64,
     /// Their outputs together, in bytes.
     pub bytes: u64,
-    /// No stored result expires before this time, in milliseconds: where looking for the oldest
-    /// begins, so that it walks no row that was taken away.
+    /// No stored result expires before this time, in milliseconds: a search for the oldest begins here and skips the
+    /// tombstones of deleted rows.
     pub oldest_ms: u64,
-    /// When expired results are taken away next, in milliseconds; `None` while there are none.
+    /// When expired results are next deleted, in milliseconds; `None` if there are no results.
     pub sweep_due_ms: Option<u64>,
 }
 
 /// A cached result (W37).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedResultRecord {
-    /// The whole key: two keys of one fingerprint differ here.
+    /// The full key, which distinguishes keys with equal fingerprints.
     pub key: String,
     /// The output.
     pub output: Json,

@@ -1,4 +1,4 @@
-//! What a run's history says of plans: the manual's events and ours (W23).
+//! Plan events in a run's history: the manual's and ours (W23).
 
 use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName};
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,12 @@ pub enum PlanEvent {
         /// Whether a half-open breaker let it through (W32).
         is_probe: bool,
     },
-    /// The executor came back with `success`.
+    /// The executor ended with `success`.
     ExecutorSuccess {
         /// The executor.
         executor: ExecutorName,
     },
-    /// The executor came back with another outcome that ends the plan (W34).
+    /// The executor ended with another outcome that ends the plan (W34).
     ExecutorOutcome {
         /// The executor.
         executor: ExecutorName,
@@ -64,19 +64,19 @@ pub enum PlanEvent {
         /// The executor.
         executor: ExecutorName,
     },
-    /// The executor has had as many calls as it may (W33).
+    /// The executor has reached its rate limit (W33).
     RateLimited {
         /// The executor.
         executor: ExecutorName,
-        /// When there is room again, in milliseconds.
+        /// When the next call is allowed, in milliseconds.
         until_ms: u64,
     },
-    /// The task was accepted; its outcome comes by a report (W38).
+    /// The task was accepted; its outcome arrives in a report (W38).
     AwaitingReport {
         /// The action run.
         action_run: ActionRunNumber,
         /// Until when, in milliseconds.
-        deadline_ms: u64,
+        deadline_at_ms: u64,
     },
     /// A cached result was used (W37).
     CacheHit {

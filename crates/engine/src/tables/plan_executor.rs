@@ -1,11 +1,11 @@
-//! What the cluster remembers of one executor of a plan (W31–W33).
+//! The state of one executor of a plan (W31–W33).
 
 use crate::definition::RateWindow;
 use crate::ids::RunNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The breaker, the calls and the results of an executor. Only what its settings ask for is kept.
+/// The breaker, the calls and the results of an executor. Only what its settings require is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanExecutorRecord {
     /// Its circuit breaker (W32).
@@ -16,12 +16,12 @@ pub struct PlanExecutorRecord {
     pub samples: Vec<Sample>,
 }
 
-/// Where a circuit breaker stands (W32).
+/// The state of a circuit breaker (W32).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BreakerState {
-    /// Calls flow.
+    /// Calls are let through.
     Closed {
-        /// Attempts that failed since the last that did not.
+        /// Failed attempts since the last successful one.
         failures_count: u32,
     },
     /// Calls are skipped; from `until_ms` on, probes are let through.
@@ -42,7 +42,7 @@ impl Default for BreakerState {
     }
 }
 
-/// An attempt that a half-open breaker let through: whose it is.
+/// An attempt that a half-open breaker let through, identified by its activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// The run.
@@ -51,7 +51,7 @@ pub struct Probe {
     pub activation: u32,
 }
 
-/// Calls of one slice of time.
+/// The calls of one time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallBucket {
     /// The time of its last call, in milliseconds.
@@ -69,13 +69,13 @@ pub struct Sample {
     pub verdict: Verdict,
 }
 
-/// What health counts of an attempt (W31).
+/// How an attempt counts towards health (W31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// A business result came back, and it was `success`.
     Success,
     /// A business result came back, and it was another.
     Answer,
-    /// None came back.
+    /// No business result came back.
     Failure,
 }

@@ -1,4 +1,4 @@
-//! Where the execution of a plan stands: a part of its run's record (W30–W38).
+//! The state of a plan's execution: a part of its run's record (W30–W38).
 
 use super::PayloadRef;
 use crate::definition::ExecutorIndex;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// One execution of a plan by an active step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanState {
-    /// The executors in the order in which they are tried, frozen when the execution began (W30).
+    /// The executors in the order in which they are tried, fixed when the execution began (W30).
     pub order: Vec<ExecutorIndex>,
-    /// The position in `order` of the one that is tried; those before were tried or skipped.
+    /// The position in `order` of the current executor; those before it were tried or skipped.
     pub position: u16,
     /// Its attempt, from 1.
     pub attempt: u32,
     /// When its first attempt began: `within_ms` counts from here (W12). In milliseconds.
     pub started_at_ms: u64,
-    /// How the last attempt that failed did so; none while all were skipped.
+    /// The last failure; `None` while all executors were skipped.
     pub failure: Option<PlanFailure>,
     /// The plan's invalidations when the execution began, where its result may be cached (W37).
     pub invalidations_count: Option<u64>,
@@ -35,10 +35,10 @@ pub struct PlanFailure {
     pub is_retryable: bool,
 }
 
-/// What the execution of a plan waits for.
+/// What a plan's execution waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanWait {
-    /// Nothing: an executor is looked for in this very turn.
+    /// Nothing: this turn selects an executor.
     Executing,
     /// The attempt's action run, or the report on it (W38).
     Action(ActionRunNumber),
@@ -50,7 +50,7 @@ pub enum PlanWait {
 }
 
 impl PlanState {
-    /// The executor that is tried; `None` when none is left.
+    /// The current executor; `None` if no executor is left.
     #[must_use]
     pub fn executor(&self) -> Option<ExecutorIndex> {
         self.order.get(usize::from(self.position)).copied()

@@ -1,17 +1,17 @@
-//! What was set aside because a turn of it panicked (design rule 10).
+//! Quarantined items: what a panic took out of service (design rule 10).
 
 use super::{Key, KeyBytes, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By kind and number. Live until an operator retries them.
-    24 Quarantine(Quarantined) -> QuarantineRecord;
+    /// By kind and number. Live until an operator releases them.
+    24 Quarantine(QuarantinedItem) -> QuarantineRecord;
 }
 
-/// What was set aside: its kind and its number.
-pub type Quarantined = (QuarantinedKind, u64);
+/// A quarantined item: its kind and its number.
+pub type QuarantinedItem = (QuarantinedKind, u64);
 
-/// What can be set aside. The byte is part of the key and never reused.
+/// What can be quarantined. The byte is part of the key and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum QuarantinedKind {
     /// A workflow run.
@@ -28,7 +28,7 @@ pub enum QuarantinedKind {
     Group,
     /// The trigger of a definition.
     Trigger,
-    /// A plan's timer: what it cached gives way to newer results only.
+    /// A plan's timer: expired cached results are evicted only by newer ones.
     Plan,
 }
 
@@ -91,7 +91,7 @@ impl Key for QuarantinedKind {
     }
 }
 
-/// When; why is in the log of the node that led then.
+/// When the item was quarantined; the reason is in the log of the node that led then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantineRecord {
     /// In milliseconds.

@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By id. Live for the request window.
     23 Requests(u128) -> RequestRecord;
-    /// The ids in the order in which they were accepted, without a gap: the cluster's record says
-    /// where they begin and how many there are. Live as long as the id.
+    /// The ids in the order in which they were accepted, without gaps; the cluster's record has the first place and the
+    /// count. Live as long as the id.
     27 RequestAges(u64) -> RequestAgeRecord;
 }
 
-/// What an accepted request was answered.
+/// The remembered reply to an accepted request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// Its place in the order of age.
     pub sequence: u64,
     /// When it was accepted, in milliseconds.
     pub at_ms: u64,
-    /// Of the command, so that another one with the same id is noticed.
+    /// The fingerprint of the command, which detects a different command with the same id.
     pub fingerprint: u64,
-    /// The answer.
+    /// The reply.
     pub reply: Reply,
 }
 
@@ -32,6 +32,6 @@ pub struct RequestAgeRecord {
     pub id: u128,
     /// When it was accepted, in milliseconds.
     pub at_ms: u64,
-    /// What remembering it takes, counted in the cluster's record. In bytes.
+    /// Its size as counted in the cluster's record. In bytes.
     pub bytes: u64,
 }

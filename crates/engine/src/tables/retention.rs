@@ -1,43 +1,33 @@
-//! What is kept until its time is over (W4).
+//! Retention of ended runs and action runs (W4).
 
 use super::{Key, KeyBytes, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// Ended runs, and ended action runs outside any workflow, by when they are forgotten. Live as
-    /// long as what they name.
+    /// Ended runs and ended stand-alone action runs, by when their retention ends. Live as long as the items that they
+    /// name.
     43 Expirations(Expiration) -> ();
-    /// Forgotten runs whose rows did not all fit into the sweep that forgot them. Live until the next
-    /// ones have swept the rest.
-    44 RunRemains(RunNumber) -> RunRemainsRecord;
+    /// Deleted runs with rows that did not fit into the sweep. Live until later sweeps have deleted the rest.
+    44 RunRemains(RunNumber) -> ();
 }
 
-/// When something is forgotten.
+/// When the retention of an item ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Expiration {
-    /// From then on, in milliseconds.
+    /// When it ends, in milliseconds.
     pub due_ms: u64,
-    /// What.
+    /// The item.
     pub subject: Expiring,
 }
 
-/// What is forgotten. The byte is part of the key and never reused.
+/// An item with a retention. The byte is part of the key and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Expiring {
     /// A workflow run, with its action runs.
     Run(RunNumber),
-    /// An action run outside any workflow (A2).
+    /// A stand-alone action run (A2).
     ActionRun(ActionRunNumber),
-}
-
-/// What is left of a forgotten run, beside what is found by its number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunRemainsRecord {
-    /// Payloads that are left: those at the positions below.
-    pub payloads_count: u32,
-    /// The last action run that is left; each names the one before it.
-    pub last_action_run: Option<ActionRunNumber>,
 }
 
 impl Key for Expiration {

@@ -1,8 +1,8 @@
-//! Runs: the hot record of the engine.
+//! Workflow runs: the engine's hottest record.
 
-use super::{Continuation, DefinitionNumber, PayloadRef, tables};
+use super::{Continuation, DefinitionNumber, PayloadRef, SignalCounts, tables};
 use crate::definition::{StepIndex, Target, TerminalStatus};
-use crate::ids::{ActionRunNumber, IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::stream::RecordId;
 use crate::trace::TraceContext;
@@ -16,8 +16,7 @@ tables! {
     7 RunNames((Namespace, RunId)) -> RunNumber;
     /// Runs by idempotency key (W20). Live as long as the run.
     8 IdempotencyKeys((Namespace, WorkflowName, IdempotencyKey)) -> RunNumber;
-    /// Children whose input waits for its schema's verdict (W4), by parent and activation. Live
-    /// until the verdict is in.
+    /// Children whose input must be validated (W4), by parent and activation. Live until the result arrives.
     25 InputChecks((RunNumber, u32)) -> ();
 }
 
@@ -34,7 +33,7 @@ pub struct RunRecord {
     pub status: RunStatus,
     /// How it ended; `None` while it is open.
     pub end: Option<End>,
-    /// What people should know about its state (W21a).
+    /// Why it waits or how it failed (W21a).
     pub detail: Option<String>,
     /// What started it.
     pub triggered_by: TriggeredBy,
@@ -46,7 +45,7 @@ pub struct RunRecord {
     pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
-    /// How many steps are under way: their rows are in [`Activations`](super::Activations) (design rule 7).
+    /// The number of open activations; their rows are in [`Activations`](super::Activations) (design rule 7).
     pub active_count: u32,
     /// Activations so far: the last one's number.
     pub activations_count: u32,
@@ -54,25 +53,23 @@ pub struct RunRecord {
     pub left_count: u32,
     /// The step left last.
     pub last_left: Option<StepIndex>,
-    /// Steps entered, or tried again at once, since the run last waited, those of its children included (W16).
+    /// Steps entered or retried immediately since the run last waited, including those of its children (W16).
     pub steps_since_wait: u32,
     /// Whether the run, or a child of it that has ended, has ever waited for something from outside.
     pub has_waited: bool,
-    /// Set while work is put off to a later entry (design rule 13).
+    /// Present while work is deferred to a later entry (design rule 13).
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
-    /// The last action run of its steps; each names the one before it.
-    pub last_action_run: Option<ActionRunNumber>,
     /// The input.
     pub input: PayloadRef,
     /// The output; set when the run ends with one.
     pub output: Option<PayloadRef>,
     /// Payloads so far; the next one's position.
     pub payloads_count: u32,
-    /// Signals so far.
-    pub signals_count: u32,
-    /// Where its history stands.
+    /// The counts of its signals (W19).
+    pub signals: SignalCounts,
+    /// The state of its history.
     pub history: HistoryCursor,
     /// In milliseconds.
     pub started_at_ms: u64,
@@ -185,7 +182,7 @@ pub enum AttributeValue {
     Timestamp(i64),
 }
 
-/// Where a run's history stands.
+/// The state of a run's history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryCursor {
     /// Events so far: the last one's sequence number.
@@ -194,4 +191,22 @@ pub struct HistoryCursor {
     pub trimmed_until: u64,
     /// See `trimmed_until`.
     pub trimmed_after: u64,
+    /// Up to this event, the rows that only trimmed events refer to were deleted.
+    pub swept_until: u64,
+    /// Payloads that were stored by the end of the events before the trimmed ones: all of them are kept.
+    pub head_payloads_count: u32,
+    /// Payloads that were stored by the end of the trimmed events.
+    pub trimmed_payloads_count: u32,
+    /// Payloads at the positions below were dropped, or are held by a row.
+    pub swept_payloads_count: u32,
+    /// Action runs up to this number were dropped, or are kept for an event before the trimmed ones.
+    pub swept_action_runs: u64,
+}
+
+impl HistoryCursor {
+    /// Whether the event `seq` is kept.
+    #[must_use]
+    pub fn keeps(&self, seq: u64) -> bool {
+        seq <= self.trimmed_after || seq > self.trimmed_until
+    }
 }

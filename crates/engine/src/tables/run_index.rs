@@ -1,5 +1,4 @@
-//! Runs by what people look for (W22). The rows follow the runs at the end of each turn that changed
-//! one (design rule 4).
+//! The search indexes of runs (W22). They are updated at the end of each turn that changed a run (design rule 4).
 
 use super::{AttributeValue, Key, KeyBytes, RunStatus, tables};
 use crate::decimal::Decimal;
@@ -17,8 +16,8 @@ tables! {
     42 RunsByAttribute((Namespace, AttributeName, AttributeKey, RunNumber)) -> ();
 }
 
-/// A search attribute's value as ordered bytes, cut where it is long: equal keys may stand for
-/// values that differ, so the run's own record decides.
+/// A search attribute's value as ordered bytes, truncated if long. Different values may have equal keys, so the run's
+/// own record decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeKey(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Schedules: what fires when, and what has fired (W40).
+//! Schedules and their firings (W40).
 
 use super::{DefinitionNumber, tables};
 use crate::ids::{Namespace, RunNumber, WorkflowName};
@@ -8,18 +8,21 @@ tables! {
     /// By workflow, once one of its revisions was the latest with a schedule. Lives as long as the
     /// workflow, so that counters and open runs outlast a revision.
     37 Schedules((Namespace, WorkflowName)) -> ScheduleRecord, HOT;
-    /// Schedules that fire, by the time at which the driver must look. Live until fired, planned
-    /// anew or stopped.
+    /// Schedules that fire, by the time at which the driver must look. Live until fired, replanned or stopped.
     38 SchedulesDue((u64, Namespace, WorkflowName)) -> ();
 }
 
 /// A workflow's schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleRecord {
-    /// That of the latest revision; `None` while it has none (W5).
+    /// The schedule of the latest revision; `None` if it has no schedule (W5).
     pub live: Option<LiveSchedule>,
-    /// Open runs that firings started, of whatever revision: at most `max_concurrent`.
+    /// Open runs that firings started, of whatever revision.
     pub open_count: u32,
+    /// Those of the open runs that are quarantined; a firing is skipped at `max_concurrent` others.
+    ///
+    /// Invariant: at most `open_count`.
+    pub quarantined_count: u32,
     /// Firings that started a run.
     pub fired_count: u64,
     /// Firings that found `max_concurrent` open runs.
@@ -30,6 +33,14 @@ pub struct ScheduleRecord {
     pub last_skipped_ms: Option<u64>,
 }
 
+impl ScheduleRecord {
+    /// Open runs that count towards `max_concurrent`.
+    pub(crate) fn running_count(&self) -> u32 {
+        let running_count = self.open_count.checked_sub(self.quarantined_count);
+        running_count.expect("a quarantined run of a schedule is open")
+    }
+}
+
 /// The schedule of the latest revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveSchedule {
@@ -37,14 +48,14 @@ pub struct LiveSchedule {
     pub definition: DefinitionNumber,
     /// Whether it waits for the first `enable` (W42).
     pub is_paused: bool,
-    /// What comes next.
+    /// The next firing.
     pub next: NextFiring,
 }
 
-/// What a schedule does next. The engine never evaluates cron: the log says it (design rule 1).
+/// The next firing of a schedule. The engine never evaluates cron; the log provides the result (design rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NextFiring {
-    /// It is not known yet: firings from this time on count, in milliseconds.
+    /// Not known yet: firings from this time on count.
     Unplanned {
         /// The earliest time that counts.
         from_ms: u64,
@@ -54,7 +65,7 @@ pub enum NextFiring {
         /// When.
         due_ms: u64,
     },
-    /// There is none before the calendar ends.
+    /// The schedule has no further firing.
     Never,
 }
 
@@ -69,7 +80,7 @@ impl NextFiring {
         }
     }
 
-    /// What follows from the answer to when it fires next, in milliseconds.
+    /// The state that follows from a computed firing time, in milliseconds.
     #[must_use]
     pub fn at(due_ms: Option<u64>) -> Self {
         due_ms.map_or(Self::Never, |due_ms| Self::At { due_ms })

@@ -1,4 +1,4 @@
-//! Signals that wait for a step to match them (W19).
+//! Stored signals that wait for a step to match them (W19).
 
 use super::{PayloadRef, tables};
 use crate::ids::{RunNumber, SignalId, SignalType};
@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By run, type and arrival. Live until a wait matches them or the run ends.
     11 SignalsWaiting((RunNumber, SignalType, u32)) -> SignalRecord;
-    /// Ids that callers gave (W19). Live as long as the run.
+    /// Ids that callers gave, each with its position among those of the run (W19). Live as long as the run, or until
+    /// the run has received too many newer ones.
     12 SignalIds((RunNumber, SignalId)) -> u32;
+    /// The same ids by their places.
+    67 SignalIdPlaces((RunNumber, u32)) -> SignalId;
 }
 
 /// A stored signal.
@@ -16,4 +19,19 @@ tables! {
 pub struct SignalRecord {
     /// Its payload.
     pub payload: PayloadRef,
+    /// The payload's length, in bytes.
+    pub bytes: u32,
+}
+
+/// What a run counts of its signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalCounts {
+    /// Signals so far: the place of the last one.
+    pub received_count: u32,
+    /// Signals that wait for a step.
+    pub waiting_count: u32,
+    /// The payloads of those, in bytes.
+    pub waiting_bytes: u64,
+    /// Ids so far: the next one's place.
+    pub ids_count: u32,
 }

@@ -2,9 +2,9 @@
 
 use super::{Key, KeyBytes, tables};
 use crate::bytes::Bytes;
+use crate::difference::difference;
 use crate::ids::{Namespace, PartitionKey, StreamName, StreamNumber};
 use crate::limits::{RECORD_BYTES_OVERHEAD, STREAM_BYTES_DEFAULT};
-use crate::rejection::difference;
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,36 +15,38 @@ tables! {
     51 Streams(StreamNumber) -> StreamRecord, HOT;
     /// Streams by name. Live until the stream is deleted.
     52 StreamNames((Namespace, StreamName)) -> StreamNumber, HOT;
+    /// How many streams a namespace has. Live while it has any.
+    69 StreamCounts(Namespace) -> u64;
     /// By stream, partition and id. Live until retention, a trim or the stream's deletion.
     53 Records((StreamNumber, u32, RecordId)) -> RecordContent;
 }
 
-/// A stream: what it was created with, where it ends, and what it holds.
+/// A stream: its settings, its end and its size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRecord {
     /// Where it belongs.
     pub namespace: Namespace,
     /// Its name.
     pub name: StreamName,
-    /// What it was created with.
+    /// Its settings.
     pub settings: StreamSettings,
     /// The id of the record that was appended last.
     pub last_id: RecordId,
     /// Records that it holds.
-    pub records_count: u64,
+    pub record_count: u64,
     /// Their size in bytes, as [`RecordContent::size`] counts it.
     pub bytes: u64,
     /// By number, from 0.
     pub partitions: Vec<PartitionRecord>,
-    /// What callers gave up and the sweep has not removed yet.
+    /// Records that callers trimmed and the sweep has not removed yet.
     pub trim: Trim,
-    /// Records that a trigger wanted and the byte limit removed (A32).
+    /// Lost records: removed by the hard limit before a trigger consumed them (A32).
     pub lost_count: u64,
     /// Consumer groups that it has.
-    pub groups_count: u32,
+    pub group_count: u32,
     /// Those of them that hold retention.
     pub holds_count: u32,
-    /// Whether it is deleted: nobody finds it by name, its records are being swept.
+    /// Whether it is deleted: it has no name, and its records are being swept.
     pub is_deleted: bool,
     /// When its sweep timer is due, in milliseconds.
     pub sweep_due_ms: Option<u64>,
@@ -52,77 +54,83 @@ pub struct StreamRecord {
     pub created_at_ms: u64,
 }
 
-/// What a stream is created with; fixed for its life.
+/// The settings of a stream, which never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamSettings {
-    /// Domains of order: records of one key share a partition.
+    /// The number of partitions. Records with the same key share a partition.
     pub partitions: NonZeroU32,
-    /// What may go because it is old or there is much of it.
+    /// The age or amount beyond which records are removed.
     pub retention: Retention,
-    /// The hard limit in bytes: past it the oldest records go, wanted or not (A32).
+    /// The hard limit in bytes: beyond it the oldest records are removed, consumed or not (A32).
     pub bytes_limit: u64,
 }
 
 impl StreamSettings {
-    /// What is other than `asked` for, in words.
-    pub(crate) fn differences(&self, asked: &Self) -> Vec<String> {
+    /// Describes the settings that differ from `requested`.
+    pub(crate) fn differences(&self, requested: &Self) -> Vec<String> {
         let bound =
             |max: Option<u64>| max.map_or_else(|| "unlimited".to_owned(), |max| max.to_string());
         let bounds = |max: fn(&Retention) -> Option<u64>| {
-            (bound(max(&self.retention)), bound(max(&asked.retention)))
+            (
+                bound(max(&self.retention)),
+                bound(max(&requested.retention)),
+            )
         };
         let differences = [
-            difference("partitions", (self.partitions, asked.partitions)),
-            difference("records_max", bounds(|retention| retention.count_max)),
-            difference("age_ms_max", bounds(|retention| retention.age_ms_max)),
-            difference("bytes_max", bounds(|retention| retention.bytes_max)),
-            difference("hard_bytes_max", (self.bytes_limit, asked.bytes_limit)),
+            difference("partitions", (self.partitions, requested.partitions)),
+            difference("max_records", bounds(|retention| retention.count_max)),
+            difference("max_age_ms", bounds(|retention| retention.max_age_ms)),
+            difference("max_bytes", bounds(|retention| retention.max_bytes)),
+            difference(
+                "hard_limit_bytes",
+                (self.bytes_limit, requested.bytes_limit),
+            ),
         ];
         differences.into_iter().flatten().collect()
     }
 }
 
-/// What may go; `None` keeps.
+/// The limits of retention; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
-    /// The oldest go while there are more records than this.
+    /// The maximum number of records.
     pub count_max: Option<u64>,
-    /// A record goes at this age, in milliseconds.
-    pub age_ms_max: Option<u64>,
-    /// The oldest go while the stream holds more bytes than this.
-    pub bytes_max: Option<u64>,
+    /// The maximum age of a record, in milliseconds.
+    pub max_age_ms: Option<u64>,
+    /// The maximum size, in bytes.
+    pub max_bytes: Option<u64>,
 }
 
-/// One domain of order within a stream.
+/// A part of a stream with its own order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionRecord {
     /// Records that were ever appended.
     pub appended_count: u64,
     /// Records that it holds.
-    pub records_count: u64,
-    /// Its oldest record: scans begin here, behind what was removed (design rule 4).
+    pub record_count: u64,
+    /// Its oldest record: scans begin here and skip the tombstones of removed records (design rule 4).
     pub front: Option<RecordId>,
 }
 
-/// Records that callers gave up.
+/// Records that callers trimmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trim {
-    /// All before this one.
+    /// All records before this one.
     pub before: RecordId,
-    /// And so many of the oldest.
+    /// And this many of the oldest records.
     pub count: u64,
 }
 
 /// A record of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordContent {
-    /// What the producer said.
+    /// The payload.
     pub payload: Bytes,
-    /// And about it.
+    /// The headers.
     pub headers: BTreeMap<String, String>,
-    /// What placed it in its partition, where the producer gave a key.
+    /// The partition key, if the producer gave one.
     pub key: Option<PartitionKey>,
-    /// Its place among all that were ever appended to its partition, from 1.
+    /// Its position among all records that were ever appended to the partition, from 1.
     pub position: u64,
 }
 
@@ -145,22 +153,22 @@ impl StreamRecord {
 }
 
 impl PartitionRecord {
-    /// Records that were appended and removed again.
+    /// The number of records that were appended and removed again.
     #[must_use]
     pub fn removed_count(&self) -> u64 {
-        self.appended_count - self.records_count
+        self.appended_count - self.record_count
     }
 }
 
 impl RecordContent {
-    /// What the record counts against limits, in bytes.
+    /// The size of the record as counted against limits, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         record_size(&self.payload, &self.headers, self.key.as_ref())
     }
 }
 
-/// What a record counts against limits, in bytes: its content, and a constant for its row.
+/// The size of a record as counted against limits, in bytes: its content plus a constant for its row.
 pub(crate) fn record_size(
     payload: &[u8],
     headers: &BTreeMap<String, String>,

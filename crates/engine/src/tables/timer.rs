@@ -1,19 +1,19 @@
-//! Timers: obligations that fall due (design rule 6).
+//! Timers: obligations at a given time (design rule 6).
 
 use super::{Key, KeyBytes, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By kind and due time. Live until fired or no longer wanted.
+    /// By kind and due time. Live until fired or cleared.
     19 Timers(TimerKey) -> ();
 }
 
-/// A timer's whole identity: a firing names it, so it fires exactly once.
+/// The full identity of a timer. A firing names it, so it fires exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TimerKey {
-    /// What falls due.
+    /// The kind of timer.
     pub kind: TimerKind,
-    /// When, in milliseconds.
+    /// When it is due, in milliseconds.
     pub due_ms: u64,
     /// The number of the run, action run, worker, plan, stream or group that it belongs to.
     pub subject: u64,
@@ -33,24 +33,27 @@ pub enum TimerKind {
     TaskReady = 3,
     /// A lease ends; the subject is an action run, the detail its attempt.
     LeaseExpiry = 4,
-    /// A worker was silent for too long; the subject is a worker.
+    /// A worker's heartbeat is overdue; the subject is a worker.
     WorkerSilence = 5,
     /// The report on an accepted task is overdue (W38); the subject is an action run, the detail its
     /// attempt.
     ReportExpiry = 6,
     /// Cached results may have expired (W37); the subject is a plan.
     CacheExpiry = 7,
-    /// Records go because they are old or too many; the subject is a stream.
+    /// Records exceed the retention of a stream; the subject is the stream.
     StreamSweep = 8,
-    /// Leases of records end, delays are over, consumers are silent; the subject is a group.
+    /// Ack deadlines, redelivery delays or consumers' heartbeats are due; the subject is a group.
     GroupDue = 9,
-    /// Work on a run was put off to a later entry (design rule 13); the subject is the run.
+    /// Work on a run was deferred to a later entry (design rule 13); the subject is the run.
     Continuation = 10,
+    /// No worker has taken an action run outside any workflow (A2); the subject is the action run, the detail its
+    /// attempt.
+    WaitExpiry = 11,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
@@ -61,9 +64,10 @@ impl TimerKind {
         Self::StreamSweep,
         Self::GroupDue,
         Self::Continuation,
+        Self::WaitExpiry,
     ];
 
-    /// Whether a change of leader puts the timer off (A4).
+    /// Whether a change of leader postpones the timer (A4).
     #[must_use]
     pub fn is_graced(self) -> bool {
         match self {
@@ -73,7 +77,8 @@ impl TimerKind {
             | Self::TaskReady
             | Self::CacheExpiry
             | Self::StreamSweep
-            | Self::Continuation => false,
+            | Self::Continuation
+            | Self::WaitExpiry => false,
         }
     }
 }
@@ -91,6 +96,7 @@ impl Key for TimerKind {
             Self::StreamSweep => 8,
             Self::GroupDue => 9,
             Self::Continuation => 10,
+            Self::WaitExpiry => 11,
         };
         byte.encode(out);
     }

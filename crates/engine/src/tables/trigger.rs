@@ -1,4 +1,4 @@
-//! Triggers: which streams start runs, and what has been started (W41).
+//! Triggers: streams whose records start runs (W41).
 
 use super::{DefinitionNumber, tables};
 use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
@@ -9,8 +9,8 @@ tables! {
     /// By workflow, once one of its revisions was the latest with a trigger. Lives as long as the
     /// workflow, so that counters outlast a revision.
     59 Triggers((Namespace, WorkflowName)) -> TriggerRecord, HOT;
-    /// Live triggers by the namespace and name of their stream, which may be missing. Live until the
-    /// latest revision has another stream or none.
+    /// Live triggers by the namespace and name of their stream, which may not exist. Live until the latest revision has
+    /// another stream or no trigger.
     60 TriggersByStream((Namespace, StreamName, Namespace, WorkflowName)) -> ();
     /// Triggers that have records to fire, by the time from which the driver must look. Live until
     /// nothing is left to fire or the trigger is stopped.
@@ -20,12 +20,12 @@ tables! {
 /// A workflow's trigger.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriggerRecord {
-    /// That of the latest revision; `None` while it has none (W5).
+    /// The trigger of the latest revision; `None` if it has no trigger (W5).
     pub live: Option<LiveTrigger>,
     /// Runs that it started.
-    pub runs_count: u64,
+    pub run_count: u64,
     /// Records that these runs began with.
-    pub records_count: u64,
+    pub record_count: u64,
     /// Records whose start was refused: they went to the dead-letter stream.
     pub refused_count: u64,
     /// The last firing, in milliseconds.
@@ -37,10 +37,10 @@ pub struct TriggerRecord {
 pub struct LiveTrigger {
     /// The revision.
     pub definition: DefinitionNumber,
-    /// The consumer group whose cursor is its own; `None` while there is no such stream.
+    /// The consumer group that holds its cursor; `None` while the stream does not exist.
     pub group: Option<GroupNumber>,
-    /// By partition: the first record that was found behind the group's cursor, so that nobody looks
-    /// for it again before the group has passed it. What lies before the cursor counts for nothing.
+    /// By partition: the first record found after the group's cursor, so that it is not searched for again before the
+    /// group has passed it. A record before the cursor is ignored.
     pub first_found: Vec<Option<RecordId>>,
     /// From when on the driver must look, in milliseconds; `None` while there is nothing to fire.
     pub due_ms: Option<u64>,
@@ -58,7 +58,7 @@ impl LiveTrigger {
         }
     }
 
-    /// The record that was found first in a partition, if it was looked for.
+    /// The first record that was found in a partition, if it was searched for.
     #[must_use]
     pub fn first_found(&self, partition: u32) -> Option<RecordId> {
         *self.first_found.get(usize::try_from(partition).ok()?)?

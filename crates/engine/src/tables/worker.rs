@@ -1,8 +1,7 @@
-//! The worker registry (A20), split into what rarely changes and what every task changes.
+//! The worker registry (A20): one table for registrations, another for the activity that changes with every task.
 
 use super::tables;
-use crate::entry::NodeId;
-use crate::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
+use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,12 +15,12 @@ tables! {
     22 WorkerNumbers(WorkerNumber) -> (Namespace, WorkerId);
     /// How many workers a namespace has. Lives as long as it has any.
     30 WorkerCounts(Namespace) -> u64;
-    /// Workers that may give way to new ones, by when they were last heard, in milliseconds: those
-    /// that are unhealthy and hold no lease. Live as long as that is so.
+    /// Workers that may be evicted for new ones, by their last heartbeat in milliseconds: those that are unhealthy and
+    /// hold no lease. Live while that holds.
     31 SilentWorkers((Namespace, u64, WorkerId)) -> ();
 }
 
-/// What a worker said of itself when it registered.
+/// A worker's registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerRecord {
     /// Its number.
@@ -29,14 +28,14 @@ pub struct WorkerRecord {
     /// A new one with each start of its process: a change frees its leases (A4).
     pub incarnation: u64,
     /// What kind of tasks it takes.
-    pub kind: WorkerKind,
-    /// Tasks that it runs at once; kept by the worker itself (A22).
+    pub kind: WorkerType,
+    /// The number of tasks that it runs concurrently; enforced by the worker itself (A22).
     pub max_concurrency: u32,
-    /// What it handles.
+    /// The processes that it handles.
     pub processes: Vec<Process>,
-    /// What it may be chosen by (A3).
+    /// The labels by which tasks select it (A3).
     pub labels: BTreeMap<String, String>,
-    /// Anything, for people.
+    /// Free-form metadata for people.
     pub metadata: Option<Json>,
     /// Groups the workers of one machine.
     pub machine_id: Option<String>,
@@ -48,7 +47,7 @@ pub struct WorkerRecord {
 
 /// What kind of tasks a worker takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WorkerKind {
+pub enum WorkerType {
     /// Tasks of actions.
     Action,
     /// Records of streams.
@@ -73,18 +72,18 @@ pub enum ProcessKind {
     StreamConsumer,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerActivityRecord {
     /// Whether it gets tasks.
     pub state: WorkerState,
-    /// Whether it drains; sticky through silence (A20).
+    /// Whether it drains; preserved while it is unhealthy (A20).
     pub is_draining: bool,
-    /// Tasks in flight, as it last said.
+    /// Tasks in flight, as last reported.
     pub load: u32,
-    /// When it was last heard, in milliseconds.
-    pub heard_at_ms: u64,
-    /// When its silence timer is due, in milliseconds; none is set while it is unhealthy.
+    /// When it last sent a heartbeat, in milliseconds.
+    pub last_heartbeat_at_ms: u64,
+    /// When its heartbeat timer is due, in milliseconds; `None` while it is unhealthy.
     pub silence_due_ms: Option<u64>,
     /// Tasks that it holds (A4).
     pub leases: Vec<ActionRunNumber>,
@@ -96,16 +95,16 @@ pub struct WorkerActivityRecord {
     pub processes: BTreeMap<String, ProcessRecord>,
 }
 
-/// Whether a worker is heard.
+/// Whether a worker sends heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkerState {
-    /// Heard within 90 s.
+    /// Its last heartbeat is less than 90 s old.
     Healthy,
-    /// Silent for longer, or known to be gone.
+    /// Its last heartbeat is older, or it is known to be gone.
     Unhealthy,
 }
 
-/// What one process of a worker did.
+/// The counts of one process of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRecord {
     /// Successful executions.

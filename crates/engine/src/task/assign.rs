@@ -1,29 +1,28 @@
-//! Giving tasks to the entry's offers (A3, A21, design rule 3).
+//! Assignment of ready tasks to the entry's offers (A3, A21, design rule 3).
 
 use super::lease::lease_timer;
-use super::loaded::{Loaded, load, with_owner};
-use super::queue::{self, Place, Reader};
+use super::loaded::{LoadedTask, load, with_owner};
+use super::queue::{self, QueuePosition, Reader};
 use super::token::TaskToken;
-use crate::command::Subject;
+use super::wait;
 use crate::effect::{Assignment, Effect};
-use crate::entry::Offer;
 use crate::ids::{ActionName, Namespace, RunId, StepName};
 use crate::limits::TASKS_ASSIGNED_MAX;
-use crate::plan;
+use crate::offer::Offer;
 use crate::reply::TasksAssigned;
-use crate::run::LoadedRun;
 use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease};
-use crate::turn::{Outcome, Turn};
-use crate::worker;
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::{plan, worker};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Gives the ready tasks of one action to the offers of this entry, most urgent and oldest first.
+/// Assigns the ready tasks of one action to the offers of this entry, by priority and then by age.
 ///
-/// Bounded, however many tasks wait that no offer fits: those that ask for the same labels are a
-/// queue of their own, and only queues that some offer fits are read.
+/// The cost is bounded, however many tasks wait that match no offer: each label set has its own queue, and only queues
+/// that match some offer are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssignTasks {
     /// The action.
@@ -35,7 +34,7 @@ impl AssignTasks {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<TasksAssigned> {
+    ) -> TurnResult<TasksAssigned> {
         let mut offers = self.open_offers(turn, namespace)?;
         let waiting = queue::waiting(turn, namespace, &self.action)?;
         let mut is_fitting_left = false;
@@ -49,17 +48,17 @@ impl AssignTasks {
             }
         }
         let (mut count, mut looked_at) = (0, 0);
-        while let Some((place, queue)) = queues.by_first.pop_first() {
+        while let Some((position, queue)) = queues.by_first.pop_first() {
             let best = queue.best_offer(&mut offers);
             let Some(best) = best.filter(|_| looked_at < TASKS_ASSIGNED_MAX) else {
                 is_fitting_left = true;
                 continue;
             };
             looked_at += 1;
-            turn.suspect(Subject::ActionRun(place.number));
-            let task = load(turn, place.number)?;
+            turn.attribute_to(Subject::ActionRun(position.number));
+            let task = load(turn, position.number)?;
             queue::leave(turn, &task)?;
-            // A task that is set aside leaves the queue, so that it holds up nobody (design rule 10).
+            // A quarantined task leaves the queue, so that it does not block others (design rule 10).
             if !task.is_quarantined(turn) {
                 best.slots -= 1;
                 let position = best.position;
@@ -76,7 +75,7 @@ impl AssignTasks {
         })
     }
 
-    /// The offers for this action whose workers take tasks, those without a free slot among them.
+    /// The offers for this action whose workers accept tasks, including offers without a free slot.
     fn open_offers<'e>(
         &self,
         turn: &mut Turn<'_, 'e>,
@@ -98,28 +97,28 @@ impl AssignTasks {
     }
 }
 
-/// An offer with the slots that are free so far.
+/// An offer with its free slots.
 struct OpenOffer<'e> {
     offer: &'e Offer,
     position: usize,
     slots: u32,
 }
 
-/// A queue that some offer fits.
+/// A queue that matches some offer.
 struct FittingQueue {
     tasks: Reader,
-    /// Which of the open offers.
+    /// Indexes of the matching offers.
     fitting: Vec<usize>,
 }
 
-/// The queues from which tasks are taken, by the task that each begins with.
+/// The queues from which tasks are taken, ordered by their first task.
 #[derive(Default)]
 struct Queues {
-    by_first: BTreeMap<Place, FittingQueue>,
+    by_first: BTreeMap<QueuePosition, FittingQueue>,
 }
 
 impl FittingQueue {
-    /// The offer that gets the next task: of those with free slots, the one with the most.
+    /// The offer that gets the next task: the one with the most free slots.
     fn best_offer<'o, 'e>(&self, open: &'o mut [OpenOffer<'e>]) -> Option<&'o mut OpenOffer<'e>> {
         let free = self.fitting.iter().filter(|which| open[**which].slots > 0);
         let best = free.max_by_key(|which| (open[**which].slots, Reverse(**which)))?;
@@ -128,7 +127,7 @@ impl FittingQueue {
 }
 
 impl Queues {
-    /// Adds what is left of a queue.
+    /// Adds the rest of a queue.
     fn add(&mut self, turn: &mut Turn<'_, '_>, mut queue: FittingQueue) -> Result<(), StoreError> {
         if let Some(first) = queue.tasks.next(turn)? {
             self.by_first.insert(first, queue);
@@ -137,19 +136,19 @@ impl Queues {
     }
 }
 
-/// Which of the open offers may take tasks that ask for `labels` (A3).
+/// The offers that may take tasks with `labels` (A3).
 fn fitting(labels: &LabelSet, open: &[OpenOffer<'_>]) -> Vec<usize> {
     let fits = |which: &usize| labels.is_subset_of(&open[*which].offer.labels);
     (0..open.len()).filter(fits).collect()
 }
 
-/// The offer that gets a task at once: of those that fit and that no waiting task could take, the
-/// one with the most free slots.
+/// The offer that gets a task immediately: among those that match and that no waiting task could use, the one with the
+/// most free slots.
 pub(super) fn free_offer(
     turn: &mut Turn<'_, '_>,
     record: &ActionRunRecord,
 ) -> Result<Option<usize>, StoreError> {
-    let asked = LabelSet(record.labels.clone());
+    let required = LabelSet(record.labels.clone());
     let mut waiting = None;
     let mut best = None;
     let mut slots_most = 0;
@@ -157,7 +156,7 @@ pub(super) fn free_offer(
         let slots = turn.slots_left(position);
         let fits = slots > slots_most
             && is_for(offer, &record.namespace, &record.action)
-            && asked.is_subset_of(&offer.labels);
+            && required.is_subset_of(&offer.labels);
         if !fits {
             continue;
         }
@@ -181,13 +180,13 @@ fn is_for(offer: &Offer, namespace: &Namespace, action: &ActionName) -> bool {
     offer.namespace == *namespace && offer.actions.contains(action)
 }
 
-/// Gives the task to the offer at `position`.
+/// Assigns the task to the offer at `position`.
 pub(super) fn assign(
     turn: &mut Turn<'_, '_>,
     mut run: Option<&mut LoadedRun>,
-    mut task: Loaded,
+    mut task: LoadedTask,
     position: usize,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let offer = &turn.offers()[position];
     turn.take_slot(position);
     let now_ms = turn.now_ms();
@@ -197,9 +196,10 @@ pub(super) fn assign(
         secret: turn.random(),
         expires_at_ms,
     };
+    wait::end(turn, &mut task);
     turn.set_timer(lease_timer(&task, expires_at_ms));
     let worker = (&task.record.namespace, &offer.worker);
-    worker::hold(turn, worker, task.number)?;
+    worker::add_held_task(turn, worker, task.number)?;
     let kind = EventKind::ActionStarted {
         action_run: task.number,
         worker: offer.worker.clone(),
@@ -215,8 +215,13 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// Hints that the task is to be delivered.
-fn deliver(turn: &mut Turn<'_, '_>, (task, lease): (&Loaded, &Lease), origin: Origin, poll: u64) {
+/// Emits the effect that delivers the task.
+fn deliver(
+    turn: &mut Turn<'_, '_>,
+    (task, lease): (&LoadedTask, &Lease),
+    origin: Origin,
+    poll: u64,
+) {
     let record = &task.record;
     let assignment = Assignment {
         token: TaskToken {
@@ -242,7 +247,7 @@ fn deliver(turn: &mut Turn<'_, '_>, (task, lease): (&Loaded, &Lease), origin: Or
     });
 }
 
-/// The workflow run and step that a task belongs to, and what they say of its report (W38).
+/// The workflow run and step of a task, and their report timeout (W38).
 #[derive(Default)]
 struct Origin {
     run_id: Option<RunId>,
@@ -253,8 +258,8 @@ struct Origin {
 fn origin_of(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
-    task: &Loaded,
-) -> Outcome<Origin> {
+    task: &LoadedTask,
+) -> TurnResult<Origin> {
     let (ActionRunOwner::Step { activation, .. }, Some(run)) = (task.record.owner, run) else {
         return Ok(Origin::default());
     };

@@ -1,4 +1,4 @@
-//! A worker reports an outcome (A4, A4a).
+//! Completing a task with an outcome (A4, A4a).
 
 use super::end::{Ending, end};
 use super::lease::{check, drop_lease};
@@ -9,23 +9,23 @@ use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run;
 use crate::tables::ActionRunStatus;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use crate::worker;
 use serde::{Deserialize, Serialize};
 
-/// Ends a task with an outcome. A handler's `failure` is a step failure without action retry.
+/// Ends a task with an outcome. The outcome `failure` fails the step without an action retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompleteTask {
-    /// The attempt.
+    /// The attempt's token.
     pub token: TaskToken,
-    /// `success` or a name of the action's own.
+    /// `success` or one of the action's own outcomes.
     pub outcome: OutcomeName,
     /// The output.
     pub output: Json,
 }
 
 impl CompleteTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }

@@ -1,23 +1,16 @@
 //! An action run ends: completed, failed, timed out or cancelled.
 
 use super::label_queue;
-use super::lease::drop_lease;
-use super::loaded::{Loaded, load};
-use super::queue;
-use super::report::drop_report;
-use super::token::TaskToken;
+use super::loaded::{LoadedTask, expire_later};
 use crate::dead_letter;
-use crate::effect::Effect;
-use crate::ids::{ActionRunNumber, OutcomeName, RunId, StepName};
+use crate::ids::{OutcomeName, RunId, StepName};
 use crate::json::Json;
-use crate::limits::RETENTION_MS_DEFAULT;
-use crate::run::{self, LoadedRun};
-use crate::store::StoreError;
+use crate::run;
 use crate::tables::{
-    ActionRunOwner, ActionRunStatus, Awaited, EventKind, Expiration, Expirations, Expiring, Lease,
-    PayloadOwner, PayloadRef, Payloads, Settled, Work,
+    ActionRunOwner, ActionRunStatus, Awaited, EventKind, PayloadOwner, PayloadRef, Payloads,
+    TargetResult, Work,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
 /// How an action run ends.
 pub(super) struct Ending {
@@ -46,7 +39,7 @@ impl Ending {
 }
 
 /// Ends the action run, and lets its workflow run go on.
-pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> Outcome<()> {
+pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending) -> TurnResult<()> {
     let is_dead_letter = ending.is_dead_letter();
     label_queue::close(turn, &task.record)?;
     let output = ending.output.or_else(|| {
@@ -58,11 +51,11 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
     task.record.completed_at_ms = Some(turn.now_ms());
     match task.record.owner {
         ActionRunOwner::Step { run, activation } => {
-            let mut owner = run::load(turn, run)?;
+            let mut owner = turn.load_run(run)?;
             task.record.output = output.map(|output| owner.store_payload(turn, output));
             if is_dead_letter {
                 let step = step_of(turn, &mut owner, activation)?;
-                dead_letter::bury(turn, task.number, &task.record, Some(step))?;
+                dead_letter::add(turn, task.number, &task.record, Some(step))?;
             }
             end_step(turn, owner, task, ending.is_retryable)
         }
@@ -76,7 +69,7 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
                 task.record.output = Some(reference);
             }
             if is_dead_letter {
-                dead_letter::bury(turn, task.number, &task.record, None)?;
+                dead_letter::add(turn, task.number, &task.record, None)?;
             }
             expire_later(turn, &task);
             task.put(turn);
@@ -90,7 +83,7 @@ fn step_of(
     turn: &mut Turn<'_, '_>,
     owner: &mut LoadedRun,
     activation: u32,
-) -> Outcome<(RunId, Option<StepName>)> {
+) -> TurnResult<(RunId, Option<StepName>)> {
     let run_id = owner.record.id.clone();
     if turn.is_quarantined(owner.number) {
         // Its steps are what a turn of it has failed on (design rule 10).
@@ -107,20 +100,20 @@ fn step_of(
 fn end_step(
     turn: &mut Turn<'_, '_>,
     mut owner: LoadedRun,
-    task: Loaded,
+    mut task: LoadedTask,
     is_retryable: bool,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let ActionRunOwner::Step { run, activation } = task.record.owner else {
         panic!("only a step's action run settles a step");
     };
     let outcome = task.record.outcome.clone();
     let outcome = outcome.expect("an action run that has ended has an outcome");
     let error = task.record.error.clone();
-    let settled = Settled {
+    let target_result = TargetResult {
         from: Awaited::Action(task.number),
         outcome: outcome.clone(),
         output: task.record.output,
-        reason: error.as_ref().map(|error| error.in_words(&outcome)),
+        reason: error.as_ref().map(|error| error.describe(&outcome)),
         is_retryable,
     };
     let kind = EventKind::ActionCompleted {
@@ -128,58 +121,13 @@ fn end_step(
         outcome,
         error,
     };
+    task.record.last_event = owner.next_event();
     owner.note_of(turn, activation, kind)?;
-    run::put_back(turn, owner);
+    turn.put_back_run(owner);
     task.put(turn);
-    let work = Work::Settle {
+    let work = Work::FinishStep {
         activation,
-        settled,
+        target_result,
     };
     run::advance_after_wait(turn, run, work)
-}
-
-/// An action run outside any workflow is kept for a while, for those who ask how it ended.
-fn expire_later(turn: &mut Turn<'_, '_>, task: &Loaded) {
-    turn.effect(Effect::ActionRunEnded {
-        action_run: task.number,
-    });
-    let expiration = Expiration {
-        due_ms: turn.now_ms().saturating_add(RETENTION_MS_DEFAULT),
-        subject: Expiring::ActionRun(task.number),
-    };
-    turn.put::<Expirations>(&expiration, ());
-    turn.effect(Effect::ArmRetention {
-        due_ms: expiration.due_ms,
-    });
-}
-
-/// Gives an open action run up; its late completion is refused (W18).
-pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
-    let mut task = load(turn, number)?;
-    if !task.record.status.is_open() {
-        return Ok(());
-    }
-    match drop_lease(turn, &mut task)? {
-        Some(lease) => revoke(turn, &task, &lease),
-        None => queue::withdraw(turn, &task)?,
-    }
-    drop_report(turn, &mut task);
-    label_queue::close(turn, &task.record)?;
-    task.record.become_status(ActionRunStatus::Cancelled);
-    task.record.completed_at_ms = Some(turn.now_ms());
-    task.put(turn);
-    Ok(())
-}
-
-/// Tells the worker that the task is no longer its own.
-pub(super) fn revoke(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease) {
-    turn.effect(Effect::RevokeTask {
-        namespace: task.record.namespace.clone(),
-        worker: lease.worker.clone(),
-        token: TaskToken {
-            action_run: task.number,
-            attempt: task.record.attempt,
-            secret: lease.secret,
-        },
-    });
 }

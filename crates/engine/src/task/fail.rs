@@ -1,35 +1,35 @@
-//! A worker reports an error (A5).
+//! Failing a task with an error (A5).
 
 use super::end::{Ending, end};
-use super::lease::{Leased, check, drop_lease};
-use super::loaded::{Loaded, with_owner};
+use super::lease::{LeasedTask, check, drop_lease};
+use super::loaded::{LoadedTask, with_owner};
 use super::ready::{make_ready_after, retry_delay_ms};
 use super::token::TaskToken;
 use crate::ids::Namespace;
-use crate::quarantine::cut;
+use crate::message::cut;
 use crate::reply::Done;
-use crate::run::{LoadedRun, outcome_name};
+use crate::run::outcome_name;
 use crate::store::StoreError;
 use crate::tables::{ActionRunStatus, EventKind, TaskError};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::worker;
 use serde::{Deserialize, Serialize};
 
-/// What may follow a failure (A5).
+/// What follows a failure (A5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailKind {
-    /// The action's own retries, while there are any.
+    /// The action's own retries, while any remain.
     Retry,
-    /// No action retry; the step's own may follow.
+    /// No action retry; a step retry may follow.
     NoRetry,
     /// Neither an action retry nor a step retry.
     NonRetryable,
 }
 
-/// What the step or caller sees once no attempt is left.
+/// The outcome for the step or caller once no attempt remains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureOutcome {
-    /// `failure`: all that outside workers can say.
+    /// `failure`: the only choice of workers outside the cluster.
     #[default]
     Failure,
     /// `timeout`: an embedded worker stopped the action at its limit (A7).
@@ -41,21 +41,21 @@ pub enum FailureOutcome {
 /// Ends a task with an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailTask {
-    /// The attempt.
+    /// The attempt's token.
     pub token: TaskToken,
-    /// What may follow.
+    /// What follows the failure.
     pub kind: FailKind,
-    /// The failure's code; plans classify by it (W35). Without one it is the outcome's name.
+    /// The failure's code, by which plans classify errors (W35); defaults to the outcome's name.
     pub code: Option<String>,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// What it amounts to.
+    /// The outcome for the step or caller.
     pub outcome: FailureOutcome,
 }
 
 impl FailTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
-        let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
+        let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
         drop_lease(turn, &mut task)?;
         let worker = (namespace, &lease.worker);
         worker::count(turn, worker, &task.record.action, false)?;
@@ -96,7 +96,7 @@ impl FailureOutcome {
     }
 }
 
-fn try_again(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
+fn try_again(turn: &mut Turn<'_, '_>, mut task: LoadedTask) -> TurnResult<()> {
     let delay_ms = retry_delay_ms(&task.record);
     task.record.attempt += 1;
     task.record.become_status(ActionRunStatus::Pending);
@@ -108,11 +108,11 @@ fn try_again(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
     })
 }
 
-/// Notes in the workflow run's history that another attempt follows, and why.
+/// Records in the workflow run's history that another attempt follows, and why.
 pub(super) fn note_retry(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
-    (task, delay_ms): (&Loaded, u64),
+    (task, delay_ms): (&LoadedTask, u64),
 ) -> Result<(), StoreError> {
     let error = task.record.error.as_ref();
     let kind = EventKind::ActionRetryScheduled {

@@ -1,44 +1,50 @@
-//! Action runs as a turn works on them.
+//! Action runs while a turn works on them.
 
+use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
-use crate::run::{self, LoadedRun};
+use crate::limits::RETENTION_MS_DEFAULT;
 use crate::store::StoreError;
-use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRuns, EventKind};
-use crate::turn::{Draft, Outcome, Turn};
+use crate::tables::{
+    ActionRunOwner, ActionRunRecord, ActionRuns, EventKind, Expiration, Expirations, Expiring,
+};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// An action run that a turn has loaded: its record is changed here, then put back.
-pub(super) struct Loaded {
+/// An action run loaded by a turn: its record is changed here, then put back.
+pub(super) struct LoadedTask {
     pub(super) number: ActionRunNumber,
     pub(super) record: Draft<ActionRunRecord>,
 }
 
-/// The action run `number`.
+/// Loads the action run `number`.
 ///
 /// # Panics
-/// When it is not there: only action runs that exist are referred to.
-pub(super) fn load(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<Loaded, StoreError> {
+/// If it does not exist: references to action runs are never dangling.
+pub(super) fn load(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+) -> Result<LoadedTask, StoreError> {
     let record = turn.draft::<ActionRuns>(&number)?;
     let record = record.expect("an action run is kept as long as its run");
-    Ok(Loaded { number, record })
+    Ok(LoadedTask { number, record })
 }
 
-/// Works on a task together with the workflow run that it belongs to, if it belongs to one.
+/// Works on a task together with its workflow run, if it has one.
 pub(super) fn with_owner<R>(
     turn: &mut Turn<'_, '_>,
     owner: ActionRunOwner,
-    work: impl FnOnce(&mut Turn<'_, '_>, Option<&mut LoadedRun>) -> Outcome<R>,
-) -> Outcome<R> {
+    work: impl FnOnce(&mut Turn<'_, '_>, Option<&mut LoadedRun>) -> TurnResult<R>,
+) -> TurnResult<R> {
     let ActionRunOwner::Step { run, .. } = owner else {
         return work(turn, None);
     };
-    let mut run = run::load(turn, run)?;
+    let mut run = turn.load_run(run)?;
     let result = work(turn, Some(&mut run))?;
-    run::put_back(turn, run);
+    turn.put_back_run(run);
     Ok(result)
 }
 
-impl Loaded {
-    /// Adds an event to the history of the workflow run that the task belongs to, if it belongs to one.
+impl LoadedTask {
+    /// Adds an event to the history of the task's workflow run, if it has one.
     pub(super) fn note(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -53,13 +59,28 @@ impl Loaded {
         }
     }
 
-    /// Writes the record as it is now.
+    /// Writes the current record.
     pub(super) fn put(self, turn: &mut Turn<'_, '_>) {
         turn.put::<ActionRuns>(&self.number, self.record);
     }
 
-    /// Whether it, or the run that it belongs to, was set aside (design rule 10).
+    /// Whether the action run, or the run that it belongs to, is quarantined (design rule 10).
     pub(super) fn is_quarantined(&self, turn: &Turn<'_, '_>) -> bool {
         turn.is_task_quarantined(self.number, &self.record)
     }
+}
+
+/// An action run outside any workflow is kept for a while, for those who ask how it ended.
+pub(super) fn expire_later(turn: &mut Turn<'_, '_>, task: &LoadedTask) {
+    turn.effect(Effect::ActionRunEnded {
+        action_run: task.number,
+    });
+    let expiration = Expiration {
+        due_ms: turn.now_ms().saturating_add(RETENTION_MS_DEFAULT),
+        subject: Expiring::ActionRun(task.number),
+    };
+    turn.put::<Expirations>(&expiration, ());
+    turn.effect(Effect::ArmRetention {
+        due_ms: expiration.due_ms,
+    });
 }

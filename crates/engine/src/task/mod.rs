@@ -1,19 +1,22 @@
-//! Tasks: the attempts of action runs, from ready to reported (A4, A5).
+//! Tasks: the attempts of action runs, from ready to ended (A4, A5).
 
 mod accept;
 mod assign;
+mod cancel;
 mod complete;
 mod end;
+mod expire;
 mod fail;
 mod label_queue;
 mod lease;
 mod loaded;
 mod queue;
 mod ready;
+mod release;
 mod report;
-mod take_up;
 mod token;
 mod touch;
+mod wait;
 
 pub use accept::AcceptTask;
 pub use assign::AssignTasks;
@@ -23,9 +26,8 @@ pub use report::ReportTask;
 pub use token::{TaskToken, TokenInvalid};
 pub use touch::TouchTask;
 
-pub(crate) use end::cancel;
-pub(crate) use label_queue::open as open_label_queue;
-pub(crate) use lease::{expire, release};
+pub(crate) use cancel::{cancel, cancel_own};
+pub(crate) use expire::{expire, expire_report, expire_wait, release};
+pub(crate) use label_queue::{has_room as has_label_queue, open as open_label_queue};
 pub(crate) use ready::{make_ready, make_ready_after, wake};
-pub(crate) use report::expire_report;
-pub(crate) use take_up::{take_up, take_up_own};
+pub(crate) use release::{release_from_quarantine, release_stand_alone};

@@ -1,29 +1,29 @@
-//! The queues of ready tasks: joining, leaving, and reading them from the front (A2, A3).
+//! The queues of ready tasks: adding, removing and reading in order (A2, A3).
 
 use super::label_queue;
-use super::loaded::Loaded;
+use super::loaded::LoadedTask;
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
-use crate::limits::READY_PIECE_TASKS_MAX;
+use crate::limits::READY_BATCH_TASKS_MAX;
 use crate::store::StoreError;
 use crate::tables::{LabelSet, Ready, ReadyActions, ReadyQueue, Table};
 use crate::turn::Turn;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Puts a task into its queue.
-pub(super) fn join(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreError> {
+/// Adds a task to its queue.
+pub(super) fn join(turn: &mut Turn<'_, '_>, task: &LoadedTask) -> Result<(), StoreError> {
     turn.put::<Ready>(&key_of(task), ());
     change_counts(turn, task, |count| *count += 1)
 }
 
-/// Takes a task that waits in its queue out of it.
-pub(super) fn leave(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreError> {
+/// Removes a waiting task from its queue.
+pub(super) fn leave(turn: &mut Turn<'_, '_>, task: &LoadedTask) -> Result<(), StoreError> {
     turn.delete::<Ready>(&key_of(task));
     change_counts(turn, task, |count| *count -= 1)
 }
 
-/// Takes a task out of its queue, if it waits there: one that is put off does not.
-pub(super) fn withdraw(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreError> {
+/// Removes a task from its queue, if it waits there; a delayed task does not.
+pub(super) fn withdraw(turn: &mut Turn<'_, '_>, task: &LoadedTask) -> Result<(), StoreError> {
     if is_waiting(turn, task)? {
         leave(turn, task)?;
     }
@@ -31,11 +31,11 @@ pub(super) fn withdraw(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), Sto
 }
 
 /// Whether a task waits in its queue.
-pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<bool, StoreError> {
+pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, task: &LoadedTask) -> Result<bool, StoreError> {
     Ok(turn.get::<Ready>(&key_of(task))?.is_some())
 }
 
-/// The queues of `action` in which tasks wait: one at most without labels, and those with labels.
+/// The queues of `action` in which tasks wait: at most one without labels, and those with labels.
 pub(super) fn waiting(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
@@ -52,66 +52,69 @@ pub(super) fn waiting(
     Ok(queues)
 }
 
-/// A task in a queue, in the order in which they are taken.
+/// A task in a queue, ordered by priority and age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct QueuePosition {
     inverted_priority: u8,
     pub(super) number: ActionRunNumber,
 }
 
-/// Reads a queue from its front, a piece at a time.
+/// Reads a queue from its front, in batches.
 pub(super) struct Reader {
     queue: ReadyQueue,
-    piece: VecDeque<Place>,
-    /// Where the next piece begins; `None` at the end.
+    batch: VecDeque<QueuePosition>,
+    /// Where the next batch begins; `None` at the end.
     rest: Option<Rest>,
 }
 
-/// What of a queue was not read yet.
+/// The part of a queue that has not been read yet.
 enum Rest {
     All,
-    Behind(Place),
+    Behind(QueuePosition),
 }
 
 impl Reader {
     pub(super) fn new(queue: ReadyQueue) -> Self {
         Self {
             queue,
-            piece: VecDeque::new(),
+            batch: VecDeque::new(),
             rest: Some(Rest::All),
         }
     }
 
     /// The next task.
-    pub(super) fn next(&mut self, turn: &mut Turn<'_, '_>) -> Result<Option<Place>, StoreError> {
-        if self.piece.is_empty()
+    pub(super) fn next(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+    ) -> Result<Option<QueuePosition>, StoreError> {
+        if self.batch.is_empty()
             && let Some(rest) = self.rest.take()
         {
             self.read(turn, &rest)?;
         }
-        Ok(self.piece.pop_front())
+        Ok(self.batch.pop_front())
     }
 
     fn read(&mut self, turn: &mut Turn<'_, '_>, rest: &Rest) -> Result<(), StoreError> {
         let after = match rest {
             Rest::All => None,
-            Rest::Behind(place) => Some(key_at(&self.queue, *place)),
+            Rest::Behind(position) => Some(key_at(&self.queue, *position)),
         };
-        let piece = &mut self.piece;
+        let batch = &mut self.batch;
         turn.visit_ready(&self.queue, after.as_ref(), |key| {
             let (_, _, _, inverted_priority, number) = key;
-            piece.push_back(Place {
+            batch.push_back(QueuePosition {
                 inverted_priority,
                 number,
             });
-            if piece.len() < READY_PIECE_TASKS_MAX {
+            if batch.len() < READY_BATCH_TASKS_MAX {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
             }
         })?;
-        if self.piece.len() == READY_PIECE_TASKS_MAX {
-            self.rest = self.piece.back().copied().map(Rest::Behind);
+        if self.batch.len() == READY_BATCH_TASKS_MAX {
+            self.rest = self.batch.back().copied().map(Rest::Behind);
         }
         Ok(())
     }
@@ -119,7 +122,7 @@ impl Reader {
 
 fn change_counts(
     turn: &mut Turn<'_, '_>,
-    task: &Loaded,
+    task: &LoadedTask,
     change: impl FnOnce(&mut u64),
 ) -> Result<(), StoreError> {
     let record = &task.record;
@@ -133,7 +136,7 @@ fn change_counts(
     Ok(())
 }
 
-fn queue_of(task: &Loaded) -> ReadyQueue {
+fn queue_of(task: &LoadedTask) -> ReadyQueue {
     let record = &task.record;
     (
         record.namespace.clone(),
@@ -142,20 +145,23 @@ fn queue_of(task: &Loaded) -> ReadyQueue {
     )
 }
 
-fn key_of(task: &Loaded) -> <Ready as Table>::Key {
-    let place = Place {
+fn key_of(task: &LoadedTask) -> <Ready as Table>::Key {
+    let position = QueuePosition {
         inverted_priority: u8::MAX - task.record.priority,
         number: task.number,
     };
-    key_at(&queue_of(task), place)
+    key_at(&queue_of(task), position)
 }
 
-fn key_at((namespace, action, labels): &ReadyQueue, place: Place) -> <Ready as Table>::Key {
+fn key_at(
+    (namespace, action, labels): &ReadyQueue,
+    position: QueuePosition,
+) -> <Ready as Table>::Key {
     (
         namespace.clone(),
         action.clone(),
         labels.clone(),
-        place.inverted_priority,
-        place.number,
+        position.inverted_priority,
+        position.number,
     )
 }

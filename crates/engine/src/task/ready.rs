@@ -1,23 +1,22 @@
-//! A task becomes ready: it goes to an offer of the same entry, or into the queue (design rule 3).
+//! Making a task ready: it goes to an offer of the same entry or into the queue (design rule 3).
 
 use super::assign::{assign, free_offer};
-use super::loaded::{Loaded, load, with_owner};
-use super::queue;
+use super::loaded::{LoadedTask, load, with_owner};
+use super::{queue, wait};
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
 use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
-use crate::run::LoadedRun;
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// Makes a pending action run's task ready; `run` is the workflow run that it belongs to.
+/// Makes a pending action run's task ready; `run` is its workflow run.
 pub(crate) fn make_ready(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
     number: ActionRunNumber,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let task = load(turn, number)?;
-    // A task that is set aside waits for nobody (design rule 10).
+    // A quarantined task does not wait for a worker (design rule 10).
     if task.is_quarantined(turn) {
         return Ok(());
     }
@@ -29,6 +28,8 @@ pub(crate) fn make_ready(
         namespace: task.record.namespace.clone(),
         action: task.record.action.clone(),
     });
+    let now_ms = turn.now_ms();
+    wait::begin(turn, task, now_ms);
     Ok(())
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn make_ready_after(
     run: Option<&mut LoadedRun>,
     number: ActionRunNumber,
     delay_ms: u64,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     if delay_ms == 0 {
         return make_ready(turn, run, number);
     }
@@ -50,11 +51,16 @@ pub(crate) fn make_ready_after(
         subject: number.0,
         detail: task.record.attempt,
     });
+    wait::begin(turn, task, due_ms);
     Ok(())
 }
 
-/// A delay has passed.
-pub(crate) fn wake(turn: &mut Turn<'_, '_>, number: ActionRunNumber, attempt: u32) -> Outcome<()> {
+/// Makes a task ready whose delay has passed.
+pub(crate) fn wake(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    attempt: u32,
+) -> TurnResult<()> {
     let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(());
     };
@@ -62,8 +68,8 @@ pub(crate) fn wake(turn: &mut Turn<'_, '_>, number: ActionRunNumber, attempt: u3
         return Ok(());
     }
     let owner = record.owner;
-    // It waits already if it was taken up after a bug before its time (design rule 10).
-    if queue::is_waiting(turn, &Loaded { number, record })? {
+    // It already waits if it was released from quarantine early (design rule 10).
+    if queue::is_waiting(turn, &LoadedTask { number, record })? {
         return Ok(());
     }
     with_owner(turn, owner, |turn, run| make_ready(turn, run, number))

@@ -1,35 +1,33 @@
-//! The outcome of a task comes by a report, from whoever has its token (W38).
+//! Reporting the outcome of an accepted task, by any process that has its token (W38).
 
 use super::end::{Ending, end};
-use super::lease::{drop_lease, find_open};
-use super::loaded::{Loaded, load};
+use super::lease::{drop_lease, drop_report, find_open};
 use super::token::TaskToken;
-use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
+use crate::ids::{Namespace, OutcomeName};
 use crate::json::Json;
 use crate::plan;
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::run::{self, outcome_name};
-use crate::tables::{ActionRunStatus, TaskError, TimerKey, TimerKind};
-use crate::turn::{Outcome, Turn};
+use crate::run::{self};
+use crate::tables::ActionRunStatus;
+use crate::turn::{Turn, TurnResult};
 use crate::worker;
 use serde::{Deserialize, Serialize};
 
-/// Ends a task of an executor whose tracking is `async`, once: after its acceptance, or before it when
-/// the report is faster than the worker. Whoever reports knows the token alone: it names the task in
-/// whichever namespace that is.
+/// Ends a task of an executor with `async` tracking, once: after its acceptance, or before it if the report overtakes
+/// the acceptance. The reporter knows only the token, which names the task in any namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportTask {
-    /// The attempt.
+    /// The attempt's token.
     pub token: TaskToken,
-    /// `success` or a name of the action's own.
+    /// `success` or one of the action's own outcomes.
     pub outcome: OutcomeName,
-    /// The output; that of a failure may carry its code as `{"error":{"code","message"}}` (W35).
+    /// The output. That of a failure may carry its code as `{"error":{"code","message"}}` (W35).
     pub output: Json,
 }
 
 impl ReportTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
@@ -41,7 +39,7 @@ impl ReportTask {
         let leased = task.record.lease.as_ref().map(|lease| lease.secret);
         let secret = task.record.report.map(|report| report.secret).or(leased);
         if !secret.is_some_and(|secret| self.token.is_of(task.record.attempt, secret)) {
-            return Err(Rejection::ReportTokenWrong(number).into());
+            return Err(Rejection::ReportTokenMismatch(number).into());
         }
         if let Some(lease) = drop_lease(turn, &mut task)? {
             let worker = (&task.record.namespace, &lease.worker);
@@ -57,48 +55,5 @@ impl ReportTask {
         };
         end(turn, task, ending)?;
         Ok(Done {})
-    }
-}
-
-/// A report is overdue: the attempt ends `timeout`, and the action is not run again by itself, since
-/// what was accepted may still go on somewhere.
-pub(crate) fn expire_report(
-    turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    attempt: u32,
-) -> Outcome<()> {
-    let mut task = load(turn, number)?;
-    if task.record.attempt != attempt || !drop_report(turn, &mut task) {
-        return Ok(());
-    }
-    task.record.error = Some(TaskError {
-        code: outcome_name::TIMEOUT.to_owned(),
-        message: "expected a report on the accepted task in time, but none came".to_owned(),
-    });
-    let ending = Ending {
-        status: ActionRunStatus::TimedOut,
-        outcome: outcome_name::of(outcome_name::TIMEOUT),
-        output: None,
-        is_retryable: true,
-    };
-    end(turn, task, ending)
-}
-
-/// Takes the right to report away, with its timer; false when there was none.
-pub(super) fn drop_report(turn: &mut Turn<'_, '_>, task: &mut Loaded) -> bool {
-    let Some(report) = task.record.report.take() else {
-        return false;
-    };
-    turn.clear_timer(report_timer(task, report.deadline_ms));
-    true
-}
-
-/// The timer of the report that is awaited on the task's current attempt.
-pub(super) fn report_timer(task: &Loaded, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::ReportExpiry,
-        due_ms,
-        subject: task.number.0,
-        detail: task.record.attempt,
     }
 }

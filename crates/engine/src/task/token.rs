@@ -1,34 +1,34 @@
-//! The token of an attempt: the right to report on it (A4).
+//! Task tokens: the right to report on an attempt (A4).
 
 use crate::ids::ActionRunNumber;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Names one attempt of one action run, with a secret drawn from its entry's seed.
+/// Names one attempt of one action run, with a secret derived from the entry's seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskToken {
     /// The action run.
     pub action_run: ActionRunNumber,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// What another cannot guess.
+    /// The secret, which cannot be guessed.
     pub secret: u64,
 }
 
-/// A text that is no token.
+/// A text that is not a task token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a task token as it was handed out, but it is malformed")]
 pub struct TokenInvalid;
 
 impl TaskToken {
-    /// The task's published id: the action run's and the attempt.
+    /// The task's published id: the action run and the attempt.
     #[must_use]
     pub fn task_id(&self) -> String {
         format!("{}.{}", self.action_run, self.attempt)
     }
 
-    /// Whether it was handed out for this attempt with this secret.
+    /// Whether the token belongs to this attempt with this secret.
     pub(crate) fn is_of(&self, attempt: u32, secret: u64) -> bool {
         (self.attempt, self.secret) == (attempt, secret)
     }
@@ -64,7 +64,7 @@ impl FromStr for TaskToken {
             attempt,
             secret,
         };
-        // It was handed out in one spelling: no other one of its numbers, and nothing behind them.
+        // Only the canonical spelling is valid: no other form of the numbers, and nothing after them.
         if token.to_string() == text {
             Ok(token)
         } else {

@@ -1,20 +1,20 @@
-//! A worker asks for more time (A4).
+//! Extending a task's lease (A4).
 
-use super::lease::{Leased, check, lease_timer};
+use super::lease::{LeasedTask, check, lease_timer};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::limits::LEASE_MS_MAX;
 use crate::reply::LeaseExtended;
 use crate::tables::Lease;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Sets the lease to end `extend_ms` from now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchTask {
-    /// The attempt.
+    /// The attempt's token.
     pub token: TaskToken,
-    /// In milliseconds; at most a day counts.
+    /// The extension, in milliseconds; capped at a day.
     pub extend_ms: u64,
 }
 
@@ -23,8 +23,8 @@ impl TouchTask {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<LeaseExtended> {
-        let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
+    ) -> TurnResult<LeaseExtended> {
+        let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
         turn.clear_timer(lease_timer(&task, lease.expires_at_ms));
         let expires_at_ms = turn
             .now_ms()

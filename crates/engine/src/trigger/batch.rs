@@ -1,10 +1,10 @@
-//! The records that one run begins with, and its input (W41).
+//! Batches: the records that start one run of a trigger, and its input (W41).
 
 use crate::json::{Json, quote};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
-/// Records of one partition that lie one behind the other, for one run.
+/// Consecutive records of one partition, for one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriggerBatch {
     /// At least one, at most as many as the trigger's `batch_size`.

@@ -1,4 +1,4 @@
-//! The row of a trigger that has records to fire.
+//! Due rows of triggers: when a trigger has records to fire.
 
 use crate::definition::Trigger;
 use crate::effect::Effect;

@@ -1,4 +1,4 @@
-//! A trigger fires (W41).
+//! Firing a trigger (W41).
 
 use super::batch::{TriggerBatch, input};
 use super::due::{TriggerKey, block, rearm};
@@ -10,22 +10,22 @@ use crate::json::Json;
 use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::TriggerFired;
-use crate::run::{self, Opening};
+use crate::run::{self, NewRun};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
     DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
     TriggeredBy, Triggers, Work,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Starts a run for each batch of records that lie next in a partition, and moves the trigger on
-/// behind them. It names where the trigger stands and the very records, so a second one finds others:
-/// exactly once without a key to remember (design rule 6). Batches that its turn's budget
-/// (design rule 13) does not suffice for are left to the next firing, which is due at once.
+/// Starts a run for each batch of the next records in a partition, and advances the trigger past them. The command
+/// names the cursor and the records, so a repeated command has no effect: exactly once without a stored key (design
+/// rule 6). Batches that exceed the turn's budget (design rule 13) are left to the next firing, which is due
+/// immediately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireTrigger {
     /// Whose trigger.
@@ -43,14 +43,14 @@ pub struct FireTrigger {
 /// A record that is read, with its content.
 type Read = (RecordId, Arc<RecordContent>);
 
-/// A firing under way.
+/// A firing in progress.
 struct Firing<'a> {
     key: &'a TriggerKey,
     command: &'a FireTrigger,
     trigger: Trigger,
-    group: group::Numbered,
+    group: group::NumberedGroup,
     record: TriggerRecord,
-    runs_count: u32,
+    run_count: u32,
     refused_count: u32,
 }
 
@@ -59,7 +59,7 @@ impl FireTrigger {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<TriggerFired> {
+    ) -> TurnResult<TriggerFired> {
         let key = (namespace.clone(), self.workflow.clone());
         let (record, mut live) = self.expected(turn, &key)?;
         let trigger = block(turn, self.definition)?;
@@ -71,7 +71,7 @@ impl FireTrigger {
             trigger,
             group: group::load(turn, number)?,
             record,
-            runs_count: 0,
+            run_count: 0,
             refused_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
@@ -93,7 +93,7 @@ impl FireTrigger {
         record.last_fired_ms = Some(turn.now_ms());
         turn.put::<Triggers>(&key, record);
         Ok(TriggerFired {
-            runs_count: firing.runs_count,
+            run_count: firing.run_count,
             refused_count: firing.refused_count,
         })
     }
@@ -103,7 +103,7 @@ impl FireTrigger {
         &self,
         turn: &mut Turn<'_, '_>,
         key: &TriggerKey,
-    ) -> Outcome<(TriggerRecord, LiveTrigger)> {
+    ) -> TurnResult<(TriggerRecord, LiveTrigger)> {
         let record = load(turn, key)?;
         let is_named =
             |live: &LiveTrigger| live.definition == self.definition && live.due_ms.is_some();
@@ -113,7 +113,7 @@ impl FireTrigger {
     }
 
     fn moved(&self) -> Rejection {
-        Rejection::TriggerMoved(self.workflow.clone())
+        Rejection::TriggerFiringStale(self.workflow.clone())
     }
 
     /// What can be said of the batches without the stream.
@@ -121,8 +121,8 @@ impl FireTrigger {
         if self.batches.is_empty() || self.batches.iter().any(|batch| batch.records.is_empty()) {
             return Err(Rejection::RecordsMissing);
         }
-        let records_count: usize = self.batches.iter().map(|batch| batch.records.len()).sum();
-        if records_count > READ_RECORDS_MAX {
+        let record_count: usize = self.batches.iter().map(|batch| batch.records.len()).sum();
+        if record_count > READ_RECORDS_MAX {
             return Err(Rejection::too_many("records in a firing", READ_RECORDS_MAX));
         }
         if self.batches.len() > TRIGGER_RUNS_MAX {
@@ -154,11 +154,11 @@ impl FireTrigger {
 impl Firing<'_> {
     /// Whether a batch was carried out.
     fn is_begun(&self) -> bool {
-        self.runs_count > 0 || self.refused_count > 0
+        self.run_count > 0 || self.refused_count > 0
     }
 
     /// Reads the records that are named, which must lie where the group stands.
-    fn read(&self, turn: &mut Turn<'_, '_>) -> Outcome<Vec<Read>> {
+    fn read(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Vec<Read>> {
         let command = self.command;
         let (_, group) = &self.group;
         let stream = stream::load(turn, group.stream)?;
@@ -204,7 +204,7 @@ impl Firing<'_> {
         turn: &mut Turn<'_, '_>,
         batch: &TriggerBatch,
         records: &[Read],
-    ) -> Outcome<()> {
+    ) -> TurnResult<()> {
         for (id, content) in records {
             let partition = self.command.partition;
             group::pass(&mut self.group.1, partition, (*id, content.position));
@@ -225,10 +225,10 @@ impl Firing<'_> {
         }
     }
 
-    fn start(&mut self, turn: &mut Turn<'_, '_>, input: Json, records: &[Read]) -> Outcome<()> {
+    fn start(&mut self, turn: &mut Turn<'_, '_>, input: Json, records: &[Read]) -> TurnResult<()> {
         let partition = self.command.partition;
         let records: Vec<RecordId> = records.iter().map(|(id, _)| *id).collect();
-        let opening = Opening {
+        let new_run = NewRun {
             namespace: self.key.0.clone(),
             run_id: None,
             definition: self.command.definition,
@@ -240,12 +240,12 @@ impl Firing<'_> {
             trace: None,
         };
         self.group.1.acked_count += records.len() as u64;
-        self.record.records_count += records.len() as u64;
-        self.record.runs_count += 1;
-        self.runs_count += 1;
-        let run = run::open(turn, opening)?.number;
+        self.record.record_count += records.len() as u64;
+        self.record.run_count += 1;
+        self.run_count += 1;
+        let run = run::create(turn, new_run)?.number;
         let kind = EventKind::TriggerStarted { partition, records };
-        run::note(turn, run, kind)?;
+        turn.note_run(run, kind)?;
         let step = StepIndex::START;
         run::advance(turn, run, Work::Enter { step })?;
         Ok(())
@@ -259,7 +259,7 @@ impl Firing<'_> {
     ) -> Result<(), StoreError> {
         for (id, _) in records {
             let record = (self.command.partition, *id);
-            group::bury(turn, &mut self.group, record, (1, Some(reason)))?;
+            group::move_to_dead_letters(turn, &mut self.group, record, (1, Some(reason)))?;
             self.record.refused_count += 1;
             self.refused_count += 1;
         }

@@ -1,9 +1,9 @@
-//! Which trigger is live, and whether it fires (W5, W42).
+//! Which trigger of a workflow is live, and whether it fires (W5, W42).
 
 use super::due::{TriggerKey, block, disarm, rearm};
 use crate::definition::Trigger;
-use crate::group::{self, GroupRef};
-use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
+use crate::group;
+use crate::ids::{GroupNumber, GroupRef, Namespace, StreamName, WorkflowName};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
@@ -11,28 +11,27 @@ use crate::stream;
 use crate::tables::{
     DefinitionNumber, LiveTrigger, TriggerRecord, Triggers, TriggersByStream, Workflows,
 };
-use crate::turn::{Outcome, Turn};
-use crate::workflow::{key_of, pinned};
+use crate::turn::{Turn, TurnResult};
+use crate::workflow::key_of;
 use std::sync::Arc;
 
-/// A revision became the latest: its trigger is the live one, or there is none (W5). In the entry of
-/// the create, so that no record can fall between the old trigger and the new one. One that reads
-/// with the same group goes on where the old one stood.
+/// Makes a new latest revision's trigger the live one, if it has one (W5). This happens in the entry of the create, so
+/// that no record is lost between the old trigger and the new one. A trigger with the same group continues at the old
+/// cursor.
 ///
 /// # Errors
-/// [`Rejection::GroupTaken`] when others read with the group that it names,
-/// [`Rejection::GroupQuarantined`] when that is set aside.
+/// [`Rejection::GroupInUse`] if the named group is in use, [`Rejection::GroupQuarantined`] if it is quarantined.
 pub(crate) fn make_live(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
     definition: DefinitionNumber,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let mut record = load(turn, key)?;
     let is_live = |live: &LiveTrigger| live.definition == definition;
     if record.live.as_ref().is_some_and(is_live) {
         return Ok(());
     }
-    let latest = pinned(turn, definition)?;
+    let latest = turn.pinned(definition)?;
     let trigger = latest.definition.trigger.as_ref();
     if record.live.is_none() && trigger.is_none() {
         return Ok(());
@@ -50,8 +49,8 @@ pub(crate) fn make_live(
     Ok(())
 }
 
-/// The workflow was enabled or disabled: its trigger fires or stands still, and only while it fires
-/// does the stream keep records for it (W42, A32). Its place in the stream stays.
+/// Resumes or stops the trigger of an enabled or disabled workflow. The stream keeps records for it only while it fires
+/// (W42, A32). Its cursor stays.
 pub(crate) fn set_enabled(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
@@ -72,9 +71,9 @@ pub(crate) fn set_enabled(
     Ok(())
 }
 
-/// The trigger of a revision was set aside: it no longer fires, but its stream still keeps what it
-/// has not read (design rule 10).
-pub(crate) fn set_aside(
+/// Stops the trigger of a quarantined revision. Its stream still keeps the records that it has not consumed (design
+/// rule 10).
+pub(crate) fn quarantine(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
 ) -> Result<(), StoreError> {
@@ -84,8 +83,8 @@ pub(crate) fn set_aside(
     })
 }
 
-/// The trigger of a revision is taken up: it fires again from where it stood still, if it is live still.
-pub(crate) fn take_up(
+/// Resumes the trigger of a released revision at its cursor, if it is still live.
+pub(crate) fn release_from_quarantine(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
 ) -> Result<(), StoreError> {
@@ -123,7 +122,7 @@ pub(super) fn attach(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
     live: &mut LiveTrigger,
-) -> Outcome<()> {
+) -> TurnResult<()> {
     let trigger = block(turn, live.definition)?;
     live.group = claim(turn, key, &trigger)?;
     Ok(rearm(turn, key, live)?)
@@ -135,7 +134,7 @@ fn namespace_of(key: &TriggerKey, trigger: &Trigger) -> Namespace {
 }
 
 /// The old trigger leaves its stream; how far its group has read is kept.
-fn leave(turn: &mut Turn<'_, '_>, key: &TriggerKey, mut old: LiveTrigger) -> Outcome<()> {
+fn leave(turn: &mut Turn<'_, '_>, key: &TriggerKey, mut old: LiveTrigger) -> TurnResult<()> {
     disarm(turn, key, &mut old);
     let trigger = block(turn, old.definition)?;
     turn.delete::<TriggersByStream>(&row_of(key, &trigger));
@@ -150,7 +149,7 @@ fn join(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
     trigger: &Trigger,
-) -> Outcome<Option<GroupNumber>> {
+) -> TurnResult<Option<GroupNumber>> {
     let group = group_of(trigger);
     group::check_name(&group)?;
     let source = (namespace_of(key, trigger), trigger.stream.clone());
@@ -164,7 +163,7 @@ fn join(
         };
         let other = block(turn, live.definition)?;
         if other.consumer_group == trigger.consumer_group {
-            return Err(Rejection::GroupTaken(group).into());
+            return Err(Rejection::GroupInUse(group).into());
         }
     }
     turn.put::<TriggersByStream>(&row_of(key, trigger), ());
@@ -176,7 +175,7 @@ fn claim(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
     trigger: &Trigger,
-) -> Outcome<Option<GroupNumber>> {
+) -> TurnResult<Option<GroupNumber>> {
     let namespace = namespace_of(key, trigger);
     let Some(source) = stream::find(turn, &namespace, &trigger.stream)? else {
         return Ok(None);

@@ -1,13 +1,13 @@
-//! What happens to a stream, and which triggers that concerns.
+//! Notifies triggers of changes to their stream.
 
 use super::due::{TriggerKey, disarm, rearm};
 use super::live::{attach, load};
-use crate::command::Subject;
 use crate::ids::{Namespace, StreamName};
 use crate::limits::GROUPS_MAX;
 use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{LiveTrigger, Triggers, TriggersByStream};
-use crate::turn::{Halt, Outcome, Turn};
+use crate::turn::{Abort, Turn, TurnResult};
 
 /// Names a stream.
 type Source = (Namespace, StreamName);
@@ -32,11 +32,11 @@ pub(crate) fn stream_gone(turn: &mut Turn<'_, '_>, source: &Source) -> Result<()
     })
 }
 
-/// Changes each trigger of a stream. A panic sets the trigger aside, not who works on the stream.
+/// Updates each trigger of a stream. A panic quarantines the trigger, not the subject that works on the stream.
 fn change_each(
     turn: &mut Turn<'_, '_>,
     source: &Source,
-    change: impl Fn(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> Outcome<()>,
+    change: impl Fn(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> TurnResult<()>,
 ) -> Result<(), StoreError> {
     let triggers = turn.list::<TriggersByStream>(source, GROUPS_MAX as usize)?;
     for ((_, _, namespace, workflow), _) in triggers {
@@ -46,10 +46,10 @@ fn change_each(
             continue;
         };
         let subject = Subject::Trigger(live.definition);
-        match turn.suspect_during(subject, |turn| change(turn, &key, &mut live)) {
+        match turn.with_subject(subject, |turn| change(turn, &key, &mut live)) {
             Ok(()) => {}
-            Err(Halt::Store(error)) => return Err(error),
-            Err(Halt::Rejected(rejection)) => {
+            Err(Abort::Store(error)) => return Err(error),
+            Err(Abort::Rejected(rejection)) => {
                 panic!("a trigger's group was checked when it became live, but {rejection}")
             }
         }

@@ -1,7 +1,8 @@
-//! What a turn and an entry may take (design rule 13).
+//! The budgets of a turn and of an entry (design rule 13).
 //!
-//! A turn that has reached its budget, or that of its entry, is continued in a later entry. So an entry is applied in
-//! bounded time and memory whatever definitions and payloads are, and nothing fails for it.
+//! A turn that has used up its own budget or that of its entry is continued in a later entry. An entry is therefore
+//! applied in bounded time and memory, whatever definitions and payloads contain, and no work fails because of its
+//! size.
 
 use super::Turn;
 use crate::limits::{
@@ -9,21 +10,21 @@ use crate::limits::{
     TURN_ROWS_MAX, TURN_STEPS_MAX, TURN_WRITTEN_BYTES_MAX,
 };
 
-/// What was done in a turn, or in all turns of an entry.
+/// The work done in a turn, or in all turns of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Steps that runs entered, or tried again at once.
+    /// Steps that runs entered or retried immediately.
     pub steps: usize,
-    /// Rows that were looked up, visited, written or deleted.
+    /// Rows that were read, visited, written or deleted.
     pub rows: usize,
-    /// The payloads and other contents that were read, in bytes.
+    /// The size of payloads and other contents that were read, in bytes.
     pub read_bytes: usize,
-    /// About what was written, in bytes.
+    /// The approximate size of writes, in bytes.
     pub written_bytes: usize,
 }
 
 impl Spent {
-    /// Where a turn is continued.
+    /// The budget of a turn.
     const TURN_MAX: Self = Self {
         steps: TURN_STEPS_MAX,
         rows: TURN_ROWS_MAX,
@@ -31,7 +32,7 @@ impl Spent {
         written_bytes: TURN_WRITTEN_BYTES_MAX,
     };
 
-    /// Where all further turns of an entry are.
+    /// The budget of an entry; further turns are continued in a later one.
     const ENTRY_MAX: Self = Self {
         steps: usize::MAX,
         rows: ENTRY_ROWS_MAX,
@@ -55,7 +56,7 @@ impl Spent {
 }
 
 impl Turn<'_, '_> {
-    /// Whether the turn has reached its budget or that of its entry: what is left is done in a later one.
+    /// Whether the turn has used up its budget or that of its entry.
     pub(crate) fn is_spent(&self) -> bool {
         let spent = self.spent();
         let mut of_entry = self.entry.spent;
@@ -63,7 +64,7 @@ impl Turn<'_, '_> {
         spent.has_reached(&Spent::TURN_MAX) || of_entry.has_reached(&Spent::ENTRY_MAX)
     }
 
-    /// What the turn has spent so far.
+    /// The budget that the turn has used so far.
     pub(super) fn spent(&self) -> Spent {
         Spent {
             rows: self.spent.rows + self.rows_visited.get(),
@@ -76,7 +77,7 @@ impl Turn<'_, '_> {
         self.spent.steps += 1;
     }
 
-    /// Counts contents that are read.
+    /// Counts content that was read.
     pub(crate) fn spend_read(&mut self, bytes: usize) {
         self.spent.read_bytes += bytes;
     }

@@ -1,7 +1,7 @@
-//! Random numbers of a turn, the same on every replica (design rule 1).
+//! The random numbers of a turn, identical on every replica (design rule 1).
 //!
-//! All are drawn from the entry's seed, through SipHash-2-4 with the seed as its key: whoever sees some of them, a delay or
-//! the token of a task, can compute neither the seed nor any other (ADR 0024).
+//! They are derived from the entry's seed with SipHash-2-4, keyed by the seed. An observer of some of them, such as a
+//! delay or a task token, can compute neither the seed nor other numbers (ADR 0024).
 
 use super::Turn;
 use siphasher::sip::SipHasher24;
@@ -10,14 +10,14 @@ use std::hash::Hasher;
 /// The source of a turn's random numbers.
 pub(super) struct Chance {
     seed: u64,
-    /// The command's place in its entry.
+    /// The command's position in its entry.
     position: u64,
-    /// Numbers drawn so far.
+    /// The number of random numbers drawn so far.
     drawn_count: u64,
 }
 
 impl Chance {
-    /// That of the command at `position` in an entry with this seed.
+    /// The source for the command at `position` in an entry with this seed.
     pub(super) fn new(seed: u64, position: u64) -> Self {
         Self {
             seed,
@@ -56,7 +56,7 @@ mod tests {
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
         assert_eq!(draws(1, 1), draws(1, 1));
-        // The test vector of the reference implementation: key 0, 1, … 15 and no input.
+        // The test vector of the reference implementation: key 0, 1, … 15 and empty input.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
         let hasher = SipHasher24::new_with_keys(key[0], key[1]);
         assert_eq!(hasher.finish(), 0x726f_db47_dd0e_0e31);

@@ -1,4 +1,4 @@
-//! Scans of a turn: what was written lies over what is stored.
+//! Scans of a turn: a merge of the entry's writes and the store.
 
 use super::Turn;
 use crate::overlay::Cell;
@@ -7,17 +7,17 @@ use crate::tables::{Key, Table, damaged, decode_record, encode_prefix, key_of, r
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Whether a scan goes on, unless the store fails.
+/// Whether a scan continues, unless the store fails.
 type Flow = Result<ControlFlow<()>, StoreError>;
 
-/// Called for each key of a scan, with what is there, until it breaks.
+/// Called for each key of a scan with its record, until it breaks.
 type Visit<'a> = &'a mut dyn FnMut(&[u8], Found<'_>) -> Flow;
 
 /// What a scan finds at a key.
 enum Found<'a> {
     /// A record that the entry wrote.
     Written(&'a Cell),
-    /// The bytes that are stored; nobody pays for decoding them who does not ask.
+    /// The stored bytes, decoded only on demand.
     Stored(&'a [u8]),
 }
 
@@ -31,7 +31,7 @@ impl Found<'_> {
 }
 
 impl Turn<'_, '_> {
-    /// The first key of `T` that is not before `first` and begins with `prefix`. No record is decoded.
+    /// The first key of `T` at or after `first` that begins with `prefix`. Decodes no record.
     pub(crate) fn first_key_from<T: Table>(
         &self,
         prefix: &impl Key,
@@ -49,7 +49,7 @@ impl Turn<'_, '_> {
         Ok(found)
     }
 
-    /// The keys of `T` that begin with `prefix`, at most `count_max` of them. No record is decoded.
+    /// At most `count_max` keys of `T` that begin with `prefix`. Decodes no record.
     pub(crate) fn keys<T: Table>(
         &self,
         prefix: &impl Key,
@@ -71,8 +71,7 @@ impl Turn<'_, '_> {
         Ok(keys)
     }
 
-    /// Visits the written rows of `range` and the stored ones of `stored`; returns the first stored
-    /// key.
+    /// Visits the written rows of `range` and the stored rows of `stored`; returns the first stored key.
     pub(super) fn visit_rows<T: Table>(
         &self,
         range: &KeyRange,
@@ -129,7 +128,7 @@ impl Turn<'_, '_> {
     }
 }
 
-/// Shows a written row, unless it was deleted.
+/// Visits a written row, unless it is a deletion.
 fn show_written(visit: Visit<'_>, key: &[u8], cell: Option<&Cell>) -> Flow {
     match cell {
         Some(cell) => visit(key, Found::Written(cell)),

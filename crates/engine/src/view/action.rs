@@ -1,4 +1,4 @@
-//! Actions and action runs.
+//! Reads actions and action runs.
 
 use super::page::{Page, Scope, page, prefix};
 use super::payload;
@@ -11,7 +11,7 @@ use crate::tables::{
     Activations, Definitions, ModuleRecord, Modules, Runs, read,
 };
 
-/// An action by name.
+/// An action with its name.
 #[derive(Clone, Debug)]
 pub struct ActionView {
     /// Its name.
@@ -40,7 +40,7 @@ pub struct ActionRunView {
 /// The action `name`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn action(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -60,7 +60,7 @@ pub fn action(
 /// The actions of a namespace by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn actions(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -83,7 +83,7 @@ pub fn actions(
 /// The module of a WASM action.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn module(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -95,7 +95,7 @@ pub fn module(
 /// The action run `number` of `namespace`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn action_run(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -123,7 +123,7 @@ pub fn action_run(
 /// The runs of an action, newest first.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn action_runs(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -137,7 +137,7 @@ pub fn action_runs(
     })
 }
 
-/// The workflow run and step that an action run belongs to.
+/// The run id and step name that an action run belongs to.
 pub(super) fn owner_of(
     reader: &dyn Reader,
     record: &ActionRunRecord,

@@ -1,19 +1,18 @@
-//! Where a driver's reads of schedules and triggers that are due begin (design rule 4).
+//! The cursor with which a driver reads due schedules and triggers (design rule 4).
 
 use crate::ids::{Namespace, WorkflowName};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Table, encode_prefix, visit};
 use std::ops::ControlFlow;
 
-/// Where a driver's reads of the rows that are due begin, so that none walks those that were taken
-/// away.
+/// A lower bound on due times, so that a driver's reads skip the tombstones of deleted rows.
 ///
-/// A row may be written for any time, the past included. So whoever reads on with a cursor lowers it to
-/// the time of each effect that arms what it reads; whoever may have missed one begins with a new
-/// cursor, which reads from the start.
+/// A row may be due at any time, even a past one. A driver that keeps a cursor must therefore lower it to the time of
+/// each effect that arms what it reads. A driver that may have missed an effect must use a new cursor, which reads from
+/// the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DueCursor {
-    /// Nothing that the cursor was not lowered to is due before this time, in milliseconds.
+    /// No row is due before this time, in milliseconds, except those to which the cursor was not lowered.
     from_ms: u64,
 }
 
@@ -21,13 +20,13 @@ pub struct DueCursor {
 pub(super) type DueRows = (Vec<(Namespace, WorkflowName)>, Option<u64>);
 
 impl DueCursor {
-    /// Something was made due at this time, in milliseconds.
+    /// Lowers the cursor to the time of something that became due.
     pub fn lower(&mut self, due_ms: u64) {
         self.from_ms = self.from_ms.min(due_ms);
     }
 
-    /// The rows of a table that are due at `now_ms`, at most `limit`. The next read begins where this
-    /// one found the first row.
+    /// At most `limit` rows of a table that are due at `now_ms`. The next read begins at the first row that this one
+    /// found.
     pub(super) fn read<T>(
         &mut self,
         reader: &dyn Reader,

@@ -1,11 +1,10 @@
-//! Events as callers see them: the manual's names, a detail, and the rest as JSON (W23).
+//! Renders history events for callers: the manual's name, a detail, and attributes as JSON (W23).
 
 use super::event_type::EventType;
 use super::plan_event;
 use super::run::terminal_name;
 use crate::definition::Definition;
-use crate::entry::NodeId;
-use crate::ids::{RunId, SignalId};
+use crate::ids::{NodeId, RunId, SignalId};
 use crate::json::quote;
 use crate::stream::RecordId;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
@@ -27,13 +26,13 @@ pub struct EventView {
     pub type_name: &'static str,
     /// The step that it is about.
     pub step: Option<String>,
-    /// What the manual's table says for the type.
+    /// The detail that the manual defines for the type.
     pub detail: String,
-    /// What else there is to say, as a JSON object; empty for nothing.
+    /// Further attributes as a JSON object; empty if there are none.
     pub attributes: String,
 }
 
-/// A JSON object in the making.
+/// A JSON object under construction.
 #[derive(Default)]
 pub(super) struct Attributes(String);
 
@@ -111,7 +110,7 @@ pub fn describe(
     }
 }
 
-/// The line that stands for the events that were trimmed (design rule 13).
+/// The event that stands for the trimmed ones (design rule 13).
 pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView {
     let (first, last) = (cursor.trimmed_after + 1, cursor.trimmed_until);
     EventView {
@@ -125,7 +124,7 @@ pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView
     }
 }
 
-/// A line that says only from which entry it is.
+/// An event with only its entry's data.
 fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
     EventView {
         seq,
@@ -140,7 +139,7 @@ fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
     }
 }
 
-/// What kind of fact it is (W23).
+/// The type of an event (W23).
 fn event_type(kind: &EventKind) -> EventType {
     match kind {
         EventKind::WorkflowStarted { .. } => EventType::WorkflowStarted,
@@ -175,7 +174,7 @@ fn event_type(kind: &EventKind) -> EventType {
     }
 }
 
-/// What the manual's table says for the type: a name, an outcome, a reason.
+/// The detail that the manual defines for the type: a name, an outcome, a reason.
 fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
         EventKind::WorkflowStarted { .. }
@@ -216,7 +215,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
     }
 }
 
-/// What else there is to say.
+/// The further attributes of an event.
 fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
     let none = Attributes::default();
     match kind {
@@ -232,8 +231,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             .number("poll", u64::from(*poll))
             .number("due_at_ms", *due_ms),
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
-        EventKind::WaitingForSignal { deadline_ms, .. } => match deadline_ms {
-            Some(deadline_ms) => none.number("deadline_ms", *deadline_ms),
+        EventKind::WaitingForSignal { deadline_at_ms, .. } => match deadline_at_ms {
+            Some(deadline_at_ms) => none.number("deadline_at_ms", *deadline_at_ms),
             None => none,
         },
         EventKind::SignalReceived { id, .. } => {
@@ -270,7 +269,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             none.text("terminal", &terminal_name(definition, *terminal))
         }
         EventKind::Plan(event) => plan_event::attributes(event),
-        EventKind::ScheduleStarted { firing_ms } => none.number("firing_at_ms", *firing_ms),
+        EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
         EventKind::TriggerStarted { partition, records } => none
             .text("stream", &stream_name(definition))
             .number("partition", u64::from(*partition))

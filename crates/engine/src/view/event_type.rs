@@ -1,13 +1,11 @@
-//! The types of events in a run's history: the table from which their published names and the manual's
-//! page come (W23).
+//! The types of history events: the table that defines their published names and the manual's page (W23).
 
 use std::fmt;
 
-/// Makes [`EventType`] from the table: name, published name, when it happens, what its detail is, its
-/// attributes.
+/// Defines [`EventType`] from the table: name, published name, when it occurs, its detail and its attributes.
 macro_rules! types {
     ($($name:ident $published:literal $when:literal [$detail:literal] [$($attribute:literal)*];)*) => {
-        /// What kind of fact an event is.
+        /// The type of an event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum EventType {
             $(#[doc = $when] $name,)*
@@ -25,7 +23,7 @@ macro_rules! types {
                 }
             }
 
-            /// When it happens, in a sentence.
+            /// When it occurs, as a sentence.
             #[must_use]
             pub fn when(self) -> &'static str {
                 match self {
@@ -33,7 +31,7 @@ macro_rules! types {
                 }
             }
 
-            /// What the detail says; empty when there is none.
+            /// What the detail contains; empty if it has no detail.
             #[must_use]
             pub fn detail(self) -> &'static str {
                 match self {
@@ -41,7 +39,7 @@ macro_rules! types {
                 }
             }
 
-            /// The names of its attributes, those included that are not always there.
+            /// The names of its attributes, including those that are not always present.
             #[must_use]
             pub fn attributes(self) -> &'static [&'static str] {
                 match self {
@@ -54,7 +52,7 @@ macro_rules! types {
 
 types! {
     WorkflowStarted "workflow_started" "The run began." [""] ["parent_run_id"];
-    ScheduleStarted "schedule_started" "A firing of the workflow's schedule began the run." [""] ["firing_at_ms"];
+    ScheduleStarted "schedule_started" "A firing of the workflow's schedule began the run." [""] ["scheduled_at_ms"];
     TriggerStarted "trigger_started" "Records of the workflow's trigger began the run."
         ["the stream"] ["stream" "partition" "record_ids"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
@@ -63,7 +61,7 @@ types! {
     RetryScheduled "retry_scheduled" "The step's next attempt was put off." ["the step"] ["attempt" "due_at_ms"];
     PollScheduled "poll_scheduled" "The step's next poll was put off." ["the step"] ["poll" "due_at_ms"];
     PollExhausted "poll_exhausted" "The step has made all its polls." ["the step"] ["polls"];
-    WaitingForSignal "waiting_for_signal" "The run began to wait for a signal." ["the signal's type"] ["deadline_ms"];
+    WaitingForSignal "waiting_for_signal" "The run began to wait for a signal." ["the signal's type"] ["deadline_at_ms"];
     SignalReceived "signal_received" "A signal arrived." ["its type"] ["signal_id"];
     SignalMatched "signal_matched" "A signal ended the step's wait." ["its type"] [];
     SignalTimeout "signal_timeout" "The step's wait for a signal expired." ["where that leads"] [];
@@ -85,13 +83,13 @@ types! {
     PlanExecutorRetry "plan_executor_retry" "The same executor is tried again." ["the executor"] ["attempt" "due_at_ms"];
     PlanExecutorExhausted "plan_executor_exhausted" "The executor ended in an error and is not tried again."
         ["the executor"] ["attempts" "code"];
-    PlanBreakerSkip "plan_breaker_skip" "The executor was skipped: its breaker is open." ["the executor"] ["until_ms"];
-    PlanBreakerOpened "plan_breaker_opened" "The executor's breaker opened." ["the executor"] ["until_ms"];
+    PlanBreakerSkip "plan_breaker_skip" "The executor was skipped: its breaker is open." ["the executor"] ["half_open_at_ms"];
+    PlanBreakerOpened "plan_breaker_opened" "The executor's breaker opened." ["the executor"] ["half_open_at_ms"];
     PlanBreakerClosed "plan_breaker_closed" "A probe closed the executor's breaker." ["the executor"] [];
     PlanRateLimited "plan_rate_limited" "The executor was skipped: it has had as many calls as it may."
-        ["the executor"] ["until_ms"];
+        ["the executor"] ["available_at_ms"];
     PlanAwaitingReport "plan_awaiting_report" "The task was accepted; its outcome comes by a report."
-        ["the action run"] ["deadline_ms"];
+        ["the action run"] ["deadline_at_ms"];
     PlanCacheHit "plan_cache_hit" "A cached result was used." ["its key"] [];
     PlanFallback "plan_fallback" "The plan's fallback was used." ["the outcome"] [];
     WorkflowCompleted "workflow_completed" "The run ended with status `completed`." ["the terminal"] [];

@@ -1,10 +1,12 @@
-//! Consumer groups: where they stand and what is in flight (A31).
+//! Reads consumer groups: positions, consumers and records in flight (A31).
 
 use super::is_quarantined;
 use super::page::{Page, Scope, page, prefix};
 use super::stream::{RecordView, find_stream};
-use crate::group::{GroupRef, TakeId, TakeRecords, waiting_orders, waiting_range};
-use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, WorkerId};
+use crate::group::{TakeRecords, waiting_orders, waiting_range};
+use crate::ids::{
+    ConsumerName, GroupName, GroupNumber, GroupRef, Namespace, StreamName, TakeId, WorkerId,
+};
 use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
@@ -19,63 +21,63 @@ use std::ops::ControlFlow;
 pub struct GroupView {
     /// Its name.
     pub name: GroupName,
-    /// What it was created with and how far it has read.
+    /// Its settings and its position.
     pub record: GroupRecord,
-    /// Records that never went out.
+    /// Records that were never delivered.
     pub lag: u64,
-    /// Records that went out and are not settled.
+    /// Records that were delivered and not acked.
     pub pending_count: u32,
-    /// Whether it was set aside (design rule 10).
+    /// Whether it is quarantined (design rule 10).
     pub is_quarantined: bool,
 }
 
-/// A record that went out and is not settled.
+/// A record that was delivered and not acked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingView {
     /// Its id.
     pub id: RecordId,
-    /// Where it lies.
+    /// Its partition.
     pub partition: u32,
     /// Deliveries so far.
     pub attempts: u32,
-    /// Where it is.
+    /// Whether it is in flight or waits for redelivery.
     pub state: PendingState,
 }
 
-/// Where a record is that is not settled.
+/// The state of a pending record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PendingState {
-    /// A consumer has it.
+    /// A consumer holds it.
     InFlight {
         /// The consumer.
         consumer: ConsumerName,
-        /// The take that gave it.
+        /// The take that delivered it.
         take: TakeId,
-        /// Until when, in milliseconds.
+        /// The ack deadline, in milliseconds.
         expires_at_ms: u64,
     },
-    /// It waits to be delivered again.
+    /// It waits for redelivery.
     Waiting {
-        /// From when on it may be, in milliseconds.
+        /// When it may be redelivered, in milliseconds.
         due_ms: u64,
     },
 }
 
-/// A record as its consumer gets it.
+/// A record as delivered to its consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveredView {
     /// The record.
     pub record: RecordView,
-    /// Which delivery of it this is, from 1.
+    /// The number of this delivery, from 1.
     pub attempt: u32,
-    /// When it goes to another unless it is settled or touched, in milliseconds.
+    /// The ack deadline, in milliseconds.
     pub expires_at_ms: u64,
 }
 
 /// A consumer group of a stream.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn group(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -92,7 +94,7 @@ pub fn group(
 /// The consumer groups of a stream by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn groups(
     reader: &dyn Reader,
     (namespace, stream): (&Namespace, &StreamName),
@@ -119,7 +121,7 @@ pub fn groups(
 /// The consumers of a group by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn consumers(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -133,11 +135,10 @@ pub fn consumers(
     Ok(consumers.collect())
 }
 
-/// The records of a group that are not settled, at most `limit`: first those in flight, by consumer,
-/// then those that wait.
+/// At most `limit` pending records of a group: first those in flight, by consumer, then those that wait for redelivery.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn pending(
     reader: &dyn Reader,
     (namespace, name): (&Namespace, &GroupRef),
@@ -174,23 +175,22 @@ pub fn pending(
     Ok(pending)
 }
 
-/// What a take gave to the process that asks, as far as it is not settled; records that the stream
-/// has removed since are left out.
+/// The unacknowledged records of a take by the calling process, without those that the stream has removed since.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn delivery(
     reader: &dyn Reader,
     namespace: &Namespace,
-    asked: &TakeRecords,
+    request: &TakeRecords,
 ) -> Result<Vec<DeliveredView>, StoreError> {
-    let Some((number, group, _)) = find(reader, namespace, &asked.group)? else {
+    let Some((number, group, _)) = find(reader, namespace, &request.group)? else {
         return Ok(Vec::new());
     };
-    let Some(joined) = joined(reader, number, asked)? else {
+    let Some(joined) = joined(reader, number, request)? else {
         return Ok(Vec::new());
     };
-    let delivery = read::<Deliveries>(reader, &(number, asked.consumer.clone(), asked.take))?;
+    let delivery = read::<Deliveries>(reader, &(number, request.consumer.clone(), request.take))?;
     let own = delivery.filter(|delivery| delivery.consumer == joined.number);
     let mut delivered = Vec::new();
     for record in own.map_or_else(Vec::new, |delivery| delivery.records) {
@@ -211,24 +211,24 @@ pub fn delivery(
     Ok(delivered)
 }
 
-/// Whether a take would get something at `now_ms`, or be refused: only then is it worth an entry of
-/// the log. A consumer whose worker drains gets nothing.
+/// Whether a take at `now_ms` would get records or be rejected: only then is it worth an entry of the log. A consumer
+/// whose worker drains gets nothing.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn has_records(
     reader: &dyn Reader,
     namespace: &Namespace,
-    asked: &TakeRecords,
+    request: &TakeRecords,
     now_ms: u64,
 ) -> Result<bool, StoreError> {
-    let Some((number, group, stream)) = find(reader, namespace, &asked.group)? else {
+    let Some((number, group, stream)) = find(reader, namespace, &request.group)? else {
         return Ok(true);
     };
     if is_quarantined(reader, (QuarantinedKind::Group, number.0))? {
         return Ok(true);
     }
-    let Some(joined) = joined(reader, number, asked)? else {
+    let Some(joined) = joined(reader, number, request)? else {
         return Ok(true);
     };
     if is_draining(reader, namespace, joined.worker.as_ref())? {
@@ -255,10 +255,10 @@ pub fn has_records(
 fn joined(
     reader: &dyn Reader,
     group: GroupNumber,
-    asked: &TakeRecords,
+    request: &TakeRecords,
 ) -> Result<Option<ConsumerRecord>, StoreError> {
-    let found = read::<Consumers>(reader, &(group, asked.consumer.clone()))?;
-    Ok(found.filter(|found| found.incarnation == asked.incarnation))
+    let found = read::<Consumers>(reader, &(group, request.consumer.clone()))?;
+    Ok(found.filter(|found| found.incarnation == request.incarnation))
 }
 
 /// Whether there is a worker, and it drains (A21).

@@ -1,10 +1,10 @@
-//! A run's history (W23).
+//! Reads a run's history (W23).
 
 use super::event::{EventView, describe, trimmed};
 use super::payload;
 use super::run::find_run;
 use crate::ids::{Namespace, RunId};
-use crate::quarantine::cut;
+use crate::message::cut;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Definitions, History, RunRecord, encode_key, read, visit};
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub struct HistoryPage {
 /// The events of a run with sequence numbers above `after_seq`, at most `limit` of them.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn history(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -72,7 +72,7 @@ pub fn history(
     }))
 }
 
-/// The manual's detail of `workflow_started` is the input; a long one is cut.
+/// The manual's detail of `workflow_started` is the input; a long one is truncated.
 fn show_input(
     reader: &dyn Reader,
     run: &RunRecord,

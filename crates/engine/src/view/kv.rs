@@ -1,4 +1,4 @@
-//! Keys and their values (A40).
+//! Reads the key-value store (A40).
 
 use super::cluster;
 use super::page::{Page, Scope, page, prefix};
@@ -20,7 +20,7 @@ pub struct KeyView {
 /// The value of a key at `now_ms`; `None` when it is absent or has expired.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn key(
     reader: &dyn Reader,
     (namespace, key): (&Namespace, &KvKey),
@@ -34,7 +34,7 @@ pub fn key(
 /// most 48 of them, so that it fits a message however large the values are.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn keys(
     reader: &dyn Reader,
     (namespace, text): (&Namespace, &str),
@@ -50,11 +50,11 @@ pub fn keys(
     )
 }
 
-/// Where a driver's reads of the keys that expire begin, so that none walks those that were taken away
-/// (design rule 4).
+/// The cursor with which a driver finds expired keys, so that its reads skip the tombstones of deleted rows (design
+/// rule 4).
 ///
-/// A key is never set to expire before its entry's time. So what a read finds to be without keys, up to
-/// the log's time, stays so; a cursor must not outlive the state that it was used with.
+/// A key's expiry is never before its entry's time. A range that a read finds empty, up to the log's time, therefore
+/// stays empty. A cursor must not outlive the state that it was used with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyCursor {
     /// No key expires before this time, in milliseconds, and none will.
@@ -62,11 +62,11 @@ pub struct KeyCursor {
 }
 
 impl KeyCursor {
-    /// When the first of the stored keys expired, by the log's own time, in milliseconds: where a sweep
-    /// begins. `None` when none has expired.
+    /// When the first stored key expired by the log's time, in milliseconds: where a sweep begins. `None` if no key has
+    /// expired.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub fn first_expired_ms(&mut self, reader: &dyn Reader) -> Result<Option<u64>, StoreError> {
         let now_ms = cluster(reader)?.now_ms;
         let mut first_ms = None;

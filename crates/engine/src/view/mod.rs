@@ -1,6 +1,6 @@
-//! Reading the state: what callers and drivers ask, over any [`Reader`].
+//! Views: reads of the state for callers and drivers, over any [`Reader`].
 //!
-//! Nothing here runs inside `apply`, so it may be as slow as a read is; every list is bounded.
+//! Views do not run inside `apply`, so they may be as slow as any read; every list is bounded.
 
 mod action;
 mod dead_letter;
@@ -69,12 +69,14 @@ pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
-use crate::tables::{Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, Quarantined, read};
+use crate::tables::{
+    Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, QuarantinedItem, read,
+};
 
 /// The cluster's record: its time, its sequences, its grace.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
     Ok(read::<Cluster>(reader, &())?.unwrap_or_default())
 }
@@ -82,12 +84,12 @@ pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
 /// A payload; `null` when its owner is gone.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn payload(reader: &dyn Reader, reference: PayloadRef) -> Result<Json, StoreError> {
     Ok(read::<Payloads>(reader, &reference)?.unwrap_or_else(Json::null))
 }
 
-/// Whether something was set aside after a bug (design rule 10).
-fn is_quarantined(reader: &dyn Reader, subject: Quarantined) -> Result<bool, StoreError> {
+/// Whether an item is quarantined (design rule 10).
+fn is_quarantined(reader: &dyn Reader, subject: QuarantinedItem) -> Result<bool, StoreError> {
     Ok(read::<Quarantine>(reader, &subject)?.is_some())
 }

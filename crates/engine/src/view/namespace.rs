@@ -1,4 +1,4 @@
-//! Namespaces (A41).
+//! Reads namespaces (A41).
 
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::Namespace;
@@ -8,7 +8,7 @@ use crate::tables::{NamespaceRecord, Namespaces, read};
 /// A namespace; `None` when nothing was ever written to it.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn namespace(
     reader: &dyn Reader,
     name: &Namespace,
@@ -19,7 +19,7 @@ pub fn namespace(
 /// The namespaces by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn namespaces(
     reader: &dyn Reader,
     (after, limit): (Option<&[u8]>, usize),

@@ -1,13 +1,10 @@
-//! What the leader's drivers look for: obligations are state (design rule 6).
+//! Reads the obligations that the leader's drivers fulfil (design rule 6).
 
 use super::action::owner_of;
 use super::{cluster, payload};
 use crate::effect::Assignment;
-use crate::entry::NodeId;
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
-use crate::plan;
-use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
@@ -15,13 +12,14 @@ use crate::tables::{
     WorkerActivities, WorkerState, Workers, encode_key, encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
+use crate::{plan, request};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Whether a task of the action waits for a worker.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn has_ready(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -34,7 +32,7 @@ pub fn has_ready(
 /// Whether a task of the action waits that a worker with one of these label sets may take (A3).
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn has_ready_for<'l>(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -47,8 +45,8 @@ pub fn has_ready_for<'l>(
     if waiting.tasks_count > 0 && !workers.is_empty() {
         return Ok(true);
     }
-    for place in waiting.label_queues_waiting.iter() {
-        let queue = read::<LabelQueues>(reader, &(key.0.clone(), key.1.clone(), place))?;
+    for position in waiting.label_queues_waiting.iter() {
+        let queue = read::<LabelQueues>(reader, &(key.0.clone(), key.1.clone(), position))?;
         let labels = LabelSet(queue.map(|queue| queue.labels).unwrap_or_default());
         if workers.iter().any(|worker| labels.is_subset_of(worker)) {
             return Ok(true);
@@ -60,7 +58,7 @@ pub fn has_ready_for<'l>(
 /// The tasks that are leased to a worker (A4).
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn leased_tasks(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -73,7 +71,7 @@ pub fn leased_tasks(
 /// The assignment of a leased task, to be handed out again, with its input.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn assignment(
     reader: &dyn Reader,
     number: ActionRunNumber,
@@ -133,7 +131,7 @@ fn report_timeout_ms(
 /// a leader releases those of dead nodes (A4).
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn workers_of_other_nodes(
     reader: &dyn Reader,
     node: NodeId,
@@ -164,7 +162,7 @@ pub fn workers_of_other_nodes(
 /// Whether request ids are past their window, so that a sweep is due (design rule 9).
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, StoreError> {
     let oldest = cluster(reader)?.requests_first;
     let oldest = read::<RequestAges>(reader, &oldest)?;
@@ -174,7 +172,7 @@ pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, St
 /// Children whose input waits for a verdict (W4): parent and activation, at most `limit`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn child_input_checks(
     reader: &dyn Reader,
     limit: usize,
@@ -208,7 +206,7 @@ pub struct ChildInputCheck {
 /// The check that `parent`'s activation waits for, if it still does.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn child_input_check(
     reader: &dyn Reader,
     (parent, activation): (RunNumber, u32),

@@ -1,4 +1,4 @@
-//! Pages of lists.
+//! Pagination of lists.
 
 use crate::limits::PAGE_ROWS_LOOKED_AT_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};

@@ -1,4 +1,4 @@
-//! Plans as `flo plan status` shows them: what each executor is remembered by (W31–W33).
+//! Reads the state of plans, as `flo plan status` shows it (W31–W33).
 
 use super::cluster;
 use crate::definition::{
@@ -6,7 +6,7 @@ use crate::definition::{
 };
 use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, WorkflowName};
 use crate::plan::{
-    Passage, full_until_ms, passage, probes_count, probes_max, remaining_calls, score,
+    BreakerDecision, decide, full_until_ms, probes_count, probes_max, remaining_calls, score,
 };
 use crate::store::{Reader, StoreError};
 use crate::tables::{
@@ -27,7 +27,7 @@ pub struct PlanView {
     pub cache: Option<CacheView>,
 }
 
-/// An executor, and how it fares.
+/// An executor and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutorView {
     /// Its name.
@@ -69,7 +69,7 @@ pub struct BreakerView {
     /// Until when it is open, in milliseconds.
     pub open_until_ms: Option<u64>,
     /// Probes in flight, while it is half-open.
-    pub open_probes: u32,
+    pub open_probe_count: u32,
     /// Probes that may be in flight.
     pub probes_max: u32,
 }
@@ -117,11 +117,11 @@ pub struct CacheView {
     pub bytes: u64,
 }
 
-/// The plan of the latest revision of a workflow, as an execution at `now_ms` would find it; `None` when
-/// there is none. No earlier than the log's clock, which stands still while nothing happens.
+/// The plan of a workflow's latest revision, as an execution at `now_ms` would find it; `None` if it does not exist.
+/// `now_ms` is raised to the log's clock, which stands still while the cluster is idle.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn plan(
     reader: &dyn Reader,
     (namespace, workflow, plan): (&Namespace, &WorkflowName, &PlanName),
@@ -159,7 +159,7 @@ pub fn plan(
     }))
 }
 
-/// The rate limit that keeps an executor of the step's plan from being called, in words (W21a).
+/// Describes the rate limit that blocks an executor of the step's plan (W21a).
 pub(super) fn rate_detail(
     reader: &dyn Reader,
     run: &RunRecord,
@@ -194,7 +194,7 @@ pub(super) fn rate_detail(
     Ok(None)
 }
 
-/// What the cluster remembers of a plan.
+/// The stored state of a plan.
 struct State {
     record: Option<PlanRecord>,
     now_ms: u64,
@@ -252,22 +252,24 @@ impl State {
 
     fn breaker(&self, executor: &Executor, state: &BreakerState) -> Option<BreakerView> {
         let settings = executor.breaker.as_ref()?;
-        let (failures_count, open_probes) = match state {
+        let (failures_count, open_probe_count) = match state {
             BreakerState::Closed { failures_count } => (*failures_count, 0),
             BreakerState::Open { .. } => (0, 0),
             BreakerState::HalfOpen { probes } => (0, probes_count(probes)),
         };
-        let (status, open_until_ms) = match passage(state, settings, self.now_ms) {
-            Passage::Free => (BreakerStatus::Closed, None),
-            Passage::Blocked { until_ms: Some(ms) } => (BreakerStatus::Open, Some(ms)),
-            Passage::Blocked { until_ms: None } | Passage::Probe => (BreakerStatus::HalfOpen, None),
+        let (status, open_until_ms) = match decide(state, settings, self.now_ms) {
+            BreakerDecision::Free => (BreakerStatus::Closed, None),
+            BreakerDecision::Blocked { until_ms: Some(ms) } => (BreakerStatus::Open, Some(ms)),
+            BreakerDecision::Blocked { until_ms: None } | BreakerDecision::Probe => {
+                (BreakerStatus::HalfOpen, None)
+            }
         };
         Some(BreakerView {
             status,
             failures_count,
             failure_threshold: settings.failure_threshold,
             open_until_ms,
-            open_probes,
+            open_probe_count,
             probes_max: probes_max(settings),
         })
     }

@@ -1,10 +1,10 @@
-//! Events of plans as callers see them (W30–W38): the manual's names, and ours beside them.
+//! Renders plan events for callers: the manual's names and ours (W30–W38).
 
 use super::event::Attributes;
 use super::event_type::EventType;
 use crate::tables::PlanEvent;
 
-/// What kind of fact it is (W23).
+/// The type of a plan event (W23).
 pub(super) fn event_type(event: &PlanEvent) -> EventType {
     match event {
         PlanEvent::ExecutorStart { .. } => EventType::PlanExecutorStart,
@@ -40,7 +40,7 @@ pub(super) fn detail(event: &PlanEvent) -> String {
     }
 }
 
-/// What else there is to say.
+/// The further attributes of an event.
 pub(super) fn attributes(event: &PlanEvent) -> Attributes {
     let none = Attributes::default();
     match event {
@@ -64,13 +64,14 @@ pub(super) fn attributes(event: &PlanEvent) -> Attributes {
             .number("attempts", u64::from(*attempts))
             .text("code", code),
         PlanEvent::BreakerSkip { until_ms, .. } => match until_ms {
-            Some(until_ms) => none.number("until_ms", *until_ms),
+            Some(until_ms) => none.number("half_open_at_ms", *until_ms),
             None => none,
         },
-        PlanEvent::BreakerOpened { until_ms, .. } | PlanEvent::RateLimited { until_ms, .. } => {
-            none.number("until_ms", *until_ms)
+        PlanEvent::BreakerOpened { until_ms, .. } => none.number("half_open_at_ms", *until_ms),
+        PlanEvent::RateLimited { until_ms, .. } => none.number("available_at_ms", *until_ms),
+        PlanEvent::AwaitingReport { deadline_at_ms, .. } => {
+            none.number("deadline_at_ms", *deadline_at_ms)
         }
-        PlanEvent::AwaitingReport { deadline_ms, .. } => none.number("deadline_ms", *deadline_ms),
         PlanEvent::ExecutorSuccess { .. }
         | PlanEvent::BreakerClosed { .. }
         | PlanEvent::CacheHit { .. }

@@ -1,4 +1,4 @@
-//! What was set aside after a bug, by the names that people know (design rule 10).
+//! Reads quarantined items by their published names (design rule 10).
 
 use super::page::{Page, Scope, page, prefix};
 use super::run::find_run;
@@ -9,35 +9,35 @@ use crate::ids::{
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRuns, DefinitionNumber, Definitions, Groups, PlanNumbers, Quarantine, QuarantineRecord,
-    Quarantined, QuarantinedKind, Runs, Streams, WorkerNumbers, encode_prefix, read, visit,
+    QuarantinedItem, QuarantinedKind, Runs, Streams, WorkerNumbers, encode_prefix, read, visit,
 };
 use std::ops::ControlFlow;
 
-/// Something that was set aside.
+/// A quarantined item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantinedView {
-    /// What it is, and its number: what [`RetryQuarantined`](crate::RetryQuarantined) names.
-    pub subject: Quarantined,
-    /// Where it belongs; `None` once it is gone.
+    /// The item's kind and number, which [`ReleaseQuarantined`](crate::ReleaseQuarantined) takes.
+    pub subject: QuarantinedItem,
+    /// Its namespace; `None` if the item no longer exists.
     pub namespace: Option<Namespace>,
-    /// What people call it: the id of a run, an action run or a worker, the workflow of a schedule or trigger,
-    /// a stream, `STREAM/GROUP`, `WORKFLOW/PLAN`; its number once it is gone.
+    /// Its published name: the id of a run, an action run or a worker, the workflow of a schedule or trigger, a stream,
+    /// `STREAM/GROUP`, `WORKFLOW/PLAN`; its number if the item no longer exists.
     pub name: String,
     /// When, in milliseconds, and where in the log.
     pub record: QuarantineRecord,
 }
 
 impl QuarantinedView {
-    /// Whether people call it so.
+    /// Whether the item has this published name.
     fn is_called(&self, namespace: &Namespace, name: &str) -> bool {
         self.name == name && self.namespace.as_ref().is_none_or(|own| own == namespace)
     }
 }
 
-/// What is set aside, by kind and number.
+/// The quarantined items, by kind and number.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn quarantined(
     reader: &dyn Reader,
     (after, limit): (Option<&[u8]>, usize),
@@ -49,17 +49,17 @@ pub fn quarantined(
     })
 }
 
-/// What is set aside that people call so: mostly one, but two revisions of a workflow have schedules of one
-/// name, and so have a stream that was deleted and the one that took its name.
+/// The quarantined items with this published name. Mostly one, but the schedules of two revisions of a workflow share a
+/// name, and so do a deleted stream and its successor.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn find_quarantined(
     reader: &dyn Reader,
     kind: QuarantinedKind,
     (namespace, name): (&Namespace, &str),
 ) -> Result<Vec<QuarantinedView>, StoreError> {
-    // Of runs there may be many: they are not looked through.
+    // There may be many runs: they are not scanned.
     let number = match kind {
         QuarantinedKind::Run => match RunId::new(name) {
             Ok(run_id) => find_run(reader, namespace, &run_id)?.map(|(number, _)| number.0),
@@ -106,7 +106,7 @@ fn look_through(
 
 fn describe(
     reader: &dyn Reader,
-    subject: Quarantined,
+    subject: QuarantinedItem,
     record: QuarantineRecord,
 ) -> Result<QuarantinedView, StoreError> {
     let (namespace, name) = match name(reader, subject)? {
@@ -121,10 +121,10 @@ fn describe(
     })
 }
 
-/// Where it belongs, and what people call it; `None` once it is gone.
+/// The namespace and published name of an item; `None` if it no longer exists.
 fn name(
     reader: &dyn Reader,
-    (kind, number): Quarantined,
+    (kind, number): QuarantinedItem,
 ) -> Result<Option<(Namespace, String)>, StoreError> {
     Ok(match kind {
         QuarantinedKind::Run => {

@@ -1,11 +1,11 @@
-//! What the leader's driver forgets (W4).
+//! Finds items whose retention has ended, for the leader's driver (W4).
 
 use super::cluster;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Expirations, RunRemains, encode_prefix, visit};
 use std::ops::ControlFlow;
 
-/// Whether something is to be forgotten, and when to look again.
+/// Whether a sweep is due, and when to look again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Whether a sweep has something to do.
@@ -18,7 +18,7 @@ pub struct Expired {
 /// What is to be forgotten at `now_ms`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn expired(reader: &dyn Reader, now_ms: u64) -> Result<Expired, StoreError> {
     let mut expired = Expired::default();
     let remains = KeyRange::prefix(&encode_prefix::<RunRemains>(&()));

@@ -1,4 +1,4 @@
-//! Runs as callers see them (W21, W22).
+//! Reads runs (W21, W22).
 
 use super::payload;
 use super::plan::rate_detail;
@@ -11,7 +11,7 @@ use crate::ids::{
 use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionKind, ActionRunRecord, ActionRunStatus, ActionRuns, Actions, Activation, ActivationState,
+    ActionRunRecord, ActionRunStatus, ActionRuns, ActionType, Actions, Activation, ActivationState,
     Activations, AttributeValue, DefinitionRecord, Definitions, PlanWait, Quarantine,
     QuarantinedKind, RunNames, RunRecord, RunStatus, Runs, StepResults, TriggeredBy, encode_prefix,
     read, visit,
@@ -109,7 +109,7 @@ pub struct CurrentStep {
 pub enum WaitingFor {
     /// A signal.
     Signal,
-    /// An action in a worker's hands or in the queue.
+    /// An action run, with a worker or in the queue.
     Action,
     /// A child run.
     Child,
@@ -121,7 +121,7 @@ pub enum WaitingFor {
     Report,
 }
 
-/// What a step was left with.
+/// The result of a visit to a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepView {
     /// Its outcome.
@@ -139,7 +139,7 @@ pub struct StepView {
 /// The run that callers of `namespace` know as `run_id`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn find_run(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -159,10 +159,10 @@ pub fn find_run(
         .map(|run| (number, run)))
 }
 
-/// Whether and how a run has ended; `None` when it is not there. Reads less than [`run`].
+/// Whether and how a run has ended; `None` if it does not exist. Reads less than [`run`].
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn run_end(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -195,10 +195,10 @@ pub fn run_end(
     })))
 }
 
-/// Everything that is to be said of a run.
+/// A run with its state, payloads and steps.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn run(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -232,7 +232,7 @@ pub fn run(
     }))
 }
 
-/// The caller's key, or the one that stands for what started the run (W20).
+/// The caller's idempotency key, or the one derived from what started the run (W20).
 fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
     match run.triggered_by {
         TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(firing_ms)),
@@ -285,7 +285,7 @@ pub(super) fn terminal_name(definition: &Definition, target: Target) -> String {
     }
 }
 
-/// The steps that are under way, in the order in which they were entered.
+/// The open activations, in the order in which they were entered.
 pub(super) fn active(
     reader: &dyn Reader,
     number: RunNumber,
@@ -299,7 +299,7 @@ pub(super) fn active(
     Ok(active)
 }
 
-/// Why the run waits or how it failed, in words (W21a).
+/// Describes why the run waits or how it failed (W21a).
 fn detail(
     reader: &dyn Reader,
     (number, run): (RunNumber, &RunRecord),
@@ -309,7 +309,7 @@ fn detail(
     if let Some(record) = quarantined {
         return Ok(Some(format!(
             "quarantined after a bug at log index {}, which the node that led then has logged; \
-             `flo cluster quarantine retry run {}` takes it up again",
+             `flo cluster quarantine release run {}` takes it up again",
             record.raft_index, run.id
         )));
     }
@@ -347,7 +347,7 @@ fn waiting_detail(
             }
             let key = (run.namespace.clone(), action_run.action.clone());
             let is_user = read::<Actions>(reader, &key)?
-                .is_some_and(|action| action.kind == ActionKind::User);
+                .is_some_and(|action| action.kind == ActionType::User);
             let is_waiting = action_run.status == ActionRunStatus::Pending && is_user;
             if is_waiting && !has_live_worker(reader, &run.namespace, &action_run.action)? {
                 return Ok(Some(format!(
@@ -374,7 +374,9 @@ fn current_steps(
     for active in active {
         let waiting_for = match &active.state {
             ActivationState::Executing => None,
-            ActivationState::Signal { deadline_ms } => Some((WaitingFor::Signal, *deadline_ms)),
+            ActivationState::Signal { deadline_at_ms } => {
+                Some((WaitingFor::Signal, *deadline_at_ms))
+            }
             ActivationState::Action(_) => Some(waiting_for_action(reader, &active.state)?),
             ActivationState::Plan(plan) => match plan.wait {
                 PlanWait::Executing => None,
@@ -405,7 +407,7 @@ fn waiting_for_action(
     let action_run = awaited(reader, state)?;
     let report = action_run.as_ref().and_then(|record| record.report);
     if let Some(report) = report {
-        return Ok((WaitingFor::Report, Some(report.deadline_ms)));
+        return Ok((WaitingFor::Report, Some(report.deadline_at_ms)));
     }
     let lease = action_run.and_then(|record| record.lease);
     Ok((WaitingFor::Action, lease.map(|lease| lease.expires_at_ms)))

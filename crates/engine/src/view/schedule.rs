@@ -1,4 +1,4 @@
-//! Schedules, as callers see them and as the leader's driver finds them (W40).
+//! Reads schedules, for callers and for the leader's driver (W40).
 
 use super::due::DueCursor;
 use super::is_quarantined;
@@ -27,6 +27,8 @@ pub struct ScheduleView {
     pub next_ms: Option<u64>,
     /// Open runs that it started.
     pub open_count: u32,
+    /// Those of them that are quarantined: they do not count towards `max_concurrent`.
+    pub quarantined_count: u32,
     /// Firings that started a run.
     pub fired_count: u64,
     /// Firings that found `max_concurrent` open runs.
@@ -46,7 +48,7 @@ pub enum ScheduleState {
     Paused,
     /// Its workflow is disabled (W42).
     Disabled,
-    /// It was set aside after a bug (design rule 10).
+    /// It is quarantined (design rule 10).
     Quarantined,
 }
 
@@ -66,7 +68,7 @@ impl ScheduleState {
 /// The schedule of a workflow's latest revision, if it has one.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn schedule(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -103,6 +105,7 @@ pub fn schedule(
         state,
         next_ms,
         open_count: record.open_count,
+        quarantined_count: record.quarantined_count,
         fired_count: record.fired_count,
         skipped_count: record.skipped_count,
         last_fired: last_fired.map(|firing| (firing, RunId::generated(firing.run))),
@@ -140,7 +143,7 @@ impl DueCursor {
     /// The schedules that are due at `now_ms`, at most `limit`.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub fn due_schedules(
         &mut self,
         reader: &dyn Reader,

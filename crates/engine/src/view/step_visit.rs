@@ -1,12 +1,11 @@
-//! The visits to steps that ended in given entries of the log: what a run adds to its trace there.
+//! Reads the visits to steps that ended in given entries of the log: the spans that a run adds to its trace.
 
 use super::event::EventView;
 use super::run::{definition_of, find_run};
 use super::trace::{VisitKey, run_trace};
 use super::visit_search::{FoundVisit, VisitSearch, ends_visit};
 use crate::definition::TerminalStatus;
-use crate::entry::NodeId;
-use crate::ids::{Namespace, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
+use crate::ids::{Namespace, NodeId, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
 use crate::run::is_failure;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{History, RunStatus, StepResults, encode_key, read, visit};
@@ -57,7 +56,7 @@ pub struct StepVisit {
 /// that ended with an outcome.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn steps_left(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -134,7 +133,7 @@ fn are_any_left(
     Ok(are_any)
 }
 
-/// Whether a run ended in a way that makes a failure of the step that was under way.
+/// Whether the run ended in a way that makes its open steps failures.
 fn has_failed(status: RunStatus) -> bool {
     match status {
         RunStatus::Ended(TerminalStatus::Failed | TerminalStatus::TimedOut) => true,

@@ -1,4 +1,4 @@
-//! Streams and their records (A30).
+//! Reads streams and their records (A30).
 
 use super::is_quarantined;
 use super::page::{Page, Scope, page, prefix};
@@ -21,7 +21,7 @@ pub struct StreamView {
     pub record: StreamRecord,
     /// The id of its oldest record.
     pub first_id: Option<RecordId>,
-    /// Whether it was set aside (design rule 10).
+    /// Whether it is quarantined (design rule 10).
     pub is_quarantined: bool,
 }
 
@@ -30,9 +30,9 @@ pub struct StreamView {
 pub struct RecordView {
     /// Its id.
     pub id: RecordId,
-    /// Where it lies.
+    /// Its partition.
     pub partition: u32,
-    /// What it says.
+    /// Its content.
     pub content: RecordContent,
 }
 
@@ -55,14 +55,14 @@ pub struct RecordRange {
 pub struct RecordPage {
     /// The records.
     pub records: Vec<RecordView>,
-    /// Where the next read goes on; behind the tail, to wait there for what is appended.
+    /// Where the next read continues; after the tail, to wait there for appended records.
     pub next: RecordId,
 }
 
 /// The stream `name`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn stream(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -76,7 +76,7 @@ pub fn stream(
 /// The streams of a namespace by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn streams(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -98,7 +98,7 @@ pub fn streams(
 /// there is no such stream.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn records(
     reader: &dyn Reader,
     (namespace, name): (&Namespace, &StreamName),

@@ -1,4 +1,4 @@
-//! Which timers are due (design rule 6).
+//! Reads due timers (design rule 6).
 
 use super::cluster;
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -16,11 +16,10 @@ pub struct DueTimers {
     pub next_due_ms: Option<u64>,
 }
 
-/// Where a driver's reads of the timers begin, so that none walks the rows of those that have fired
-/// (design rule 4).
+/// The cursor with which a driver reads timers, so that its reads skip the tombstones of fired ones (design rule 4).
 ///
-/// A timer is never set for a time before its entry's. So what a read finds to be without timers, up
-/// to the log's time, stays so; a cursor must not outlive the state that it was used with.
+/// A timer is never set for a time before its entry's. A range that a read finds empty, up to the log's time, therefore
+/// stays empty. A cursor must not outlive the state that it was used with.
 #[derive(Clone, Debug, Default)]
 pub struct TimerCursor {
     /// By kind: no timer is due before this time, in milliseconds, and none will be.
@@ -32,7 +31,7 @@ impl TimerCursor {
     /// this one found the first timer.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub fn due_timers(
         &mut self,
         reader: &dyn Reader,

@@ -1,4 +1,4 @@
-//! Which trace a run belongs to, and where its tasks belong in it.
+//! Reads the trace of a run, and the position of its tasks in it.
 
 use crate::definition::StepIndex;
 use crate::ids::{ActionRunNumber, RunNumber};
@@ -31,7 +31,7 @@ pub struct TaskVisit {
 /// The trace that a run was started in, by its caller or by that of its parent.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn run_trace(reader: &dyn Reader, run: RunNumber) -> Result<Option<TraceContext>, StoreError> {
     Ok(read::<Runs>(reader, &run)?.and_then(|record| record.trace))
 }
@@ -40,7 +40,7 @@ pub fn run_trace(reader: &dyn Reader, run: RunNumber) -> Result<Option<TraceCont
 /// the step.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn task_visit(
     reader: &dyn Reader,
     action_run: ActionRunNumber,

@@ -1,4 +1,4 @@
-//! Triggers, as callers see them and as the leader's driver finds them (W41).
+//! Reads triggers, for callers and for the leader's driver (W41).
 
 use super::due::DueCursor;
 use super::is_quarantined;
@@ -33,9 +33,9 @@ pub struct TriggerView {
     /// Records that the stream removed before it read them.
     pub lost_count: u64,
     /// Runs that it started, by whatever revision.
-    pub runs_count: u64,
+    pub run_count: u64,
     /// Records that these runs began with.
-    pub records_count: u64,
+    pub record_count: u64,
     /// Records whose start was refused: they went to the dead-letter stream.
     pub refused_count: u64,
     /// The last firing, in milliseconds.
@@ -51,7 +51,7 @@ pub enum TriggerState {
     NoStream,
     /// Its workflow is disabled (W42).
     Disabled,
-    /// It was set aside after a bug (design rule 10).
+    /// It is quarantined (design rule 10).
     Quarantined,
 }
 
@@ -71,7 +71,7 @@ impl TriggerState {
 /// The trigger of a workflow's latest revision, if it has one.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn trigger(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -102,8 +102,8 @@ pub fn trigger(
         state,
         lag,
         lost_count,
-        runs_count: found.record.runs_count,
-        records_count: found.record.records_count,
+        run_count: found.record.run_count,
+        record_count: found.record.record_count,
         refused_count: found.record.refused_count,
         last_fired_ms: found.record.last_fired_ms,
     }))
@@ -122,7 +122,7 @@ impl DueCursor {
     /// The triggers that are due at `now_ms`, at most `limit`.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub fn due_triggers(
         &mut self,
         reader: &dyn Reader,
@@ -141,7 +141,7 @@ impl DueCursor {
 /// at most `limit`, those first whose records have waited the longest.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn trigger_firings(
     reader: &dyn Reader,
     key: &(Namespace, WorkflowName),
@@ -236,12 +236,12 @@ impl Live {
 }
 
 /// The place of a record, as its table has it.
-type Place = (StreamNumber, u32, RecordId);
+type RecordPosition = (StreamNumber, u32, RecordId);
 
 /// The payloads that one firing may take, and whether others lie behind them.
 fn records(
     reader: &dyn Reader,
-    place: Place,
+    place: RecordPosition,
     trigger: &Trigger,
 ) -> Result<(Vec<(RecordId, Bytes)>, bool), StoreError> {
     let size = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
@@ -263,7 +263,7 @@ fn records(
     Ok((records, has_more))
 }
 
-fn first_from(reader: &dyn Reader, place: Place) -> Result<Option<RecordId>, StoreError> {
+fn first_from(reader: &dyn Reader, place: RecordPosition) -> Result<Option<RecordId>, StoreError> {
     let mut first = None;
     reader.scan(&from(&place), Order::Ascending, &mut |key, _| {
         first = decode_key::<Records>(key).map(|(_, _, id)| id);
@@ -273,6 +273,6 @@ fn first_from(reader: &dyn Reader, place: Place) -> Result<Option<RecordId>, Sto
 }
 
 /// The records of a partition from a place on.
-fn from(place: &Place) -> KeyRange {
+fn from(place: &RecordPosition) -> KeyRange {
     range_from::<Records>(&(place.0, place.1), place)
 }

@@ -1,4 +1,4 @@
-//! What the leader's driver makes of the records that a trigger has to fire (W41, design rule 1).
+//! Builds the command that fires a trigger from the records that it has to fire (W41, design rule 1).
 
 use crate::bytes::Bytes;
 use crate::definition::Trigger;
@@ -34,7 +34,7 @@ pub struct TriggerFiring {
     pub now_ms: u64,
 }
 
-/// What the engine never asks itself: libraries' answers change with their versions (design rule 1).
+/// Checks that the engine never makes itself, because libraries' results change with their versions (design rule 1).
 pub trait InputJudge {
     /// Whether a payload is JSON, nested no deeper than the edge allows.
     fn is_json(&self, payload: &[u8]) -> bool;
@@ -51,11 +51,11 @@ struct Candidate<'a> {
 }
 
 impl TriggerFiring {
-    /// The command that fires them, with the judge's verdicts; `None` while the only batch may grow.
+    /// The command that fires the batches, with the judge's results; `None` while the only batch may grow.
     ///
-    /// A batch that the schema refuses is taken apart: records that it refuses alone are refused, the
-    /// others between them are batches of their own. A batch that may grow is not judged: what it lacks
-    /// may be what the schema asks for.
+    /// A batch that the schema rejects is split: records that it rejects individually are refused, and the others
+    /// between them form separate batches. A batch that may grow is not judged, because later records may satisfy the
+    /// schema.
     #[must_use]
     pub fn command(&self, judge: &impl InputJudge) -> Option<FireTrigger> {
         let candidates: Vec<Candidate<'_>> = self
@@ -149,7 +149,7 @@ impl TriggerFiring {
     /// Whether the last batch that was cut may have more records, if one waits.
     fn may_grow(&self, last: &[Candidate<'_>], is_only: bool) -> bool {
         let is_whole = last.len() as u64 >= u64::from(self.trigger.batch_size);
-        // As large as what is read at once.
+        // As large as one read.
         let is_closed = self.has_more && is_only;
         !(is_whole || is_closed || self.has_waited(last.first().map(|first| first.record)))
     }
@@ -197,7 +197,7 @@ fn of(batch: &[Candidate<'_>], refusal: Option<String>) -> TriggerBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::Consumption;
+    use crate::definition::GroupMode;
     use crate::ids::{GroupName, StreamName};
 
     /// Refuses inputs that hold a text.
@@ -239,7 +239,7 @@ mod tests {
                 stream: StreamName::new("orders").expect("a name"),
                 namespace: None,
                 consumer_group: GroupName::new("work").expect("a name"),
-                consumption: Consumption::Shared,
+                consumption: GroupMode::Shared,
                 batch_size,
                 batch_timeout_ms: 50,
             },

@@ -1,4 +1,4 @@
-//! The events of a visit: of many, the first and the last.
+//! The events of a visit: if there are many, the first and the last ones.
 
 use super::event::EventView;
 use crate::limits::VISIT_EVENTS_MAX;
@@ -37,9 +37,9 @@ impl VisitEvents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::NodeId;
+    use crate::ids::NodeId;
 
-    /// The sequence numbers that are kept of so many events.
+    /// The sequence numbers that are kept of `count` events.
     fn kept(count: u64) -> (Vec<u64>, u64) {
         let mut events = VisitEvents::default();
         for seq in (1..=count).rev() {

@@ -1,15 +1,14 @@
-//! The search for visits in a run's history, from its end backwards.
+//! Searches a run's history backwards for visits.
 //!
-//! A visit ends with `step_completed`, or with the run's end while the step is under way, and begins with
-//! the last `step_started` of its step before that. Steps may be under way at once, so each is followed by
-//! itself. The history does not name the steps that a run's end has ended, but the run counts: as many as
-//! it has entered and not left. They are those with an event before the end and no `step_completed` between.
+//! A visit ends with `step_completed`, or with the end of the run while the step is active. It begins with the last
+//! `step_started` of its step before that. Several steps may be active at the same time, so each is tracked separately.
+//! The history does not name the steps that the run's end has ended, but the run's counters give their number: those
+//! entered and not left. They are the steps with an event before the end and no `step_completed` in between.
 
 use super::event::{EventView, describe};
 use super::visit_events::VisitEvents;
 use crate::definition::{Definition, StepIndex};
-use crate::entry::NodeId;
-use crate::ids::OutcomeName;
+use crate::ids::{NodeId, OutcomeName};
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
 use crate::store::StoreError;
 use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, StepResult};
@@ -60,7 +59,7 @@ pub(super) struct VisitSearch<'a> {
 
 /// An event, its number and the record that it belongs to.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct HistoryEntry<'a> {
     seq: u64,
     event: &'a Event,
     record: &'a HistoryRecord,
@@ -97,10 +96,10 @@ impl<'a> VisitSearch<'a> {
         let mut seq = first + record.events.len() as u64;
         for event in record.events.iter().rev() {
             seq -= 1;
-            let place = Place { seq, event, record };
+            let entry = HistoryEntry { seq, event, record };
             match event.step {
-                Some(step) => self.look_at_step(step, place),
-                None => self.look_at_run(place),
+                Some(step) => self.look_at_step(step, entry),
+                None => self.look_at_run(entry),
             }
         }
         ControlFlow::Continue(())
@@ -131,11 +130,11 @@ impl<'a> VisitSearch<'a> {
         self.ended.is_empty() && left_to_find == 0
     }
 
-    fn look_at_run(&mut self, place: Place<'_>) {
-        if is_end(&place.event.kind) {
-            if self.entries.contains(&place.record.raft_index) {
-                let mut end = place.end(None, false);
-                end.events.add(self.describe(place));
+    fn look_at_run(&mut self, entry: HistoryEntry<'_>) {
+        if is_end(&entry.event.kind) {
+            if self.entries.contains(&entry.record.raft_index) {
+                let mut end = entry.end(None, false);
+                end.events.add(self.describe(entry));
                 self.run_end = Some((end, self.under_way_count()));
             }
             return;
@@ -143,7 +142,7 @@ impl<'a> VisitSearch<'a> {
         if self.is_done() {
             return;
         }
-        let event = self.describe(place);
+        let event = self.describe(entry);
         let of_run = self.run_end.as_mut().filter(|(_, count)| *count > 0);
         let of_run = of_run.map(|(end, _)| end).into_iter();
         for end in of_run.chain(self.ended.values_mut()) {
@@ -151,11 +150,11 @@ impl<'a> VisitSearch<'a> {
         }
     }
 
-    fn look_at_step(&mut self, step: StepIndex, place: Place<'_>) {
-        if let EventKind::StepCompleted { outcome, .. } = &place.event.kind {
+    fn look_at_step(&mut self, step: StepIndex, entry: HistoryEntry<'_>) {
+        if let EventKind::StepCompleted { outcome, .. } = &entry.event.kind {
             let is_last = self.left.insert(step);
-            if self.entries.contains(&place.record.raft_index) {
-                let end = place.end(Some(outcome.clone()), is_last);
+            if self.entries.contains(&entry.record.raft_index) {
+                let end = entry.end(Some(outcome.clone()), is_last);
                 self.ended.insert(step, end);
             }
             return;
@@ -163,18 +162,18 @@ impl<'a> VisitSearch<'a> {
         let Some(mut end) = self.ended.remove(&step).or_else(|| self.under_way(step)) else {
             return;
         };
-        if place.event.kind == EventKind::StepStarted {
-            self.found.push(end.entered(step, place.record.at_ms));
+        if entry.event.kind == EventKind::StepStarted {
+            self.found.push(end.entered(step, entry.record.at_ms));
             return;
         }
-        if let EventKind::StepRetry { attempt } = place.event.kind {
+        if let EventKind::StepRetry { attempt } = entry.event.kind {
             end.attempt.get_or_insert(attempt);
         }
-        end.events.add(self.describe(place));
+        end.events.add(self.describe(entry));
         self.ended.insert(step, end);
     }
 
-    /// The visit to a step that the run's end has ended, when the search meets it first.
+    /// The visit to a step that the run's end has ended, when the search first meets it.
     fn under_way(&mut self, step: StepIndex) -> Option<VisitEnd> {
         let (end, left_to_find) = self.run_end.as_mut()?;
         if *left_to_find == 0 || self.left.contains(&step) {
@@ -184,7 +183,7 @@ impl<'a> VisitSearch<'a> {
         Some(end.clone())
     }
 
-    /// How many steps were under way when the run ended.
+    /// How many steps were active when the run ended.
     fn under_way_count(&self) -> u32 {
         let RunRecord {
             activations_count,
@@ -194,8 +193,8 @@ impl<'a> VisitSearch<'a> {
         activations_count.saturating_sub(*left_count)
     }
 
-    fn describe(&self, place: Place<'_>) -> EventView {
-        describe(self.definition, place.event, place.seq, place.record)
+    fn describe(&self, entry: HistoryEntry<'_>) -> EventView {
+        describe(self.definition, entry.event, entry.seq, entry.record)
     }
 }
 
@@ -204,7 +203,7 @@ pub(super) fn ends_visit(event: &Event) -> bool {
     matches!(event.kind, EventKind::StepCompleted { .. }) || is_end(&event.kind)
 }
 
-impl Place<'_> {
+impl HistoryEntry<'_> {
     fn end(self, outcome: Option<OutcomeName>, is_remembered: bool) -> VisitEnd {
         VisitEnd {
             seq: self.seq,

@@ -1,4 +1,4 @@
-//! The worker registry as the manual shows it (A20).
+//! Reads the worker registry (A20).
 
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{ActionName, Namespace, WorkerId};
@@ -14,16 +14,16 @@ use std::ops::ControlFlow;
 pub struct WorkerView {
     /// Its id.
     pub id: WorkerId,
-    /// What it said when it registered.
+    /// Its registration.
     pub record: WorkerRecord,
-    /// What it does.
+    /// Its activity.
     pub activity: WorkerActivityRecord,
 }
 
 /// The worker `id`.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn worker(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -43,7 +43,7 @@ pub fn worker(
 /// The workers of a namespace by id.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn workers(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -57,7 +57,7 @@ pub fn workers(
     )
 }
 
-/// Whether some worker that is heard and does not drain handles the action (W21a).
+/// Whether a healthy worker that does not drain handles the action (W21a).
 pub(super) fn has_live_worker(
     reader: &dyn Reader,
     namespace: &Namespace,

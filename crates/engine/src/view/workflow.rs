@@ -1,4 +1,4 @@
-//! Workflows and their definitions.
+//! Reads workflows and their definitions.
 
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
@@ -24,7 +24,7 @@ pub struct WorkflowView {
 /// The newest revision of `version`, or the latest of all, with its source.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn workflow(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -40,7 +40,7 @@ pub fn workflow(
 /// The newest revision of `version`, or the latest of all: what a start would use now (W5).
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn resolve_definition(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -66,7 +66,7 @@ pub fn resolve_definition(
 /// The workflows of a namespace by name, each with its latest revision.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn workflows(
     reader: &dyn Reader,
     namespace: &Namespace,

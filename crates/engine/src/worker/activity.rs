@@ -1,7 +1,6 @@
-//! What a worker does: written here, and by every task that it takes and reports.
+//! The activity of workers: written here, and by every task that they take and finish.
 
-use crate::group::GroupRef;
-use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, GroupRef, Namespace, WorkerId};
 use crate::store::StoreError;
 use crate::tables::{SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerState};
 use crate::turn::Turn;
@@ -26,7 +25,7 @@ pub(crate) fn is_taking_tasks(
 }
 
 /// The worker takes a task.
-pub(crate) fn hold(
+pub(crate) fn add_held_task(
     turn: &mut Turn<'_, '_>,
     worker: WorkerRef<'_>,
     task: ActionRunNumber,
@@ -35,7 +34,7 @@ pub(crate) fn hold(
 }
 
 /// The worker no longer holds a task.
-pub(crate) fn let_go(
+pub(crate) fn remove_held_task(
     turn: &mut Turn<'_, '_>,
     worker: WorkerRef<'_>,
     task: ActionRunNumber,
@@ -96,7 +95,7 @@ pub(crate) fn is_draining(
     Ok(activity.is_some_and(|activity| activity.is_draining))
 }
 
-/// Changes a worker's activity; one that has deregistered since has none left to change.
+/// Changes a worker's activity; does nothing if the worker has deregistered.
 fn change(
     turn: &mut Turn<'_, '_>,
     (namespace, worker): WorkerRef<'_>,
@@ -140,10 +139,10 @@ pub(super) fn delete(
     Ok(Some(Arc::unwrap_or_clone(activity)))
 }
 
-/// Since when a worker that may give way to a new one was silent, in milliseconds (A20).
+/// Since when a worker that may be evicted for a new one was unhealthy, in milliseconds (A20).
 fn silent_since(activity: &WorkerActivityRecord) -> Option<u64> {
     let may_go = activity.state == WorkerState::Unhealthy && activity.leases.is_empty();
-    may_go.then_some(activity.heard_at_ms)
+    may_go.then_some(activity.last_heartbeat_at_ms)
 }
 
 fn move_among_silent(
@@ -155,11 +154,11 @@ fn move_among_silent(
     if before == after {
         return;
     }
-    let row = |heard_at_ms| (namespace.clone(), heard_at_ms, worker.clone());
-    if let Some(heard_at_ms) = before {
-        turn.delete::<SilentWorkers>(&row(heard_at_ms));
+    let row = |last_heartbeat_at_ms| (namespace.clone(), last_heartbeat_at_ms, worker.clone());
+    if let Some(last_heartbeat_at_ms) = before {
+        turn.delete::<SilentWorkers>(&row(last_heartbeat_at_ms));
     }
-    if let Some(heard_at_ms) = after {
-        turn.put::<SilentWorkers>(&row(heard_at_ms), ());
+    if let Some(last_heartbeat_at_ms) = after {
+        turn.put::<SilentWorkers>(&row(last_heartbeat_at_ms), ());
     }
 }

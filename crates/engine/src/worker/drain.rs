@@ -1,4 +1,4 @@
-//! Draining and removing a worker (A20, A21).
+//! Draining and deregistering a worker (A20, A21).
 
 use super::activity::save;
 use super::register::remove;
@@ -8,12 +8,12 @@ use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerRecord, Workers};
 use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells a worker to finish its tasks and take no more, or says that it does so of its own accord.
-/// Sticky until it registers again.
+/// Begins a drain: the worker finishes its tasks and gets no new ones. Requested by an operator or by the worker
+/// itself. Lasts until it registers again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainWorker {
     /// The worker.
@@ -22,8 +22,8 @@ pub struct DrainWorker {
     pub incarnation: Option<u64>,
 }
 
-/// Removes a worker. Removing one that is not there is no error; tasks that it still holds are
-/// ready again, the same attempt.
+/// Removes a worker. Removing a missing worker succeeds; tasks that it still holds become ready again, with the same
+/// attempt number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeregisterWorker {
     /// The worker.
@@ -33,7 +33,7 @@ pub struct DeregisterWorker {
 }
 
 impl DrainWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -55,7 +55,7 @@ impl DrainWorker {
 }
 
 impl DeregisterWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let Some(worker) = turn.get::<Workers>(&key)? else {
             return Ok(Done {});

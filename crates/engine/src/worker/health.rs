@@ -1,4 +1,4 @@
-//! Silence and death of workers (A4, A20).
+//! Worker health: missing heartbeats and dead processes (A4, A20).
 
 use super::activity::save;
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
@@ -11,25 +11,24 @@ use crate::tables::{
 };
 use crate::task;
 use crate::timer;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Says that a worker's process is known to be gone: its leases are freed at once, the same
-/// attempts. For embedded workers of a node that died (A4).
+/// Reports that a worker's process is known to be gone: its leases are released immediately, with the same attempt
+/// numbers. For embedded workers of a dead node (A4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseWorker {
     /// The worker.
     pub worker_id: WorkerId,
     /// The process that is gone; a newer one is left alone.
     pub incarnation: u64,
-    /// When the caller found that it was last heard, in milliseconds: one that was heard since then
-    /// is back.
-    pub heard_at_ms: u64,
+    /// The last heartbeat that the caller read, in milliseconds: a worker with a later one is back.
+    pub last_heartbeat_at_ms: u64,
 }
 
 impl ReleaseWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -37,8 +36,8 @@ impl ReleaseWorker {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
-        if activity.heard_at_ms != self.heard_at_ms {
-            return Err(Rejection::WorkerBack(self.worker_id.clone()).into());
+        if activity.last_heartbeat_at_ms != self.last_heartbeat_at_ms {
+            return Err(Rejection::WorkerHealthy(self.worker_id.clone()).into());
         }
         let mut gone = Arc::unwrap_or_clone(activity);
         let leases = gone.leases.clone();
@@ -53,15 +52,16 @@ impl ReleaseWorker {
     }
 }
 
-/// Watches for the worker's silence, counted from when it was last heard; once, however often it is
-/// called.
+/// Sets the heartbeat timer, counted from the last heartbeat, unless it is already set.
 pub(super) fn watch(
     turn: &mut Turn<'_, '_>,
     worker: WorkerNumber,
     activity: &mut WorkerActivityRecord,
 ) {
     if activity.silence_due_ms.is_none() {
-        let due_ms = activity.heard_at_ms.saturating_add(WORKER_SILENCE_MS_MAX);
+        let due_ms = activity
+            .last_heartbeat_at_ms
+            .saturating_add(WORKER_SILENCE_MS_MAX);
         activity.silence_due_ms = Some(due_ms);
         turn.set_timer(silence_timer(worker, due_ms));
     }
@@ -87,9 +87,9 @@ fn silence_timer(worker: WorkerNumber, due_ms: u64) -> TimerKey {
     }
 }
 
-/// The silence timer fires. It is not moved with each heartbeat, which would cost two writes; it
-/// looks when the worker was last heard, and sets itself again.
-pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outcome<()> {
+/// Handles the heartbeat timer. Heartbeats do not move the timer, which would cost two writes each; when it fires, it
+/// checks the last heartbeat and sets itself again.
+pub(crate) fn mark_unhealthy(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> TurnResult<()> {
     let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
         return Ok(());
     };
@@ -98,7 +98,7 @@ pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outc
     };
     let mut activity = Arc::unwrap_or_clone(activity);
     activity.silence_due_ms = None;
-    let silent_ms = turn.now_ms().saturating_sub(activity.heard_at_ms);
+    let silent_ms = turn.now_ms().saturating_sub(activity.last_heartbeat_at_ms);
     if silent_ms < WORKER_SILENCE_MS_MAX {
         watch(turn, worker, &mut activity);
     } else {
@@ -108,8 +108,11 @@ pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outc
     Ok(())
 }
 
-/// The worker's timer was set aside: it is watched again (design rule 10).
-pub(crate) fn take_up(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outcome<()> {
+/// Restores the worker's timer after quarantine (design rule 10).
+pub(crate) fn release_from_quarantine(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerNumber,
+) -> TurnResult<()> {
     let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
         return Ok(());
     };

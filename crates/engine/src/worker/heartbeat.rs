@@ -1,21 +1,21 @@
-//! A worker says that it lives (A20).
+//! Worker heartbeats (A20).
 
 use super::activity::save;
 use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
-use crate::reply::WorkerHeard;
+use crate::reply::HeartbeatRecorded;
 use crate::tables::{WorkerActivities, WorkerState, Workers};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Keeps a worker healthy and tells its load; the reply says whether it should drain.
+/// Keeps a worker healthy and reports its load; the reply says whether it should drain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeartbeatWorker {
     /// The worker.
     pub worker_id: WorkerId,
-    /// Its process: one that was replaced is told so.
+    /// The worker's OS process; a replaced process is rejected.
     pub incarnation: u64,
     /// Tasks in flight.
     pub load: u32,
@@ -26,7 +26,7 @@ impl HeartbeatWorker {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<WorkerHeard> {
+    ) -> TurnResult<HeartbeatRecorded> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -36,11 +36,11 @@ impl HeartbeatWorker {
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
         let mut activity = Arc::unwrap_or_clone(activity);
         activity.state = WorkerState::Healthy;
-        activity.heard_at_ms = turn.now_ms();
+        activity.last_heartbeat_at_ms = turn.now_ms();
         activity.load = self.load;
         watch(turn, worker.number, &mut activity);
         let is_draining = activity.is_draining;
         save(turn, &key, activity)?;
-        Ok(WorkerHeard { is_draining })
+        Ok(HeartbeatRecorded { is_draining })
     }
 }

@@ -11,6 +11,8 @@ pub use health::ReleaseWorker;
 pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
-pub(crate) use activity::{count, count_records, hold, is_draining, is_taking_tasks, let_go};
-pub(crate) use health::{fall_silent, take_up};
-pub(crate) use register::remove_silent;
+pub(crate) use activity::{
+    add_held_task, count, count_records, is_draining, is_taking_tasks, remove_held_task,
+};
+pub(crate) use health::{mark_unhealthy, release_from_quarantine};
+pub(crate) use register::remove_unhealthy;

@@ -2,19 +2,18 @@
 
 use super::activity::{self, WorkerKey};
 use super::health::{unwatch, watch};
-use crate::entry::NodeId;
-use crate::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
+use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use crate::limits::WORKERS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::WorkerHeard;
+use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
 use crate::tables::{
-    Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerKind,
-    WorkerNumbers, WorkerRecord, WorkerState, Workers,
+    Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers,
+    WorkerRecord, WorkerState, WorkerType, Workers,
 };
 use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +26,8 @@ pub struct RegisterWorker {
     /// A random number of the worker's process: a new one frees the old one's leases (A4).
     pub incarnation: u64,
     /// What kind of tasks it takes.
-    pub kind: WorkerKind,
-    /// Tasks that it runs at once.
+    pub kind: WorkerType,
+    /// Tasks that it runs concurrently.
     pub max_concurrency: u32,
     /// What it handles.
     pub processes: Vec<Process>,
@@ -47,7 +46,7 @@ impl RegisterWorker {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<WorkerHeard> {
+    ) -> TurnResult<HeartbeatRecorded> {
         let key = (namespace.clone(), self.worker_id.clone());
         let now_ms = turn.now_ms();
         let existing = turn.get::<Workers>(&key)?;
@@ -64,7 +63,7 @@ impl RegisterWorker {
         activity.state = WorkerState::Healthy;
         activity.is_draining = false;
         activity.load = 0;
-        activity.heard_at_ms = now_ms;
+        activity.last_heartbeat_at_ms = now_ms;
         watch(turn, number, &mut activity);
         activity::save(turn, &key, activity)?;
         if existing.is_some_and(|existing| existing.incarnation != self.incarnation) {
@@ -72,7 +71,7 @@ impl RegisterWorker {
                 task::release(turn, task)?;
             }
         }
-        Ok(WorkerHeard { is_draining: false })
+        Ok(HeartbeatRecorded { is_draining: false })
     }
 
     fn record(&self, number: WorkerNumber, registered_at_ms: u64) -> WorkerRecord {
@@ -90,13 +89,13 @@ impl RegisterWorker {
         }
     }
 
-    /// Makes room for a worker that is new: past the bound the longest silent one without leases
-    /// gives way (A20).
-    fn admit(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<WorkerNumber> {
+    /// Makes room for a new worker: at the limit, the unhealthy worker without leases that has been silent longest is
+    /// evicted (A20).
+    fn admit(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<WorkerNumber> {
         if count(turn, namespace)? >= WORKERS_MAX {
             let silent = turn.list::<SilentWorkers>(namespace, 1)?.into_iter().next();
             let ((_, _, longest), _) =
-                silent.ok_or_else(|| Rejection::WorkersTooMany(namespace.clone()))?;
+                silent.ok_or_else(|| Rejection::WorkerLimitExceeded(namespace.clone()))?;
             remove(turn, &(namespace.clone(), longest))?;
         }
         let workers_count = count(turn, namespace)? + 1;
@@ -118,7 +117,7 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
         state: WorkerState::Healthy,
         is_draining: false,
         load: 0,
-        heard_at_ms: now_ms,
+        last_heartbeat_at_ms: now_ms,
         silence_due_ms: None,
         leases: Vec::new(),
         tasks_completed: 0,
@@ -127,9 +126,9 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
     }
 }
 
-/// Removes workers of a namespace that have fallen silent and hold no lease, at most `count_max`: they
-/// are listed for people only, and keep no namespace (A41). Returns how many.
-pub(crate) fn remove_silent(
+/// Removes at most `count_max` unhealthy workers without leases from a namespace: they are listed for people only and
+/// do not keep a namespace from deletion (A41). Returns how many.
+pub(crate) fn remove_unhealthy(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     count_max: usize,
@@ -142,7 +141,7 @@ pub(crate) fn remove_silent(
     Ok(count)
 }
 
-/// Removes every trace of a worker; hands out the tasks that it held.
+/// Removes a worker's rows; returns the tasks that it held.
 pub(super) fn remove(
     turn: &mut Turn<'_, '_>,
     key: &WorkerKey,

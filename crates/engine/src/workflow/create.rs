@@ -3,26 +3,30 @@
 use crate::codec;
 use crate::definition::Definition;
 use crate::ids::Namespace;
-use crate::limits::{ATTRIBUTES_MAX, MAPPING_PATHS_MAX, TRIGGER_BATCH_MAX};
+use crate::limits::{
+    ATTRIBUTES_MAX, MAPPING_PATHS_MAX, REVISIONS_BYTES_MAX, REVISIONS_MAX, TRIGGER_BATCH_MAX,
+    WORKFLOWS_MAX,
+};
 use crate::rejection::Rejection;
 use crate::reply::DefinitionCreated;
 use crate::schedule;
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
-    VersionRecord, Versions, WorkflowRecord, Workflows,
+    VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows,
 };
 use crate::trigger;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-/// Stores a definition: the validated intermediate form, never the question (design rule 1).
+/// Stores a definition in its validated intermediate form (design rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateDefinition {
-    /// What the engine will execute.
+    /// The definition that the engine executes.
     pub definition: Definition,
-    /// The text that it was made from, to be shown.
+    /// The original text, for display.
     pub source: String,
-    /// Whether content that is already there becomes the latest again (W5).
+    /// Whether existing content becomes the latest revision again (W5).
     pub make_latest: bool,
 }
 
@@ -31,7 +35,7 @@ impl CreateDefinition {
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Outcome<DefinitionCreated> {
+    ) -> TurnResult<DefinitionCreated> {
         self.check(namespace)?;
         let definition = &self.definition;
         let content = codec::fingerprint(&codec::encode(definition));
@@ -48,6 +52,7 @@ impl CreateDefinition {
             return self.keep_existing(turn, namespace, number, record.revision);
         }
         let number = DefinitionNumber(turn.next_number(|cluster| &mut cluster.definitions_count)?);
+        self.count_for_workflow(turn, namespace, number)?;
         let revision = self.count_revision(turn, namespace, number)?;
         let record = DefinitionRecord {
             namespace: namespace.clone(),
@@ -103,7 +108,7 @@ impl CreateDefinition {
         namespace: &Namespace,
         number: DefinitionNumber,
         revision: u32,
-    ) -> Outcome<DefinitionCreated> {
+    ) -> TurnResult<DefinitionCreated> {
         if self.make_latest {
             self.set_latest(turn, namespace, number)?;
         }
@@ -118,12 +123,43 @@ impl CreateDefinition {
         })
     }
 
+    /// Counts a revision that is new of its workflow, and the workflow if that is new.
+    fn count_for_workflow(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        number: DefinitionNumber,
+    ) -> TurnResult<()> {
+        let key = (namespace.clone(), self.definition.name.clone());
+        let mut workflow = match turn.get::<Workflows>(&key)? {
+            Some(workflow) => Arc::unwrap_or_clone(workflow),
+            None => {
+                count_workflow(turn, namespace)?;
+                WorkflowRecord {
+                    is_enabled: true,
+                    latest: number,
+                    revisions_count: 0,
+                    revisions_bytes: 0,
+                }
+            }
+        };
+        workflow.revisions_count += 1;
+        workflow.revisions_bytes += self.source.len() as u64;
+        if workflow.revisions_count > REVISIONS_MAX
+            || workflow.revisions_bytes > REVISIONS_BYTES_MAX
+        {
+            return Err(Rejection::RevisionsTooMany(key.1).into());
+        }
+        turn.put::<Workflows>(&key, workflow);
+        Ok(())
+    }
+
     fn count_revision(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
         number: DefinitionNumber,
-    ) -> Outcome<u32> {
+    ) -> TurnResult<u32> {
         let key = (
             namespace.clone(),
             self.definition.name.clone(),
@@ -143,25 +179,34 @@ impl CreateDefinition {
         Ok(revisions_count)
     }
 
-    /// Makes a revision what starts use; never re-enables a disabled workflow (W5).
+    /// Makes a revision the latest; never re-enables a disabled workflow (W5).
     fn set_latest(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
         number: DefinitionNumber,
-    ) -> Outcome<()> {
+    ) -> TurnResult<()> {
         let key = (namespace.clone(), self.definition.name.clone());
-        let is_enabled = turn
-            .get::<Workflows>(&key)?
-            .is_none_or(|workflow| workflow.is_enabled);
+        let workflow = turn.get::<Workflows>(&key)?;
+        let workflow = workflow.expect("a workflow is counted before it has a latest revision");
         turn.put::<Workflows>(
             &key,
             WorkflowRecord {
-                is_enabled,
                 latest: number,
+                ..(*workflow).clone()
             },
         );
         schedule::make_live(turn, &key, number)?;
         trigger::make_live(turn, &key, number)
     }
+}
+
+fn count_workflow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<()> {
+    let count = turn.get::<WorkflowCounts>(namespace)?;
+    let count = count.map_or(0, |count| *count);
+    if count >= WORKFLOWS_MAX {
+        return Err(Rejection::WorkflowsTooMany(namespace.clone()).into());
+    }
+    turn.put::<WorkflowCounts>(namespace, count + 1);
+    Ok(())
 }

@@ -6,11 +6,11 @@ use crate::reply::Done;
 use crate::schedule;
 use crate::tables::{WorkflowRecord, Workflows};
 use crate::trigger;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Enables or disables a workflow, its schedule and trigger included; open runs go on. Enabling also
-/// ends a schedule's pause. Saying it twice changes nothing.
+/// Enables or disables a workflow with its schedule and trigger; open runs continue. Enabling also resumes a paused
+/// schedule. Idempotent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetWorkflowEnabled {
     /// The workflow.
@@ -20,7 +20,7 @@ pub struct SetWorkflowEnabled {
 }
 
 impl SetWorkflowEnabled {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.workflow.clone());
         let workflow = turn
             .get::<Workflows>(&key)?
@@ -28,7 +28,7 @@ impl SetWorkflowEnabled {
         if workflow.is_enabled != self.is_enabled {
             let record = WorkflowRecord {
                 is_enabled: self.is_enabled,
-                latest: workflow.latest,
+                ..(*workflow).clone()
             };
             turn.put::<Workflows>(&key, record);
         }

@@ -1,4 +1,4 @@
-//! Commands on workflows.
+//! Workflows: commands on definitions and versions.
 
 mod create;
 mod enable;
@@ -6,4 +6,4 @@ mod resolve;
 
 pub use create::CreateDefinition;
 pub use enable::SetWorkflowEnabled;
-pub(crate) use resolve::{Resolved, key_of, newest, pinned};
+pub(crate) use resolve::{ResolvedDefinition, key_of, newest};

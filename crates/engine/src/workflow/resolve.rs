@@ -1,14 +1,14 @@
-//! Which revision a start or a child uses (W5).
+//! Resolves which revision a start or a child uses (W5).
 
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, Versions, Workflows};
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Turn, TurnResult};
 use std::sync::Arc;
 
 /// A revision that was found, and whether its workflow takes new runs.
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedDefinition {
     pub(crate) number: DefinitionNumber,
     pub(crate) record: Arc<DefinitionRecord>,
     pub(crate) is_enabled: bool,
@@ -20,7 +20,7 @@ pub(crate) fn newest(
     namespace: &Namespace,
     workflow: &WorkflowName,
     version: Option<&WorkflowVersion>,
-) -> Outcome<Resolved> {
+) -> TurnResult<ResolvedDefinition> {
     let record = turn
         .get::<Workflows>(&(namespace.clone(), workflow.clone()))?
         .ok_or_else(|| Rejection::WorkflowNotFound(workflow.clone()))?;
@@ -35,9 +35,9 @@ pub(crate) fn newest(
                 .newest
         }
     };
-    Ok(Resolved {
+    Ok(ResolvedDefinition {
         number,
-        record: pinned(turn, number)?,
+        record: turn.pinned(number)?,
         is_enabled: record.is_enabled,
     })
 }
@@ -49,16 +49,4 @@ pub(crate) fn key_of(
 ) -> Result<Option<(Namespace, WorkflowName)>, StoreError> {
     let revision = turn.get::<Definitions>(&number)?;
     Ok(revision.map(|revision| (revision.namespace.clone(), revision.definition.name.clone())))
-}
-
-/// The revision that a run is pinned to.
-///
-/// # Panics
-/// When it is not there: definitions outlive their runs.
-pub(crate) fn pinned(
-    turn: &mut Turn<'_, '_>,
-    number: DefinitionNumber,
-) -> Outcome<Arc<DefinitionRecord>> {
-    let record = turn.get::<Definitions>(&number)?;
-    Ok(record.expect("a definition is kept as long as anything refers to it"))
 }

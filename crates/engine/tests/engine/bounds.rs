@@ -1,10 +1,10 @@
-//! What one entry may do, whatever definitions and payloads are (design rule 13).
+//! The work of one entry is bounded, whatever definitions and payloads contain (design rule 13).
 
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::definition::{
     AttributeKind, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute, Segment,
-    Step, StepIndex, StepKind, Target, Template, Transition,
+    Step, StepExtensions, StepIndex, StepKind, Target, Template, Transition,
 };
 use flotilla_engine::ids::{
     AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Fires what is due, entry by entry, until nothing is; returns how many entries that took.
-    fn settle(&mut self) -> usize {
+    fn run_until_idle(&mut self) -> usize {
         for count in 0..10_000 {
             let due = self.due();
             if due.is_empty() {
@@ -164,7 +164,7 @@ fn start(workflow: &str, input: String) -> Body {
     })
 }
 
-/// `{"x":"…"}` of so many bytes.
+/// `{"x":"…"}` of the given size in bytes.
 fn large(bytes: usize) -> String {
     format!("{{\"x\":\"{}\"}}", "x".repeat(bytes - 8))
 }
@@ -191,7 +191,7 @@ fn search_attributes_are_bounded_in_number_and_the_large_ones_are_absent() {
     definition.search_attributes = (0..=ATTRIBUTES_MAX).map(|at| attribute(at, "x")).collect();
     let refused = world.apply(vec![create(definition.clone())], 0).remove(0);
     assert!(
-        matches!(refused, Err(Rejection::TooMany { .. })),
+        matches!(refused, Err(Rejection::LimitExceeded { .. })),
         "{refused:?}"
     );
 
@@ -228,7 +228,7 @@ fn a_mapping_that_is_one_whole_payload_shares_the_stored_one() {
         "define loop 1\n start: run @missing input=$.input -> failure=start",
     ));
     world.accept(start("loop", large(900_000)));
-    world.settle();
+    world.run_until_idle();
     let run = world.run(1);
     assert!(!run.status.is_open());
     assert!(world.written_most < 3 << 20, "{} bytes", world.written_most);
@@ -248,7 +248,7 @@ fn a_loop_that_copies_its_input_goes_on_in_later_entries() {
         world.run(8).status.is_open(),
         "its entry had no room for it"
     );
-    let entries_count = world.settle();
+    let entries_count = world.run_until_idle();
     assert!(entries_count > 5, "{entries_count}");
     for number in 1..=8 {
         let run = world.run(number);
@@ -296,7 +296,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {
         assert!(matches!(reply, Ok(Reply::Done(_))), "{reply:?}");
     }
-    let entries_count = world.settle();
+    let entries_count = world.run_until_idle();
     assert!(entries_count > 5, "{entries_count}");
     for number in 1..=u64::from(RUNS) {
         assert_eq!(world.run(number).activations_count, 2);
@@ -316,7 +316,7 @@ fn a_mapping_of_many_paths_reads_its_payload_once() {
     set_input(&mut definition, 0, template.clone());
     let refused = world.apply(vec![create(definition.clone())], 0).remove(0);
     assert!(
-        matches!(refused, Err(Rejection::TooMany { .. })),
+        matches!(refused, Err(Rejection::LimitExceeded { .. })),
         "{refused:?}"
     );
     let paths = (0..MAPPING_PATHS_MAX).map(|_| path(Root::Input, "y"));
@@ -390,6 +390,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
                 outcome: OutcomeName::new("target_not_found").expect("an outcome"),
                 target: Target::Step(StepIndex((number + 1) % steps_count)),
             }],
+            extensions: StepExtensions::default(),
         })
         .collect();
     definition
@@ -411,7 +412,7 @@ proptest! {
         let starts = (0..starts_count).map(|_| start("ring", large(bytes))).collect();
         let replies = world.apply(starts, 0);
         prop_assert!(replies.iter().all(Result::is_ok));
-        world.settle();
+        world.run_until_idle();
         for number in 1..=starts_count as u64 {
             let run = world.run(number);
             prop_assert!(!run.status.is_open(), "{:?}", run);

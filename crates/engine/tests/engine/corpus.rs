@@ -1,10 +1,10 @@
-//! Old logs lead to the state that they led to (design rule 12).
+//! Old logs must still produce the same state (design rule 12).
 //!
-//! `testdata/corpus/N.log` holds logs that the release with engine version N wrote, and `N.txt` what they led to:
-//! a line a log, with its entries and a digest of all that they wrote, chained as replicas chain theirs. A
-//! file that is there is never written again. A release that raises the engine version adds its own, from the
-//! scripts: `RECORD_CORPUS=1 cargo test -p flotilla-engine --test engine corpus`. Until the first release there is
-//! none, since formats may still change.
+//! `testdata/corpus/N.log` holds logs written by the release with engine version N, and `N.txt` their results: one line
+//! per log, with its entries and a digest of all writes, chained as replicas chain theirs. An existing file is never
+//! written again. A release that raises the engine version adds its own files, made from the scripts: `RECORD_CORPUS=1
+//! cargo test -p flotilla-engine --test engine corpus`. Until the first release there are no such files, because
+//! formats may still change.
 #![expect(
     clippy::disallowed_methods,
     reason = "the engine does no I/O, its tests read what they expect from files"

@@ -12,8 +12,8 @@ const HEAD: &str = "\
 # History events
 
 `flo workflow history RUN` prints the events of a run, `--follow` goes on as they come, and `-o json` prints one object
-a line with `seq`, `at_ms`, `raft_index`, `node`, `term`, `type`, `step`, `detail` and `attributes`. `step` is there when
-the event is about a step; `node` is the leader that proposed the entry in which it happened.
+a line with `seq`, `at_ms`, `raft_index`, `node_id`, `term`, `type`, `step`, `detail` and `attributes`. `step` is there when
+the event is about a step; `node_id` is the leader that proposed the entry in which it happened.
 
 A history has at most 10,000 events: past that its middle is dropped, and the run goes on.
 
@@ -29,6 +29,7 @@ fn views() -> Vec<EventView> {
         raft_index: 0,
         term: 0,
         node: NodeId(1),
+        payloads_count: 3,
         events: Vec::new(),
     };
     let view = |kind| {

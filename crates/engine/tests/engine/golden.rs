@@ -1,7 +1,7 @@
-//! Golden bytes (design rule 12): what was written once must be read for ever.
+//! Golden bytes (design rule 12): stored encodings must stay readable forever.
 //!
-//! Until the first release `UPDATE=1` may rewrite these files. From then on a line that is there is
-//! never changed: a new version or variant adds lines of its own.
+//! Until the first release, `UPDATE=1` may rewrite these files. From then on, an existing line never changes; a new
+//! version or variant adds new lines.
 
 use crate::{samples, tables, testdata};
 use flotilla_engine::ids::Namespace;
@@ -101,7 +101,7 @@ fn position_of(body: &Body) -> usize {
         Body::ReportTask(_) => 23,
         Body::InvalidateCache(_) => 24,
         Body::ResetPlan(_) => 25,
-        Body::PlanSchedule(_) => 26,
+        Body::SetNextFiring(_) => 26,
         Body::FireSchedule(_) => 27,
         Body::SweepRuns(_) => 28,
         Body::RequeueDeadLetters(_) => 29,
@@ -124,6 +124,7 @@ fn position_of(body: &Body) -> usize {
         Body::TouchRecords(_) => 46,
         Body::DeleteGroup(_) => 47,
         Body::FireTrigger(_) => 48,
-        Body::RetryQuarantined(_) => 49,
+        Body::ReleaseQuarantined(_) => 49,
+        Body::CancelActionRun(_) => 50,
     }
 }

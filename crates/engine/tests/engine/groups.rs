@@ -1,17 +1,22 @@
-//! Consumer groups: what their timer costs.
+//! The cost of a consumer group's timer.
 
 use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::definition::Consumption;
-use flotilla_engine::tables::{GroupRecord, Groups, TimerKind, Timers};
+use flotilla_engine::definition::GroupMode;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, STREAMS_MAX};
+use flotilla_engine::store::Writes;
+use flotilla_engine::tables::{
+    GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key, encode_record,
+};
 use flotilla_engine::{
     AppendRecords, Body, CreateGroup, FireTimer, GroupSettings, JoinGroup, NewGroup, NewRecord,
     RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,
 };
 use std::collections::BTreeMap;
 
-/// Records in flight, each in a delivery of its own.
+/// Records in flight, each in a separate delivery.
 const RECORDS_COUNT: usize = 1_000;
 
 /// A replica whose group has given out every record once, which is as often as it may.
@@ -29,7 +34,7 @@ fn replica() -> Replica {
     };
     replica.ask(Body::AppendRecords(append)).expect("accepted");
     let new = NewGroup {
-        settings: GroupSettings::new(Consumption::Shared, 30_000, 1).expect("half a minute"),
+        settings: GroupSettings::new(GroupMode::Shared, 30_000, 1).expect("half a minute"),
         start: StreamPosition::Id(RecordId::START),
     };
     let group = samples::group();
@@ -94,4 +99,21 @@ fn burials_go_on_where_the_last_piece_ended_and_look_at_no_more_than_they_bury()
     assert_eq!(firings_count, RECORDS_COUNT.div_ceil(16));
     assert_eq!(group(&replica).dead_count, RECORDS_COUNT as u64);
     invariants::check(&replica.store);
+}
+
+#[test]
+fn a_dead_letter_is_lost_where_no_stream_for_it_may_be_created() {
+    let mut replica = replica();
+    let streams_max = (STREAMS_MAX + DEAD_LETTER_STREAMS_MAX) as u64;
+    let mut writes = Writes::new();
+    writes.put(
+        &encode_key::<StreamCounts>(&Namespace::default_namespace()),
+        &encode_record::<StreamCounts>(&streams_max),
+    );
+    replica.store.write(&writes);
+    replica.now_ms += 30_000;
+    fire(&mut replica);
+    let group = group(&replica);
+    assert_eq!((group.dead_count, group.lost_count), (0, 16));
+    assert_eq!(invariants::rows::<Streams>(&replica.store, &()).len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What commands and drivers read: none walks rows that were taken away, and none decodes what it does
+//! The reads of commands and drivers: none walks the tombstones of deleted rows, and none decodes records that it does
 //! not use (design rule 4).
 
 use crate::replica::{Counting, Replica};

@@ -1,4 +1,4 @@
-//! What the tables must agree on after every entry.
+//! Invariants of the tables, checked after every entry.
 
 mod dead_letters;
 mod groups;
@@ -8,9 +8,11 @@ mod plans;
 mod retention;
 mod run_indexes;
 mod schedules;
+mod signals;
 mod streams;
 mod traces;
 mod triggers;
+mod trimming;
 mod visits;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
@@ -18,11 +20,12 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
-    ActivationState, Activations, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks,
-    Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks, PlanWait, Ready,
-    ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs,
-    SilentWorkers, StepResults, Table, TimerKey, TimerKind, Timers, WorkerActivities,
-    WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerState, Workers, encode_prefix,
+    ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources, Definitions, History,
+    IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks,
+    PlanWait, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord,
+    RunStatus, Runs, SilentWorkers, StepResults, Table, TimerKey, TimerKind, Timers,
+    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerState, Workers,
+    WorkflowCounts, Workflows, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -33,6 +36,8 @@ pub(crate) fn check(store: &MemoryStore) {
     state.runs.iter().for_each(|(number, run)| {
         state.check_run(*number, run);
         state.check_history(*number, run);
+        trimming::check(store, *number, run);
+        signals::check(store, *number, run);
     });
     state
         .action_runs
@@ -161,7 +166,7 @@ impl<'a> State<'a> {
                 .action_runs
                 .get(action_run)
                 .is_some_and(|record| record.status.is_open()),
-            ActivationState::Signal { deadline_ms } => deadline_ms.is_none_or(|due_ms| {
+            ActivationState::Signal { deadline_at_ms } => deadline_at_ms.is_none_or(|due_ms| {
                 self.timers
                     .contains(&timer(TimerKind::SignalTimeout, due_ms))
             }),
@@ -223,7 +228,7 @@ impl<'a> State<'a> {
     /// place in its worker's list; an ended one nothing.
     fn check_action_run(&self, number: ActionRunNumber, record: &ActionRunRecord) {
         let is_queued = self.is_queued(number, record);
-        // One that was taken up may have an overdue timer besides: it looks, and does nothing.
+        // A released one may also have an overdue timer, which fires without effect.
         let now_ms = self.now_ms;
         let is_delayed = self.timers.iter().any(|timer| {
             timer.kind == TimerKind::TaskReady
@@ -234,7 +239,7 @@ impl<'a> State<'a> {
         let holders_count = holders.filter(|held| **held == number).count();
         let report = record.report.map(|report| TimerKey {
             kind: TimerKind::ReportExpiry,
-            due_ms: report.deadline_ms,
+            due_ms: report.deadline_at_ms,
             subject: number.0,
             detail: record.attempt,
         });
@@ -401,8 +406,8 @@ impl<'a> State<'a> {
                 _ => false,
             },
             TimerKind::SignalTimeout => {
-                let deadline_ms = Some(timer.due_ms);
-                state == Some(&ActivationState::Signal { deadline_ms })
+                let deadline_at_ms = Some(timer.due_ms);
+                state == Some(&ActivationState::Signal { deadline_at_ms })
             }
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.
@@ -421,7 +426,10 @@ impl<'a> State<'a> {
             TimerKind::ReportExpiry => action_run
                 .filter(|record| record.attempt == timer.detail)
                 .and_then(|record| record.report)
-                .is_some_and(|report| report.deadline_ms == timer.due_ms),
+                .is_some_and(|report| report.deadline_at_ms == timer.due_ms),
+            TimerKind::WaitExpiry => action_run
+                .filter(|record| record.attempt == timer.detail)
+                .is_some_and(|record| record.wait_ends_at_ms == Some(timer.due_ms)),
             TimerKind::CacheExpiry => plans::has_sweep(self.store, timer),
             TimerKind::StreamSweep => streams::is_due(self.store, timer),
             TimerKind::GroupDue => groups::is_due(self.store, timer),
@@ -449,11 +457,12 @@ impl<'a> State<'a> {
         }
         let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();
         let last = self.runs.last_key_value().map_or(0, |(number, _)| number.0);
-        assert!(cluster.runs_count >= last);
+        assert!(cluster.run_count >= last);
         let last = self.action_runs.last_key_value();
         assert!(cluster.action_runs_count >= last.map_or(0, |(number, _)| number.0));
         self.check_requests(&cluster);
         self.check_workers();
+        self.check_workflows();
         assert_eq!(rows::<Workers>(self.store, &()).len(), self.workers.len());
         assert_eq!(
             rows::<WorkerNumbers>(self.store, &()).len(),
@@ -461,14 +470,14 @@ impl<'a> State<'a> {
         );
     }
 
-    /// Workers are counted by namespace, and those that may give way are known.
+    /// Workers are counted by namespace, and those that may be evicted are indexed.
     fn check_workers(&self) {
         let mut counts: BTreeMap<Namespace, u64> = BTreeMap::new();
         let mut silent = BTreeSet::new();
         for ((namespace, id), activity) in &self.workers {
             *counts.entry(namespace.clone()).or_default() += 1;
             if activity.state == WorkerState::Unhealthy && activity.leases.is_empty() {
-                silent.insert((namespace.clone(), activity.heard_at_ms, id.clone()));
+                silent.insert((namespace.clone(), activity.last_heartbeat_at_ms, id.clone()));
             }
         }
         let counted = rows::<WorkerCounts>(self.store, &());
@@ -476,6 +485,27 @@ impl<'a> State<'a> {
         let listed = rows::<SilentWorkers>(self.store, &());
         let listed = listed.into_iter().map(|(key, ())| key);
         assert_eq!(listed.collect::<BTreeSet<_>>(), silent);
+    }
+
+    /// A workflow counts its revisions, and a namespace its workflows.
+    fn check_workflows(&self) {
+        let mut revisions: BTreeMap<_, (u32, u64)> = BTreeMap::new();
+        for (number, record) in rows::<Definitions>(self.store, &()) {
+            let source = read::<DefinitionSources>(self.store, &number).expect("its source");
+            let counts = revisions
+                .entry((record.namespace, record.definition.name))
+                .or_default();
+            counts.0 += 1;
+            counts.1 += source.len() as u64;
+        }
+        let mut counts: BTreeMap<_, u64> = BTreeMap::new();
+        for (key, workflow) in rows::<Workflows>(self.store, &()) {
+            let counted = (workflow.revisions_count, workflow.revisions_bytes);
+            assert_eq!(Some(&counted), revisions.get(&key), "{key:?}");
+            *counts.entry(key.0).or_default() += 1;
+        }
+        let counted = rows::<WorkflowCounts>(self.store, &());
+        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
     }
 
     /// Ages have no gap; each id has one, though an age may outlive its id's first use.

@@ -1,4 +1,4 @@
-//! Deleting a namespace that much goes with (A41): what a script would need thousands of names for.
+//! Deleting a namespace with many remaining rows (A41), for which a script would need thousands of names.
 
 use crate::replica::Replica;
 use crate::{invariants, samples};
@@ -22,13 +22,13 @@ fn register(replica: &mut Replica, number: usize) {
     ask(replica, Body::RegisterWorker(Box::new(worker))).expect("there is room");
 }
 
-/// Registers a worker that falls silent at once.
+/// Registers a worker that never sends a heartbeat.
 fn leave_silent(replica: &mut Replica, number: usize) {
     register(replica, number);
     let release = ReleaseWorker {
         worker_id: id(number),
         incarnation: 1,
-        heard_at_ms: replica.now_ms,
+        last_heartbeat_at_ms: replica.now_ms,
     };
     ask(replica, Body::ReleaseWorker(release)).expect("it is registered");
 }
@@ -79,7 +79,7 @@ fn a_worker_that_lives_keeps_its_namespace_however_many_are_silent() {
         left: "workers".to_owned(),
     };
     assert_eq!(delete(&mut replica), Err(refused));
-    let create = Body::CreateNamespace(CreateNamespace {});
+    let create = Body::CreateNamespace(CreateNamespace::default());
     let known = Reply::NamespaceCreated(reply::NamespaceCreated { is_new: false });
     assert_eq!(ask(&mut replica, create), Ok(known));
     invariants::check(&replica.store);

@@ -1,4 +1,4 @@
-//! What a plan caches is bounded, and what has expired is taken away in pieces (W37).
+//! A plan's cache is bounded, and expired results are deleted in batches (W37).
 
 use crate::invariants::{self, read};
 use crate::samples;
@@ -13,7 +13,7 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
-    FireTimer, NodeId, Offer, RejectionCode, RetryQuarantined, Stamp, StartRun, VersionChoice,
+    FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Stamp, StartRun, VersionChoice,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -74,7 +74,7 @@ impl World {
         applied
     }
 
-    /// Runs the plan once for each key, with an output of so many bytes.
+    /// Runs the plan once for each key, with an output of the given size in bytes.
     fn run(&mut self, keys: std::ops::Range<u32>, output_bytes: usize) {
         let slots = keys.end - keys.start;
         let started = self.apply(keys.clone().map(start).collect(), slots);
@@ -199,11 +199,11 @@ fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on_until_it_is_taken_up() 
 
     let result = encode_record::<CachedResults>(&result);
     world.store.write(&Writes::from([(lost, Some(result))]));
-    let retry = RetryQuarantined {
+    let retry = ReleaseQuarantined {
         kind: QuarantinedKind::Plan,
         number: timer.subject,
     };
-    world.apply(vec![Body::RetryQuarantined(retry)], 0);
+    world.apply(vec![Body::ReleaseQuarantined(retry)], 0);
     let timer = world.sweep().expect("it is taken up");
     assert_eq!(timer.due_ms, world.now_ms);
     invariants::check(&world.store);

@@ -124,7 +124,7 @@ fn a_look_takes_in_every_label_set_and_more_are_refused_until_one_is_free() {
     }
     invoke(&mut replica, gpu());
     let refused = try_invoke(&mut replica, customer(0)).expect_err("one set too many");
-    assert_eq!(refused.code(), RejectionCode::TooMany);
+    assert_eq!(refused.code(), RejectionCode::LimitExceeded);
     invoke(&mut replica, customer(1));
 
     assert_eq!(assign(&mut replica), assigned(1, false));

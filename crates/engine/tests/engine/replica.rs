@@ -81,13 +81,13 @@ impl Replica {
         }
     }
 
-    /// Applies a command of the default namespace in an entry of its own.
+    /// Applies a command of the default namespace in its own entry.
     pub(crate) fn ask(&mut self, body: Body) -> Result<Reply, Rejection> {
         let command = Command::new(Namespace::default_namespace(), body);
         self.apply(Vec::new(), command)
     }
 
-    /// Applies a command in an entry of its own.
+    /// Applies a command in its own entry.
     pub(crate) fn apply(
         &mut self,
         offers: Vec<Offer>,
@@ -130,7 +130,7 @@ impl Replica {
         self.decide_as(ENGINE_VERSION);
     }
 
-    /// Goes on as a cluster does that has agreed on an engine version.
+    /// Continues like a cluster that has agreed on an engine version.
     pub(crate) fn decide_as(&mut self, version: u32) {
         self.engine = Engine::open(&self.store, version).expect("memory does not fail");
     }

@@ -79,11 +79,17 @@ fn at_the_bound_new_work_is_refused_and_no_young_id_is_forgotten() {
     replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
     replica.now_ms += REQUEST_RETRY_MS - 1;
     let before = replica.cluster();
-    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
-    assert_eq!(replica.cluster().runs_count, before.runs_count);
+    assert_eq!(
+        start(&mut replica, 1),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+    assert_eq!(replica.cluster().run_count, before.run_count);
     // What was accepted is still answered as before, and so is a retry of the refused one.
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
+    assert_eq!(
+        start(&mut replica, 1),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
 }
 
 #[test]
@@ -108,7 +114,10 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
     let bytes = replica.cluster().requests_bytes;
     assert!((60..300).contains(&bytes), "{bytes} bytes for one id");
     replica.pretend(|cluster| cluster.requests_bytes = REQUESTS_BYTES_MAX);
-    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
+    assert_eq!(
+        start(&mut replica, 1),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
     replica.now_ms += REQUEST_RETRY_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!replica.has::<Requests>(&9));
@@ -123,12 +132,18 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
     replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
     assert!(signal(&mut replica, 1).is_ok());
     replica.pretend(|cluster| cluster.requests_count = reserved_too(REQUESTS_MAX));
-    assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
+    assert_eq!(
+        signal(&mut replica, 2),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
     replica.pretend(|cluster| {
         cluster.requests_count = 2;
         cluster.requests_bytes = reserved_too(REQUESTS_BYTES_MAX);
     });
-    assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
+    assert_eq!(
+        signal(&mut replica, 2),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
     // Without an id there is nothing to remember.
     assert!(replica.ask(Body::StartRun(start_run())).is_ok());
 }

@@ -8,11 +8,11 @@ pub(crate) use data::{
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
-    Consumption, CustomTerminal, Definition, ErrorClasses, Executor, Fallback, FallbackCondition,
-    Health, Idempotency, Part, Path, Plan, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root,
-    RunStep, RunTarget, Schedule, SearchAttribute, Segment, Selection, Step, StepIndex, StepKind,
-    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger,
-    WaitStep,
+    CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor, ExecutorExtensions,
+    Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path, Plan, PlanExtensions,
+    PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule,
+    SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind, Target,
+    Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -20,15 +20,15 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
-    TimerKind, WasmLimits, WorkerKind,
+    ActionType, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
+    TimerKind, WasmLimits, WorkerType,
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
-    FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
-    InvokeAction, LetterChoice, NodeId, Offer, PlanSchedule, PurgeDeadLetters, RegisterAction,
-    RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
+    DeadLetterSelector, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
+    FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict,
+    InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker,
+    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled, SetNextFiring,
     SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
     TraceContext, VersionChoice,
 };
@@ -140,7 +140,7 @@ pub(crate) fn processes() -> Vec<Process> {
 pub(crate) fn plain_action() -> RegisterAction {
     RegisterAction {
         name: action(),
-        kind: ActionKind::User,
+        kind: ActionType::User,
         module: None,
         timeout_ms: 30_000,
         max_retries: 0,
@@ -155,7 +155,7 @@ pub(crate) fn plain_worker(worker_id: WorkerId) -> RegisterWorker {
     RegisterWorker {
         worker_id,
         incarnation: 1,
-        kind: WorkerKind::Action,
+        kind: WorkerType::Action,
         max_concurrency: 10,
         processes: Vec::new(),
         labels: BTreeMap::new(),
@@ -271,7 +271,7 @@ fn on_workers() -> Vec<Body> {
         Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: worker(),
             incarnation: 5,
-            kind: WorkerKind::Action,
+            kind: WorkerType::Action,
             max_concurrency: 10,
             processes: processes(),
             labels: labels(),
@@ -295,7 +295,7 @@ fn on_workers() -> Vec<Body> {
         Body::ReleaseWorker(ReleaseWorker {
             worker_id: worker(),
             incarnation: 5,
-            heard_at_ms: 900,
+            last_heartbeat_at_ms: 900,
         }),
         Body::FireTimer(FireTimer { timer: timer() }),
         Body::BeginTerm(BeginTerm { term: 5 }),
@@ -326,7 +326,7 @@ fn on_plans() -> Vec<Body> {
 fn on_schedules() -> Vec<Body> {
     let (expected_ms, next_ms) = (1_700_000_060_000, Some(1_700_000_120_000));
     vec![
-        Body::PlanSchedule(PlanSchedule {
+        Body::SetNextFiring(SetNextFiring {
             workflow: workflow(),
             definition: DefinitionNumber(4),
             expected_ms,
@@ -341,21 +341,21 @@ fn on_schedules() -> Vec<Body> {
         Body::SweepRuns(SweepRuns {}),
         Body::RequeueDeadLetters(RequeueDeadLetters {
             action: action(),
-            letters: LetterChoice::UpTo(ActionRunNumber(9)),
+            dead_letters: DeadLetterSelector::UpTo(9),
         }),
         Body::PurgeDeadLetters(PurgeDeadLetters {
             action: action(),
-            letters: LetterChoice::One(ActionRunNumber(9)),
+            dead_letters: DeadLetterSelector::One(ActionRunNumber(9)),
         }),
     ]
 }
 
-pub(crate) fn wasm() -> ActionKind {
-    ActionKind::Wasm {
+pub(crate) fn wasm() -> ActionType {
+    ActionType::Wasm {
         digest: [7; 32],
         limits: WasmLimits {
-            memory_bytes_max: 16 << 20,
-            output_bytes_max: 1 << 20,
+            max_memory_bytes: 16 << 20,
+            max_output_bytes: 1 << 20,
         },
     }
 }
@@ -385,6 +385,7 @@ pub(crate) fn definition() -> Definition {
         trigger: Some(trigger()),
         plans: vec![plan()],
         steps: steps(),
+        extensions: DefinitionExtensions::default(),
     }
 }
 
@@ -432,6 +433,7 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
         name: name(text),
         kind,
         transitions: vec![Transition { outcome, target }],
+        extensions: StepExtensions::default(),
     }
 }
 
@@ -457,6 +459,7 @@ fn plan() -> Plan {
             tracking: Tracking::Async {
                 timeout_ms: 300_000,
             },
+            extensions: ExecutorExtensions::default(),
         }],
         health: Some(Health {
             window_ms: 300_000,
@@ -480,6 +483,7 @@ fn plan() -> Plan {
             retryable: Some(vec![name("timeout")]),
             fatal: vec![name("fraud")],
         }),
+        extensions: PlanExtensions::default(),
     }
 }
 
@@ -501,7 +505,7 @@ fn trigger() -> Trigger {
         stream: name("events"),
         namespace: None,
         consumer_group: name("wf-order"),
-        consumption: Consumption::KeyShared,
+        consumption: GroupMode::KeyShared,
         batch_size: 10,
         batch_timeout_ms: 5_000,
     }

@@ -15,18 +15,19 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, Actions, Activation, ActivationState, Activations, AttributeValue, Awaited,
-    AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber, DefinitionRecord,
-    DefinitionSources, Definitions, End, Event, History, HistoryCursor, HistoryRecord,
-    IdempotencyKeys, InputChecks, LabelQueuePlaces, LabelQueueRecord, LabelQueues, LabelSet, Lease,
-    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, PendingWorks,
-    ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
-    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, RevisionsByContent,
-    RunNames, RunRecord, RunStatus, Runs, Settled, SignalIds, SignalRecord, SignalsWaiting,
-    SilentWorkers, StepResult, StepResults, Table, TaskError, TimerKey, TimerKind, Timers,
-    TriggeredBy, VersionRecord, Versions, Work, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord,
-    Workflows, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    ActionRunsByAction, ActionRunsByRun, Actions, Activation, ActivationState, Activations,
+    AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber,
+    DefinitionRecord, DefinitionSources, Definitions, End, Event, History, HistoryCursor,
+    HistoryRecord, IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues,
+    LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
+    PayloadsHeld, PendingWorks, ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind,
+    Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalCounts, SignalIdPlaces,
+    SignalIds, SignalRecord, SignalsWaiting, SilentWorkers, StepResult, StepResults, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, VersionRecord, Versions,
+    Work, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerRecord,
+    WorkerState, WorkerType, Workers, WorkflowCounts, WorkflowRecord, Workflows, check_row,
+    decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -50,7 +51,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=64).collect(),
+        (1..=70).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -185,26 +186,26 @@ pub(crate) fn row<T: Table>(key: T::Key, record: T::Record) -> Row {
 }
 
 fn workflow_rows() -> Vec<Row> {
-    let workflow = || (samples::namespace(), samples::workflow());
-    let version = || {
-        (
-            samples::namespace(),
-            samples::workflow(),
-            samples::version(),
-        )
-    };
+    let version = (
+        samples::namespace(),
+        samples::workflow(),
+        samples::version(),
+    );
     let number = DefinitionNumber(4);
     vec![
         row::<Cluster>((), cluster()),
         row::<Workflows>(
-            workflow(),
+            (samples::namespace(), samples::workflow()),
             WorkflowRecord {
                 is_enabled: true,
                 latest: number,
+                revisions_count: 3,
+                revisions_bytes: 4_096,
             },
         ),
+        row::<WorkflowCounts>(samples::namespace(), 2),
         row::<Versions>(
-            version(),
+            version,
             VersionRecord {
                 newest: number,
                 revisions_count: 2,
@@ -261,15 +262,15 @@ fn cluster() -> ClusterRecord {
         now_ms: 1_700_000_000_000,
         term: 5,
         grace_until_ms: 1_700_000_010_000,
-        runs_count: 7,
+        run_count: 7,
         action_runs_count: 9,
         workers_count: 2,
         definitions_count: 4,
         requests_first: 5,
-        plans_count: 3,
+        plan_count: 3,
         key_versions_count: 5,
         streams_count: 3,
-        groups_count: 2,
+        group_count: 2,
         requests_count: 1,
         requests_bytes: 80,
         expirations_from_ms: 1_000,
@@ -283,6 +284,8 @@ fn run_rows() -> Vec<Row> {
     vec![
         row::<Runs>(run, run_record()),
         row::<PendingWorks>((run, 1), work()),
+        row::<PayloadsHeld>((run, 2), 12),
+        row::<ActionRunsByRun>((run, ActionRunNumber(9)), 12),
         row::<RunNames>((samples::namespace(), samples::run_id()), run),
         row::<IdempotencyKeys>(
             (samples::namespace(), samples::workflow(), samples::key()),
@@ -291,8 +294,12 @@ fn run_rows() -> Vec<Row> {
         row::<InputChecks>((run, 3), ()),
         row::<Payloads>(payload, samples::json()),
         row::<History>((run, 1), history()),
-        row::<SignalsWaiting>((run, samples::signal_type(), 1), SignalRecord { payload }),
+        row::<SignalsWaiting>(
+            (run, samples::signal_type(), 1),
+            SignalRecord { payload, bytes: 20 },
+        ),
         row::<SignalIds>((run, samples::signal_id()), 1),
+        row::<SignalIdPlaces>((run, 1), samples::signal_id()),
         row::<Timers>(samples::timer(), ()),
     ]
 }
@@ -326,9 +333,9 @@ fn result() -> StepResult {
 }
 
 fn work() -> Work {
-    Work::Settle {
+    Work::FinishStep {
         activation: 2,
-        settled: Settled {
+        target_result: TargetResult {
             from: Awaited::Action(ActionRunNumber(9)),
             outcome: samples::outcome(),
             output: Some(samples::payload()),
@@ -369,15 +376,24 @@ fn run_record() -> RunRecord {
             next: 2,
         }),
         attributes: attributes(),
-        last_action_run: Some(ActionRunNumber(9)),
         input: payload,
         output: Some(payload),
         payloads_count: 3,
-        signals_count: 1,
+        signals: SignalCounts {
+            received_count: 4,
+            waiting_count: 1,
+            waiting_bytes: 20,
+            ids_count: 2,
+        },
         history: HistoryCursor {
             events_count: 20_000,
             trimmed_until: 10_100,
             trimmed_after: 100,
+            swept_until: 9_900,
+            head_payloads_count: 40,
+            trimmed_payloads_count: 2_100,
+            swept_payloads_count: 2_000,
+            swept_action_runs: 70,
         },
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
@@ -389,7 +405,7 @@ fn states() -> Vec<ActivationState> {
         ActivationState::Executing,
         ActivationState::Action(ActionRunNumber(9)),
         ActivationState::Signal {
-            deadline_ms: Some(5_000),
+            deadline_at_ms: Some(5_000),
         },
         ActivationState::Child(RunNumber(8)),
         ActivationState::ChildInput {
@@ -416,6 +432,7 @@ fn history() -> HistoryRecord {
         raft_index: 12,
         node: NodeId(1),
         term: 5,
+        payloads_count: 3,
         events: event::events()
             .into_iter()
             .map(|kind| Event {
@@ -487,8 +504,8 @@ fn action_rows() -> Vec<Row> {
     ]
 }
 
-fn places(places: &[u8]) -> LabelQueuePlaces {
-    let mut set = LabelQueuePlaces::default();
+fn places(places: &[u8]) -> LabelQueueSet {
+    let mut set = LabelQueueSet::default();
     for place in places {
         set.set(*place, true);
     }
@@ -503,7 +520,7 @@ fn action_run() -> ActionRunRecord {
             run: RunNumber(7),
             activation: 2,
         },
-        previous: Some(ActionRunNumber(8)),
+        last_event: 12,
         status: ActionRunStatus::Running,
         attempt: 2,
         attempts_max: 4,
@@ -523,8 +540,9 @@ fn action_run() -> ActionRunRecord {
         }),
         report: Some(AwaitedReport {
             secret: 5,
-            deadline_ms: 301_000,
+            deadline_at_ms: 301_000,
         }),
+        wait_ends_at_ms: Some(604_801_000),
         created_at_ms: 1_000,
         started_at_ms: Some(1_500),
         completed_at_ms: Some(2_000),
@@ -551,7 +569,7 @@ fn worker_rows() -> Vec<Row> {
             WorkerRecord {
                 number: WorkerNumber(2),
                 incarnation: 5,
-                kind: WorkerKind::Stream,
+                kind: WorkerType::Stream,
                 max_concurrency: 10,
                 processes: samples::processes(),
                 labels: samples::labels(),
@@ -567,7 +585,7 @@ fn worker_rows() -> Vec<Row> {
                 state: WorkerState::Unhealthy,
                 is_draining: true,
                 load: 3,
-                heard_at_ms: 2_000,
+                last_heartbeat_at_ms: 2_000,
                 silence_due_ms: Some(92_000),
                 leases: vec![ActionRunNumber(9)],
                 tasks_completed: 5,

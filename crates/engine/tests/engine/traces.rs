@@ -254,7 +254,7 @@ fn steps_that_are_under_way_at_once_are_told_apart() {
     assert_eq!(visits(101..=102), []);
 }
 
-/// Gives the run a history as none has yet: of three steps, the first two of which are entered at once. The
+/// Gives the run a history as none has yet: of three steps, the first two of which are entered together. The
 /// entries are those from 101 on, at 1 ms, 2 ms and so on.
 fn plant_parallel_steps(replica: &mut Replica) {
     let [first, second, third] = [0, 1, 2].map(|step| Some(StepIndex(step)));
@@ -303,6 +303,7 @@ fn plant_parallel_steps(replica: &mut Replica) {
             raft_index: 100 + index,
             node: NodeId(1),
             term: 1,
+            payloads_count: 3,
             events,
         };
         put::<History>(replica, &(RunNumber(1), first), &record);

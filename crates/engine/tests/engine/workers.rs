@@ -21,12 +21,12 @@ fn release(number: u64) -> Body {
     Body::ReleaseWorker(ReleaseWorker {
         worker_id: id(number),
         incarnation: 1,
-        heard_at_ms: heard_at_ms(number),
+        last_heartbeat_at_ms: last_heartbeat_at_ms(number),
     })
 }
 
 /// When worker `number` of a full namespace registered.
-fn heard_at_ms(number: u64) -> u64 {
+fn last_heartbeat_at_ms(number: u64) -> u64 {
     1_001 + number
 }
 
@@ -34,7 +34,7 @@ fn heard_at_ms(number: u64) -> u64 {
 fn full() -> Replica {
     let mut replica = Replica::new();
     for number in 0..WORKERS_MAX {
-        replica.now_ms = heard_at_ms(number);
+        replica.now_ms = last_heartbeat_at_ms(number);
         replica.ask(register(number)).expect("there is room");
     }
     replica
@@ -47,13 +47,13 @@ fn is_there(replica: &Replica, number: u64) -> bool {
 #[test]
 fn in_a_full_namespace_the_longest_silent_worker_gives_way_and_none_is_surveyed() {
     let mut replica = full();
-    let refusal = Rejection::WorkersTooMany(samples::namespace());
+    let refusal = Rejection::WorkerLimitExceeded(samples::namespace());
     assert_eq!(replica.ask(register(10_001)), Err(refusal.clone()));
     // Neither a name that sorts first nor one that fell silent first: the one heard longest ago.
     for number in [7, 5, 6] {
         replica.ask(release(number)).expect("it is registered");
     }
-    let heard = Reply::WorkerHeard(reply::WorkerHeard { is_draining: false });
+    let heard = Reply::HeartbeatRecorded(reply::HeartbeatRecorded { is_draining: false });
     assert_eq!(replica.ask(register(10_001)), Ok(heard.clone()));
     assert!(replica.rows <= 1, "{} rows", replica.rows);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Looking at everything in a backup: what there is, and whether it is a state.
+//! Verifies a backup: reads everything in it, summarizes it and checks that its rows form a state.
 
 use super::fault::BackupFault;
 use super::header::BackupHeader;
@@ -11,46 +11,46 @@ use flotilla_engine::tables;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// What a backup holds.
+/// A summary of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupSummary {
-    /// What it is of.
+    /// The backup's header.
     pub header: BackupHeader,
-    /// The members of the cluster then.
+    /// The members of the cluster at that time.
     pub members: Vec<u64>,
     /// The size of the file.
     pub file_bytes: u64,
-    /// What there is of each table, by the table's number; then the replica's own rows.
+    /// A summary per table, by table number; then of the replica's own rows.
     pub tables: Vec<TableSummary>,
 }
 
-/// What a backup holds of one table.
+/// A backup's rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSummary {
     /// The table's name.
     pub name: &'static str,
-    /// Its rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Their keys and records, uncompressed.
+    /// The size of the keys and records, uncompressed.
     pub bytes: u64,
 }
 
 impl BackupSummary {
-    /// How many rows there are in all.
+    /// The number of rows over all tables.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
     }
 
-    /// What all rows take, uncompressed.
+    /// The size of all rows, uncompressed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.bytes).sum()
     }
 }
 
-/// Reads a whole backup: every checksum, and every row as what it is a row of. `observe` is told how many
-/// bytes were read. It reads in small pieces too: give it a buffer.
+/// Reads a whole backup: verifies every checksum, and decodes every row by its table. Calls
+/// `observe` with the number of bytes read. It reads in small pieces too: pass a buffered reader.
 ///
 /// # Errors
 /// [`BackupFault`]: what is wrong, where, and what to do.
@@ -70,17 +70,17 @@ pub fn verify(
 /// Stands for all of the replica's own rows, after the engine's tables.
 const OWN: u8 = u8::MAX;
 
-/// What was seen of the rows so far.
+/// What was found in the rows so far.
 #[derive(Default)]
 pub(super) struct Inspection {
-    /// By their numbers.
+    /// By table number.
     tables: BTreeMap<u8, TableSummary>,
-    /// The replica's own.
+    /// The replica's own rows.
     own: MemoryStore,
 }
 
 impl Inspection {
-    /// Looks at rows.
+    /// Inspects rows.
     pub(super) fn add(&mut self, writes: &Writes) -> Result<(), BackupFault> {
         for (key, record) in writes {
             let record = record.unwrap_or_default();
@@ -103,16 +103,18 @@ impl Inspection {
         Ok(())
     }
 
-    /// What was seen, if it is what the header says.
+    /// The result, if it matches the header.
     pub(super) fn end(
         self,
         header: &BackupHeader,
         file_bytes: u64,
     ) -> Result<BackupSummary, BackupFault> {
-        let progress = rows::progress(&self.own).map_err(inconsistent)?;
-        if progress.log_id != Some(header.log_id()) || progress.digest != header.digest {
+        let applied_position = rows::applied_position(&self.own).map_err(inconsistent)?;
+        if applied_position.log_id != Some(header.log_id())
+            || applied_position.digest != header.digest
+        {
             return Err(inconsistent(
-                "they are not of the entry that the header names",
+                "they are not those after the entry that the header names",
             ));
         }
         let agreed = rows::engine_version(&self.own).map_err(inconsistent)?;

@@ -1,29 +1,29 @@
-//! What is wrong with a file that should be a backup.
+//! What is wrong with a backup file.
 
 use super::FORMAT;
 use std::io;
 
-/// What is wrong with a file that should be a backup. Places are bytes from the file's beginning.
+/// What is wrong with a backup file. Positions are bytes from the file's beginning.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupFault {
     /// The file cannot be read.
     #[error("expected to read the backup at byte {offset}, but {error}")]
     Unreadable {
-        /// Where.
+        /// The position of the read, in bytes.
         offset: u64,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// It is something else.
+    /// It is not a backup file.
     #[error("expected a backup, but the file does not begin like one")]
     Foreign,
-    /// Its format is not known here.
+    /// Its format is unknown to this version.
     #[error("expected a backup of format {FORMAT}, but it is of format {0}")]
     FormatUnknown(u8),
-    /// It ends too early.
-    #[error("expected the backup to go on, but it is cut short after byte {0}")]
+    /// It is truncated.
+    #[error("expected more of the backup, but it is cut short after byte {0}")]
     CutShort(u64),
-    /// A block is not what was written.
+    /// A block was changed after it was written.
     #[error("expected the block at byte {offset} as it was written, but {reason}")]
     Damaged {
         /// Where the block begins.
@@ -31,10 +31,10 @@ pub enum BackupFault {
         /// What is wrong with it.
         reason: String,
     },
-    /// It goes on behind its last block.
-    #[error("expected the backup to end after byte {0}, but the file goes on")]
+    /// It has bytes after its last block.
+    #[error("expected the backup to end after byte {0}, but the file continues")]
     Trailing(u64),
-    /// It was written so, but its rows are not a state.
+    /// It is undamaged, but its rows are not a state.
     #[error("expected the rows of a state, but {0}")]
     Inconsistent(String),
 }
@@ -45,11 +45,9 @@ impl BackupFault {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "check the disk, or use another copy of the file",
-            Self::Foreign => "name a file that `flo cluster backup` wrote",
+            Self::Foreign => "give a file that `flo cluster backup` wrote",
             Self::FormatUnknown(_) => "use the version of flo that wrote it, or a newer one",
-            Self::CutShort(_) => {
-                "it was not copied to its end: copy it again, or use another backup"
-            }
+            Self::CutShort(_) => "its copy is incomplete: copy it again, or use another backup",
             Self::Damaged { .. } | Self::Trailing(_) => {
                 "the file has changed since it was written: use another copy, or another backup"
             }

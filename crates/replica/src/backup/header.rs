@@ -1,4 +1,4 @@
-//! What a backup is of, and how it ends.
+//! The header and the end block of a backup.
 
 use crate::membership::{cluster_id, term_of};
 use crate::raft::type_config::LogId;
@@ -11,19 +11,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Where a backup comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BackupOrigin {
-    /// A node that served: all entries in it were agreed upon.
+    /// A running node: all entries in the backup were committed.
     Serving,
-    /// The data directory of a node that did not run: the whole of its log is in it, also what may
-    /// never have been agreed upon.
+    /// The data directory of a stopped node: it includes the node's whole log, even entries that
+    /// may never have been committed.
     Directory,
 }
 
-/// What a backup is of.
+/// What a backup contains and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupHeader {
     /// The cluster that was backed up.
     pub cluster_id: String,
-    /// The node that gave the backup.
+    /// The node that made the backup.
     pub node_id: u64,
     /// The term of the last entry in it.
     pub term: u64,
@@ -31,17 +31,17 @@ pub struct BackupHeader {
     pub index: u64,
     /// The digest of the state after it (design rule 11).
     pub digest: u128,
-    /// The cluster's own time after it. In milliseconds.
+    /// The cluster's clock after that entry. In milliseconds.
     pub now_ms: u64,
-    /// The wall clock's time when the backup was taken. In milliseconds.
+    /// The wall clock when the backup was made. In milliseconds.
     pub taken_at_ms: u64,
     /// Where it comes from.
     pub origin: BackupOrigin,
-    /// The version of the program that gave it.
+    /// The version of the binary that made it.
     pub version: String,
 }
 
-/// Who gives a backup.
+/// The node that makes a backup.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) node_id: u64,
@@ -49,10 +49,10 @@ pub(crate) struct Source {
     pub(crate) version: String,
 }
 
-/// What the last block says. Both digests are those of xxh3.
+/// The content of the last block. Both digests are xxh3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct End {
-    pub(super) rows_count: u64,
+    pub(super) row_count: u64,
     /// Of the rows, uncompressed.
     pub(super) rows_digest: u128,
     /// Of every byte before this block.
@@ -70,12 +70,12 @@ enum VersionedEnd {
 }
 
 impl BackupHeader {
-    /// What the rows say about themselves; `None` before there is a cluster.
+    /// The header from the rows; `None` before there is a cluster.
     pub(crate) fn of(rows: &dyn Reader, source: Source) -> Result<Option<Self>, RowError> {
-        let progress = rows::progress(rows)?;
+        let applied_position = rows::applied_position(rows)?;
         let members = rows::stored_membership(rows)?;
         let cluster_id = cluster_id(members.membership());
-        let (Some(log_id), Some(cluster_id)) = (progress.log_id, cluster_id) else {
+        let (Some(log_id), Some(cluster_id)) = (applied_position.log_id, cluster_id) else {
             return Ok(None);
         };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -85,8 +85,8 @@ impl BackupHeader {
             node_id: source.node_id,
             term: term_of(&log_id),
             index: log_id.index(),
-            digest: progress.digest,
-            now_ms: progress.now_ms,
+            digest: applied_position.digest,
+            now_ms: applied_position.now_ms,
             taken_at_ms: u64::try_from(taken_at_ms).unwrap_or(u64::MAX),
             origin: source.origin,
             version: source.version,

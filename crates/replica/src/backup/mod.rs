@@ -4,15 +4,15 @@
 //! "flotilla-backup\n" (16) | format (1) | block …
 //! block: kind (1) | length of the body (4) | crc32 of the body (4) | body
 //!
-//! kind 1, the first:      what the backup is of, a `Header` in the encoding of records
-//! kind 2, any number:     rows, an lz4 frame as it travels between peers (`state/snapshot.rs`)
-//! kind 3, the last:       how many rows there are, their digest, and that of all bytes before this block
+//! kind 1, the first:      the header, a `Header` in the encoding of records
+//! kind 2, any number:     rows, an lz4 frame as between peers (`state/snapshot.rs`)
+//! kind 3, the last:       the number of rows, their digest, and that of all bytes before this block
 //! ```
-//! Numbers are big-endian; nothing follows the last block. The crc32 finds damage where it is, and the
-//! digest whatever a block's own frame hides. A file without its last block is no backup.
+//! Numbers are big-endian; nothing follows the last block. The crc32 locates damage; the digest
+//! detects what a block's own frame hides. A file without its last block is not a backup.
 //!
-//! The file is written and read from front to back, so it can be a stream: that is how it leaves a node
-//! that serves.
+//! The file is written and read sequentially, so it can be a stream: this is how a running node
+//! sends it.
 
 mod check;
 mod fault;
@@ -35,7 +35,7 @@ pub use serving::{Backup, BackupError};
 const MAGIC: &[u8; 16] = b"flotilla-backup\n";
 /// The only format so far.
 const FORMAT: u8 = 1;
-/// No block's body is longer: a megabyte of rows or one greater row, compressed.
+/// The maximum length of a block's body: a megabyte of rows or one larger row, compressed.
 const BODY_BYTES_MAX: u32 = 128 << 20;
 
 const KIND_HEADER: u8 = 1;

@@ -1,17 +1,19 @@
-//! A backup of a node that does not run: what is left when most of the voters are gone for good.
+//! An offline backup, from the data directory of a stopped node: the last resort when most of the
+//! voters are permanently lost.
 //!
-//! The node's whole log goes into it, as if all of it had been agreed upon. That is done to a copy of the
-//! state: the data directory stays what it was, and the node may still go back to its cluster.
+//! The backup includes the node's whole log, as if all of it had been committed. The log is applied
+//! to a copy of the state: the data directory stays unchanged, and the node can still return to its
+//! cluster.
 
 use super::header::{BackupHeader, BackupOrigin, Source};
 use super::writer::Writer;
 use crate::clock::{StampClock, SystemClock};
-use crate::hooks::NoObserver;
+use crate::environment::NoObserver;
 use crate::identity;
 use crate::log::device::{Fact, LogDevice};
 use crate::log::record;
 use crate::log::vote;
-use crate::state::applier::{Applier, Outlets};
+use crate::state::applier::{AppliedState, Applier};
 use crate::state::rocks::RocksState;
 use crate::state::rows;
 use crate::state::store::StateStore;
@@ -28,28 +30,29 @@ const COPY: &str = "backup-copy";
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no backup of a data directory.
+/// Why a data directory cannot be backed up.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// It is none.
-    #[error("expected the data directory of a node, but {} is none", .0.display())]
+    /// It is not a data directory.
+    #[error("expected the data directory of a node, but {} is not one", .0.display())]
     NotADataDirectory(PathBuf),
     /// A process uses it.
     #[error("expected no node to use {}, but one does", .0.display())]
     InUse(PathBuf),
-    /// It cannot be read.
+    /// It is unreadable.
     #[error("expected to read {}, but {error}", directory.display())]
     Unreadable {
-        /// Which.
+        /// The data directory.
         directory: PathBuf,
-        /// Why.
+        /// What failed.
         error: Cause,
     },
     /// The node was never part of a cluster.
     #[error("expected the data of a cluster, but the node of {} never belonged to one", .0.display())]
     NoCluster(PathBuf),
-    /// Its state was found to differ from that of the others (design rule 11).
-    #[error("expected the state that the others have, but the one in {} differs", .0.display())]
+    /// Its state has diverged from the majority's (design rule 11).
+    #[error("expected the same state as on the other members, but the one in {} has \
+             diverged", .0.display())]
     Diverged(PathBuf),
     /// The backup cannot be written.
     #[error("expected to write the backup, but {0}")]
@@ -61,23 +64,21 @@ impl OfflineError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotADataDirectory(_) => "name what the node has as `data_dir`",
-            Self::InUse(_) => {
-                "stop the node first, or back it up while it serves: without --data-dir"
-            }
+            Self::NotADataDirectory(_) => "give the node's `data_dir`",
+            Self::InUse(_) => "stop the node first, or make an online backup: without --data-dir",
             Self::Unreadable { .. } => "try the data directory of another node, or an older backup",
             Self::NoCluster(_) => "there is nothing to back up",
             Self::Diverged(_) => "use the data directory of another node, or an older backup",
-            Self::Unwritable(_) => "check the disk: its room, and its rights",
+            Self::Unwritable(_) => "check the disk's free space and permissions",
         }
     }
 }
 
-/// Backs up the data directory of a node that does not run, with all entries of its log, and gives the bytes
-/// of the file to `write`. `version` is that of the program.
+/// Backs up the data directory of a stopped node, with all entries of its log, and passes the bytes
+/// of the file to `write`. `version` is that of the binary.
 ///
 /// # Errors
-/// [`OfflineError`]; what was written until then is no backup.
+/// [`OfflineError`]; what was written until then is not a backup.
 pub fn backup_directory(
     directory: &Path,
     version: String,
@@ -117,7 +118,7 @@ pub fn backup_directory(
     Ok(header)
 }
 
-/// Refuses what has no state of a node, before anything is made there.
+/// Refuses a directory without a node's state, before anything is created there.
 fn check_is_data(directory: &Path) -> Result<(), OfflineError> {
     match fs::metadata(directory.join(RocksState::PARTS[0])) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -136,14 +137,14 @@ fn is_absence(error: &io::Error) -> bool {
     )
 }
 
-/// What a data directory holds.
-struct Opened {
+/// An opened data directory.
+struct OpenDirectory {
     node_id: u64,
     log: Arc<dyn LogDevice>,
     state: RocksState,
 }
 
-fn open(directory: &Path) -> Result<Opened, OfflineError> {
+fn open(directory: &Path) -> Result<OpenDirectory, OfflineError> {
     let failed = |cause: Cause| OfflineError::Unreadable {
         directory: directory.to_owned(),
         error: cause,
@@ -165,18 +166,18 @@ fn open(directory: &Path) -> Result<Opened, OfflineError> {
     let purged = purged.map(|bytes| vote::decode_log_id(bytes)).transpose();
     let purged = purged.map_err(|error| failed(error.into()))?;
     identity::check_together(purged, reader.as_ref()).map_err(|error| failed(error.into()))?;
-    Ok(Opened {
+    Ok(OpenDirectory {
         node_id: identity.node_id,
         log,
         state,
     })
 }
 
-/// A copy of the state with the rest of the log applied to it; `None` when an entry of that proves that the
-/// state is wrong.
-fn apply_rest(opened: &Opened, place: &Path) -> Result<Option<RocksState>, Cause> {
+/// A copy of the state with the rest of the log applied to it; `None` if one of those entries
+/// proves that the state has diverged.
+fn apply_rest(opened: &OpenDirectory, place: &Path) -> Result<Option<RocksState>, Cause> {
     let state = opened.state.copy_to(place)?;
-    let outlets = Outlets::new();
+    let applied_state = AppliedState::new();
     let clock = StampClock::new(Arc::new(SystemClock::default()), opened.node_id);
     let applier = Applier {
         node_id: opened.node_id,
@@ -184,17 +185,17 @@ fn apply_rest(opened: &Opened, place: &Path) -> Result<Option<RocksState>, Cause
         engine_version: ENGINE_VERSION,
         store: Arc::new(state.clone()),
         clock: Arc::new(clock),
-        outlets: outlets.clone(),
+        applied_state: applied_state.clone(),
         observer: Arc::new(NoObserver),
     };
     let mut applier = applier.open()?;
-    let applied = rows::progress(state.reader().as_ref())?.log_id;
+    let applied = rows::applied_position(state.reader().as_ref())?.log_id;
     let mut failure = None;
     opened.log.read(
         applied.map_or(0, |applied| applied.index()),
         u64::MAX,
         &mut |_, bytes| match record::decode(bytes) {
-            // A log with another entry in this place does not go on behind the state.
+            // A log with another entry at this index does not continue the state.
             Ok(entry) if applied.is_some_and(|applied| entry.log_id.index() == applied.index()) => {
                 Some(entry.log_id) == applied
             }
@@ -208,12 +209,12 @@ fn apply_rest(opened: &Opened, place: &Path) -> Result<Option<RocksState>, Cause
             }
         },
     )?;
-    let is_diverged = outlets.divergence.borrow().is_some();
+    let is_diverged = applied_state.divergence.borrow().is_some();
     failure.map_or(Ok((!is_diverged).then_some(state)), Err)
 }
 
-/// The place of the copy, which goes with it. What a process that was killed has left is in its way, and
-/// goes first.
+/// The folder of the copy, which is deleted with it. A leftover of a killed process is deleted
+/// first.
 struct Copy(PathBuf);
 
 impl Copy {
@@ -231,7 +232,8 @@ impl Drop for Copy {
         if let Err(error) = fs::remove_dir_all(&self.0)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(directory = %self.0.display(), %error, "a copy of the state is left over");
+            tracing::warn!(directory = %self.0.display(), %error, "a copy of the state could not \
+                                                                   be deleted");
         }
     }
 }

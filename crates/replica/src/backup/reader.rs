@@ -1,4 +1,4 @@
-//! From the bytes of a backup to rows, trusting none of them.
+//! Reads rows from the bytes of a backup, and trusts none of them.
 
 use super::fault::BackupFault;
 use super::header::{BackupHeader, End};
@@ -18,18 +18,18 @@ pub(super) struct Reader<R> {
     header: BackupHeader,
     /// Unset after the end.
     unpacker: Option<Unpacker>,
-    /// The last key so far: keys only go up.
+    /// The last key so far: keys are ascending.
     key_last: Vec<u8>,
 }
 
-/// The file, with the place in it and the digest of what was read.
+/// The file, with the read position and the digest of what was read.
 struct Input<R> {
     file: R,
     offset: u64,
     hasher: Xxh3,
 }
 
-/// One block, its body checked.
+/// One block with a verified body.
 struct Block {
     offset: u64,
     /// Of all bytes before it.
@@ -40,7 +40,7 @@ struct Block {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads as far as the header.
+    /// Reads up to the header.
     pub(super) fn open(file: R) -> Result<Self, BackupFault> {
         let mut input = Input {
             file,
@@ -62,7 +62,7 @@ impl<R: Read> Reader<R> {
         }
         let block = input.block()?;
         if block.kind != KIND_HEADER {
-            return Err(block.damaged("it is no header"));
+            return Err(block.damaged("it is not a header"));
         }
         let header = BackupHeader::decode(&block.body);
         let header = header.map_err(|error| block.damaged(error))?;
@@ -74,17 +74,17 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What the backup is of.
+    /// The backup's header.
     pub(super) fn header(&self) -> &BackupHeader {
         &self.header
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub(super) fn offset(&self) -> u64 {
         self.input.offset
     }
 
-    /// The next rows; `None` after the end, when everything was checked.
+    /// The next rows; `None` after the end, when everything is verified.
     pub(super) fn next(&mut self) -> Result<Option<Writes>, BackupFault> {
         let Some(mut unpacker) = self.unpacker.take() else {
             return Ok(None);
@@ -107,13 +107,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Keys go up from block to block, and none is a node's own.
+    /// Keys ascend from block to block, and none is a node's own.
     fn check_keys(&mut self, rows: &Writes) -> Result<(), String> {
         let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
             return Err("it has no rows".to_owned());
         };
         if first <= self.key_last.as_slice() || last >= rows::travelling().to.as_slice() {
-            return Err("its rows are out of place".to_owned());
+            return Err("its rows are out of order".to_owned());
         }
         self.key_last = last.to_vec();
         Ok(())
@@ -124,7 +124,7 @@ impl<R: Read> Reader<R> {
         if end.digest != block.digest {
             return Err(block.damaged("its digest is not that of the blocks before it"));
         }
-        let ended = unpacker.end(end.rows_count, end.rows_digest);
+        let ended = unpacker.end(end.row_count, end.rows_digest);
         ended.map_err(|error| block.damaged(error))?;
         let end = self.input.offset;
         match self.input.fill(&mut [0]) {
@@ -170,7 +170,7 @@ impl<R: Read> Input<R> {
             body: Vec::new(),
         };
         if length > BODY_BYTES_MAX {
-            return Err(block.damaged(format!("its length of {length} bytes cannot be")));
+            return Err(block.damaged(format!("its length of {length} bytes is impossible")));
         }
         self.fill_body(&mut block.body, length)?;
         let found = crc32fast::hash(&block.body);
@@ -182,7 +182,7 @@ impl<R: Read> Input<R> {
         Ok(block)
     }
 
-    /// Room is made as bytes come: a length that is not true costs nothing.
+    /// Allocates as bytes arrive: a wrong length costs nothing.
     fn fill_body(&mut self, body: &mut Vec<u8>, length: u32) -> Result<(), BackupFault> {
         const STEP_BYTES: usize = 1 << 20;
         let mut left = usize::try_from(length).unwrap_or(usize::MAX);

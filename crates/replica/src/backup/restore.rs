@@ -1,7 +1,7 @@
-//! From a backup to the data directory of a new cluster.
+//! Restores a backup to the data directory of a new cluster.
 //!
-//! The directory holds a file `RESTORING` until everything is durable; a node refuses to start on such a
-//! directory. What was begun and failed is removed.
+//! The directory holds a file `RESTORING` until everything is durable; a node refuses to start on
+//! such a directory. A failed restore is removed.
 
 use super::check::{BackupSummary, Inspection};
 use super::fault::BackupFault;
@@ -22,35 +22,35 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What a file system of its own has from the start; it is no one's data.
+/// A folder that file systems create; it holds no data.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// The one member of the new cluster.
+/// The only member of the new cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredMember {
-    /// Its id.
+    /// The member's id.
     pub node_id: u64,
-    /// Where later members will reach it, as `host:port`.
+    /// Its peer address for later members, as `host:port`.
     pub peer_address: String,
-    /// Where clients reach it, as `host:port`.
+    /// Its address for clients, as `host:port`.
     pub client_address: String,
 }
 
-/// Why a backup was not restored. Nothing is left of what was begun.
+/// Why a backup was not restored. A failed restore leaves nothing behind.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup itself is wrong.
+    /// The backup is unusable.
     #[error(transparent)]
     Backup(#[from] BackupFault),
-    /// There is something in the directory.
+    /// The directory is not empty.
     #[error("expected an empty directory {}, but it has something in it", .0.display())]
     NotEmpty(PathBuf),
-    /// The directory cannot be used.
+    /// The directory is not writable.
     #[error("expected to write to {}, but {error}", directory.display())]
     Directory {
-        /// Which.
+        /// The data directory.
         directory: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// The stores cannot be written.
@@ -64,8 +64,10 @@ impl RestoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Backup(fault) => fault.hint(),
-            Self::NotEmpty(_) => "name a directory that does not exist yet; nothing was changed",
-            Self::Directory { .. } | Self::Store(_) => "check the disk: its room, and its rights",
+            Self::NotEmpty(_) => "give a directory that does not exist yet; nothing was changed",
+            Self::Directory { .. } | Self::Store(_) => {
+                "check the disk's free space and permissions"
+            }
         }
     }
 }
@@ -88,9 +90,10 @@ impl From<RowError> for RestoreError {
     }
 }
 
-/// Makes the data directory of a new cluster out of a backup: the state as it was, and this member alone.
-/// Everything is durable when it returns. `observe` is told how many bytes were read; the input is
-/// read in small pieces too: give it a buffer. Returns what the backup held, and the new cluster's id.
+/// Makes the data directory of a new cluster from a backup: the state as it was, and this member
+/// only. Everything is durable when it returns. Calls `observe` with the number of bytes read; the
+/// input is read in small pieces too: pass a buffered reader. Returns the backup's summary and the
+/// new cluster's id.
 ///
 /// # Errors
 /// [`RestoreError`]; the directory is then as it was.
@@ -100,7 +103,7 @@ pub fn restore(
     member: RestoredMember,
     mut observe: impl FnMut(u64),
 ) -> Result<(BackupSummary, String), RestoreError> {
-    // First, so that a file that is none leaves no trace.
+    // First, so that an invalid file leaves no trace.
     let mut reader = Reader::open(input)?;
     let was_there = directory.try_exists();
     let was_there = was_there.map_err(|error| RestoreError::Directory {
@@ -113,12 +116,13 @@ pub fn restore(
     if restored.is_err()
         && let Err(error) = undo(directory, was_there)
     {
-        tracing::warn!(directory = %directory.display(), %error, "a part of a backup is left over");
+        tracing::warn!(directory = %directory.display(), %error, "a partly restored directory \
+                                                                  could not be deleted");
     }
     restored
 }
 
-/// Removes all that was put into a directory; the mark last.
+/// Removes everything that was put into a directory; the mark last.
 fn undo(directory: &Path, was_there: bool) -> io::Result<()> {
     for part in RocksState::PARTS.into_iter().chain(["log"]) {
         match fs::remove_dir_all(directory.join(part)) {
@@ -208,8 +212,8 @@ fn alone(identity: &Identity, member: RestoredMember, cluster_id: String) -> Mem
         .expect("the one voter is the one member")
 }
 
-/// A log that has deleted everything up to the state. The node has voted in the state's term, so that it
-/// is elected in a later one: terms never go back in a log.
+/// A log that is purged up to the state. The node has voted in the state's term, so that it is
+/// elected in a later one: terms in a log never decrease.
 fn begin_log(directory: &Path, identity: &Identity, log_id: LogId) -> Result<(), RestoreError> {
     let failed = |error| RestoreError::Directory {
         directory: directory.to_owned(),
@@ -231,7 +235,7 @@ fn begin_log(directory: &Path, identity: &Identity, log_id: LogId) -> Result<(),
     sync_tree(&place).map_err(failed)
 }
 
-/// Takes the mark away, once all that it warns of is durable.
+/// Removes the mark once everything is durable.
 fn end(directory: &Path) -> io::Result<()> {
     for part in RocksState::PARTS {
         sync_directory(&directory.join(part))?;

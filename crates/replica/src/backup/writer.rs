@@ -1,4 +1,4 @@
-//! From rows to the bytes of a backup.
+//! Writes rows in the format of a backup.
 
 use super::header::{BackupHeader, End};
 use super::{FORMAT, KIND_END, KIND_HEADER, KIND_ROWS, MAGIC};
@@ -8,9 +8,9 @@ use bytes::Bytes;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The bytes of a backup, piece by piece, of rows that must not change meanwhile.
+/// The bytes of a backup, part by part, from rows that must not change meanwhile.
 pub(super) struct Writer {
-    /// What is to come first; unset once it has.
+    /// Comes first; unset once it was written.
     header: Option<BackupHeader>,
     packer: Packer,
     /// Over all bytes so far.
@@ -26,12 +26,12 @@ impl Writer {
         }
     }
 
-    /// How many rows are in the pieces so far.
+    /// The number of rows in the parts so far.
     pub(super) fn rows(&self) -> u64 {
-        self.packer.rows_count
+        self.packer.row_count
     }
 
-    /// The next piece; `None` after the last.
+    /// The next part; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Bytes>, PartError> {
         let mut piece = Vec::new();
         if let Some(header) = self.header.take() {
@@ -46,9 +46,9 @@ impl Writer {
                     checksum,
                     compressed,
                 }) => push_block(&mut piece, KIND_ROWS, (checksum, &compressed)),
-                Some(Part::End { rows_count, digest }) => {
+                Some(Part::End { row_count, digest }) => {
                     let end = End {
-                        rows_count,
+                        row_count,
                         rows_digest: digest,
                         digest: self.hasher.digest128(),
                     };

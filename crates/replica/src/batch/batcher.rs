@@ -1,15 +1,16 @@
-//! Packs what waits into entries and hands the answers back.
+//! The batcher: packs queued commands into entries and returns the results to their callers.
 //!
-//! Each entry costs a round of messages, a sync on every member and a write of its state, whatever it holds. So
-//! while one is under way, the next gathers what comes, and behind it, what its answers bring ([`Rounds`]): on an
-//! idle cluster nobody waits, and under load entries grow with the queue instead of in number.
+//! Each entry costs a round of messages, an fsync on every member and a write of its state,
+//! whatever it holds. So while one is in flight, the next one gathers new commands, and after it
+//! the follow-ups to its results ([`Rounds`]): on an idle cluster nothing waits, and under load
+//! entries grow with the queue instead of in number.
 
 use crate::batch::OFFERS_BYTES_MAX;
-use crate::batch::queue::{Answer, Queue, Submission};
+use crate::batch::queue::{Queue, Submission, SubmissionResult};
 use crate::batch::rounds::Rounds;
 use crate::clock::StampClock;
 use crate::cluster::leadership::Leadership;
-use crate::hooks::OfferSource;
+use crate::environment::OfferSource;
 use crate::membership::{StoredMembership, voters};
 use crate::proposal::{Commands, Proposal};
 use crate::raft::type_config::{ConsensusHandle, TypeConfig};
@@ -45,7 +46,7 @@ pub(crate) struct Batcher {
 }
 
 type Responder = ProgressResponder<TypeConfig, ClientWriteResult<TypeConfig>>;
-type Senders = Vec<oneshot::Sender<Answer>>;
+type Senders = Vec<oneshot::Sender<SubmissionResult>>;
 
 impl Batcher {
     /// Runs until it is dropped.
@@ -54,8 +55,8 @@ impl Batcher {
         loop {
             self.queue.wait().await;
             self.rounds.gather(&self.queue).await;
-            // While no entry may start, more commands gather for the next one. A leader that was
-            // replaced may wait for long: its entries end only once it hears from the new one.
+            // While no entry may start, more commands gather for the next one. A replaced leader
+            // may wait for long: its entries end only when the new leader contacts it.
             let permit = tokio::select! {
                 permit = Arc::clone(&in_flight).acquire_owned() => permit.ok(),
                 _ = self.leadership.wait_for(|leadership| !leadership.is_self) => None,
@@ -64,7 +65,7 @@ impl Batcher {
             match permit {
                 Some(permit) if !taken.is_empty() => self.propose(taken, permit).await,
                 Some(_) => {}
-                None => refuse(taken.into_iter().map(|submission| submission.answer)),
+                None => refuse(taken.into_iter().map(|submission| submission.result_sender)),
             }
         }
     }
@@ -72,7 +73,7 @@ impl Batcher {
     async fn propose(&self, taken: Vec<Submission>, permit: OwnedSemaphorePermit) {
         let (commands, senders): (Vec<_>, Senders) = taken
             .into_iter()
-            .map(|submission| (submission.command, submission.answer))
+            .map(|submission| (submission.command, submission.result_sender))
             .unzip();
         if !self.raft.is_leader() {
             refuse(senders);
@@ -91,13 +92,13 @@ impl Batcher {
             .await
             .is_err()
         {
-            // openraft has ended; whether it took the entry is not known.
+            // openraft has ended; it is unknown whether it took the entry.
             return;
         }
         tokio::spawn(async move {
             let result = receiver.await;
             drop((permit, round));
-            answer(senders, result.ok());
+            deliver_results(senders, result.ok());
         });
     }
 
@@ -119,8 +120,8 @@ impl Batcher {
     }
 }
 
-/// How many of the offers an entry holds. A source keeps to its bounds; one that does not must not
-/// end replication.
+/// How many of the offers fit into an entry. A source keeps to its limits; one that does not must
+/// not end replication.
 fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
     let mut bytes = 0;
     let fit = offers.iter().take_while(|offer| {
@@ -130,15 +131,16 @@ fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
     fit.take(ENTRY_OFFERS_MAX).count()
 }
 
-fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<Answer>>) {
+fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) {
     for sender in senders {
-        // A caller that went away no longer wants to know.
-        drop(sender.send(Answer::NotLeader));
+        // A caller that is gone does not need the result.
+        drop(sender.send(SubmissionResult::NotLeader));
     }
 }
 
-/// Hands the answers to the callers; who finds the sender dropped takes it as unknown.
-fn answer(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
+/// Returns the results to the callers; a caller whose sender is dropped takes the outcome as
+/// unknown.
+fn deliver_results(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
     match result {
         Some(Ok(response)) => {
             let replies = response.data.replies;
@@ -148,14 +150,14 @@ fn answer(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
                 "the engine answers every command"
             );
             for (sender, reply) in senders.into_iter().zip(replies) {
-                drop(sender.send(Answer::Done(reply)));
+                drop(sender.send(SubmissionResult::Done(reply)));
             }
         }
-        // openraft says this only before it has appended the entry.
+        // openraft returns this only before it has appended the entry.
         Some(Err(ClientWriteError::ForwardToLeader(_))) => refuse(senders),
         Some(Err(_)) | None => {
             for sender in senders {
-                drop(sender.send(Answer::Unknown));
+                drop(sender.send(SubmissionResult::Unknown));
             }
         }
     }

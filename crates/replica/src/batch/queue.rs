@@ -1,4 +1,4 @@
-//! Commands that wait to be proposed, bounded by class (design rules 2 and 13).
+//! The queue of commands that wait to be proposed, bounded by class (design rules 2 and 13).
 
 use flotilla_engine::limits::{ENTRY_BYTES_MAX, ENTRY_COMMANDS_MAX};
 use flotilla_engine::{Admission, Command, Rejection, Reply};
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 
 /// How a submission ended.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum SubmissionResult {
     /// It was applied.
     Done(Result<Reply, Rejection>),
     /// It was certainly not proposed: this node does not lead.
@@ -18,15 +18,15 @@ pub(crate) enum Answer {
     Unknown,
 }
 
-/// A command that waits for its turn.
+/// A queued command.
 pub(crate) struct Submission {
     pub(crate) command: Command,
     pub(crate) bytes: usize,
     pub(crate) ticket: Arc<Ticket>,
-    pub(crate) answer: oneshot::Sender<Answer>,
+    pub(crate) result_sender: oneshot::Sender<SubmissionResult>,
 }
 
-/// Decides who comes first: the batcher that takes a submission, or its caller who gives it up.
+/// Decides a race: the batcher takes the submission, or its caller withdraws it.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket(AtomicU8);
 
@@ -35,12 +35,12 @@ const TAKEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl Ticket {
-    /// Gives the submission up; false when it may already be proposed.
+    /// Withdraws the submission; false if it may already be proposed.
     pub(crate) fn withdraw(&self) -> bool {
         self.change(WITHDRAWN)
     }
 
-    /// Whether the submission was given up.
+    /// Whether the submission was withdrawn.
     fn is_withdrawn(&self) -> bool {
         self.0.load(Ordering::Acquire) == WITHDRAWN
     }
@@ -56,7 +56,7 @@ impl Ticket {
     }
 }
 
-/// What may wait.
+/// The capacity of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueBounds {
     pub(crate) intake_max: usize,
@@ -64,7 +64,7 @@ pub(crate) struct QueueBounds {
     pub(crate) bytes_max: usize,
 }
 
-/// What waits.
+/// The content of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) intake: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Waiting {
     pub(crate) bytes: usize,
 }
 
-/// Too much waits: the submission was not taken.
+/// The queue is full: the submission was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -81,7 +81,8 @@ pub(crate) struct Queue {
     bounds: QueueBounds,
     lanes: Mutex<Lanes>,
     arrived: Notify,
-    /// Rung when as many wait as are wanted. Apart from `arrived`, so that who gathers is not woken for each command.
+    /// Notified when as many commands wait as are wanted. Separate from `arrived`, so that a
+    /// gathering batcher is not woken for each command.
     enough: Notify,
 }
 
@@ -104,11 +105,11 @@ impl Queue {
         }
     }
 
-    /// Takes a submission unless its class has no room.
+    /// Queues a submission unless its class is full.
     pub(crate) fn push(&self, submission: Submission) -> Result<(), Full> {
         let mut lanes = self.lanes();
         if !lanes.has_room(&self.bounds, &submission) {
-            // While nothing is proposed, those who gave up must not keep others out.
+            // While nothing is proposed, withdrawn commands must not use the capacity.
             lanes.drop_withdrawn();
             if !lanes.has_room(&self.bounds, &submission) {
                 return Err(Full);
@@ -129,7 +130,7 @@ impl Queue {
         Ok(())
     }
 
-    /// How much waits.
+    /// The current content.
     pub(crate) fn waiting(&self) -> Waiting {
         let lanes = self.lanes();
         Waiting {
@@ -139,14 +140,15 @@ impl Queue {
         }
     }
 
-    /// Waits until something waits.
+    /// Waits until the queue is not empty.
     pub(crate) async fn wait(&self) {
         while self.is_empty() {
             self.arrived.notified().await;
         }
     }
 
-    /// Waits until so many commands wait, or as many as an entry has room for. For one caller at a time, the batcher.
+    /// Waits until `count` commands wait, or as many as fit into an entry. For one caller at a
+    /// time, the batcher.
     pub(crate) async fn wait_for(&self, count: usize) {
         self.lanes().wanted = count;
         while !self.lanes().has_enough() {
@@ -154,7 +156,7 @@ impl Queue {
         }
     }
 
-    /// Takes what fits into one entry, what lets open work end first. Withdrawn ones are dropped.
+    /// Takes what fits into one entry, progress first. Drops withdrawn commands.
     pub(crate) fn take_entry(&self) -> Vec<Submission> {
         let mut lanes = self.lanes();
         let mut taken = Vec::new();
@@ -208,7 +210,7 @@ impl Lanes {
         self.intake.len() + self.progress.len()
     }
 
-    /// Drops what was given up.
+    /// Drops withdrawn commands.
     fn drop_withdrawn(&mut self) {
         for lane in [&mut self.intake, &mut self.progress] {
             lane.retain(|submission| {
@@ -248,13 +250,13 @@ mod tests {
 
     fn push(queue: &Queue, admission: Admission, bytes: usize) -> Result<Arc<Ticket>, Full> {
         let ticket = Arc::<Ticket>::default();
-        let (answer, _) = oneshot::channel();
+        let (result_sender, _) = oneshot::channel();
         let command = command(admission);
         queue.push(Submission {
             command,
             bytes,
             ticket: Arc::clone(&ticket),
-            answer,
+            result_sender,
         })?;
         Ok(ticket)
     }

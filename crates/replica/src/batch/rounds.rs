@@ -1,9 +1,10 @@
-//! How long entries take, and how long the next one therefore gathers commands.
+//! Measures how long entries take, and from that how long the next one gathers commands.
 //!
-//! While a round is under way, the next entry gathers for as long as a round takes. When it has ended, most of
-//! those who were answered come back with their next command: a worker completes the step that it was handed, a
-//! client starts its next run. These follow-ups would miss an entry that left at once, and come too late for half of
-//! the next; so the entry waits a little for them, too, if there were enough answers to be worth it.
+//! While a round is in flight, the next entry gathers for as long as a round takes. When it ends,
+//! most callers that got a result send their next command: a worker completes the step that it was
+//! assigned, a client starts its next run. These follow-ups would miss an entry that left
+//! immediately, and arrive too late for half of the next; so the entry waits a little for them too,
+//! if there were enough results to be worth it.
 
 use crate::batch::queue::Queue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,22 +12,23 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// An entry gathers for no longer than this in all, however slow the rounds are.
+/// The maximum time that an entry gathers, however slow the rounds are.
 const WINDOW_MAX: Duration = Duration::from_millis(10);
-/// An entry of so many commands is worth a round of its own.
+/// An entry with this many commands is worth a separate round.
 const PLENTY: usize = 256;
 /// How much of a round, from the end of the last one, the next entry waits for follow-ups.
 const FOLLOW_UPS_PERCENT: u32 = 30;
-/// Follow-ups of fewer answers are not waited for: a single client finds no one to share its entry with.
+/// Follow-ups of fewer results are not waited for: the command of a single client has no other to
+/// share its entry with.
 const ANSWERS_MIN: usize = 8;
-/// A new round counts for one part in so many of what is remembered of all.
+/// The weight of a new round in the smoothed length is one part in this many.
 const MEMORY: u32 = 8;
 
-/// The rounds that are under way, and what earlier ones took.
+/// The rounds in flight, and the duration of earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     state: Mutex<State>,
-    /// Rung when the last one that was under way has ended.
+    /// Notified when the last round in flight has ended.
     idle: Notify,
 }
 
@@ -35,27 +37,29 @@ struct State {
     under_way: usize,
     newest: Option<Instant>,
     ended: Option<Ended>,
-    /// What a round takes, smoothed: [`WINDOW_MAX`] at most, so that one that hung does not count for dozens.
+    /// The smoothed length of a round: at most [`WINDOW_MAX`], so that one that hung does not count
+    /// for dozens.
     length: Duration,
 }
 
 /// The round whose follow-ups are awaited.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    /// Until when.
+    /// The end of the wait.
     until: Instant,
-    /// How many callers were answered.
+    /// The number of callers that got a result.
     answers: usize,
 }
 
 impl Ended {
-    /// With so many follow-ups, waiting for the stragglers no longer pays: four fifths of those who were answered.
+    /// The number of follow-ups after which waiting for the rest no longer pays: four fifths of the
+    /// results.
     fn follow_ups(self) -> usize {
         (self.answers * 4 / 5).min(PLENTY)
     }
 }
 
-/// A round that is under way; it ends when it is dropped.
+/// A round in flight; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Round {
     rounds: Arc<Rounds>,
@@ -64,7 +68,7 @@ pub(crate) struct Round {
 }
 
 impl Rounds {
-    /// Begins a round for an entry of so many commands.
+    /// Begins a round for an entry of `commands` commands.
     pub(crate) fn begin(rounds: &Arc<Self>, commands: usize) -> Round {
         let begun = Instant::now();
         let mut state = rounds.lock();
@@ -78,7 +82,8 @@ impl Rounds {
         }
     }
 
-    /// Waits until the next entry is worth a round: at once when none is under way and none has just ended.
+    /// Waits until the next entry is worth a round: not at all if none is in flight and none has
+    /// just ended.
     pub(crate) async fn gather(&self, queue: &Queue) {
         let latest = Instant::now() + WINDOW_MAX;
         self.gather_beside_a_round(queue, latest).await;
@@ -113,19 +118,20 @@ impl Rounds {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that is done under the lock panics half-way.
+        // Nothing under the lock panics halfway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Until when the next entry gathers commands; `None` when no other is under way.
+    /// Until when the next entry gathers commands; `None` if no other is in flight.
     fn window(&self) -> Option<Instant> {
         let newest = self.newest.filter(|_| self.under_way > 0)?;
         Some(newest + self.length)
     }
 
-    /// The round whose follow-ups the next entry waits for; `None` when their time is past or it is not worth it.
+    /// The round whose follow-ups the next entry waits for; `None` if their time is over or they
+    /// are not worth it.
     fn awaited(&self, now: Instant) -> Option<Ended> {
         self.ended
             .filter(|ended| ended.answers >= ANSWERS_MIN && now < ended.until)
@@ -136,7 +142,7 @@ impl State {
         let length = (now - round.begun).min(WINDOW_MAX);
         self.under_way -= 1;
         self.length = (self.length * (MEMORY - 1) + length) / MEMORY;
-        // A small one that ends behind a large one does not make up for it.
+        // A small round that ends after a large one does not replace it.
         let awaited = self.awaited(now).map_or(0, |ended| ended.answers);
         if round.commands >= awaited {
             self.ended = Some(Ended {
@@ -180,18 +186,18 @@ mod tests {
 
     fn push(queue: &Queue, count: usize) {
         for _ in 0..count {
-            let (answer, _) = oneshot::channel();
+            let (result_sender, _) = oneshot::channel();
             let submission = Submission {
                 command: command(Admission::Progress),
                 bytes: 1,
                 ticket: Arc::default(),
-                answer,
+                result_sender,
             };
             queue.push(submission).unwrap();
         }
     }
 
-    /// Rounds for so many commands that took this long so far; the last has just ended.
+    /// Rounds for this many commands that took this long so far; the last has just ended.
     async fn rounds_of(commands: usize, length: Duration) -> Arc<Rounds> {
         let rounds = Arc::<Rounds>::default();
         for _ in 0..100 {
@@ -208,7 +214,7 @@ mod tests {
         began.elapsed()
     }
 
-    /// With so many commands the gathering ends, and not with one less.
+    /// Checks that gathering ends with this many commands, and not with one less.
     fn check_enough(rounds: &Rounds, count: usize) {
         let queue = queue();
         push(&queue, count - 1);

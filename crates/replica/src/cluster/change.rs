@@ -1,117 +1,118 @@
-//! Changes of who belongs to the cluster and of who leads it, and why one is refused.
+//! Changes of the membership and of the leader, and why they are refused.
 
 use crate::submit::SubmitError;
 use flotilla_engine::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// A change of who belongs to the cluster, or of who leads it. Asking for the same one again, after
-/// an answer was lost, does no harm; only a transfer to nobody in particular moves the lead again.
+/// A change of the membership or of the leader. Repeating a request after a lost response is
+/// harmless; only a transfer without a target moves the leadership again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClusterChange {
-    /// Takes in a node without a vote: it receives the log from now on.
+    /// Adds a node without a vote: it receives the log from now on.
     AddLearner {
-        /// The node; an id that was never used before.
+        /// The node's id, which was never used before.
         node_id: NodeId,
-        /// Where its peers reach it, as `host:port`; it must be up, and empty.
+        /// Its peer address, as `host:port`; the node must be running and empty.
         peer_address: String,
     },
-    /// Gives a learner a vote, once it has caught up.
+    /// Makes a learner a voter, once it has caught up.
     PromoteLearner {
-        /// The learner.
+        /// The learner to promote.
         node_id: NodeId,
     },
-    /// Takes a member out for good; its id is never used again.
+    /// Removes a member permanently; its id is never used again.
     RemoveNode {
-        /// The member.
+        /// The member to remove.
         node_id: NodeId,
     },
-    /// Has another voter lead.
+    /// Transfers leadership to another voter.
     TransferLeader {
         /// The voter; unset for the one that follows most closely.
         to: Option<NodeId>,
     },
 }
 
-/// Why a change was not made. Nothing has changed then.
+/// Why a change was refused. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ChangeRefusal {
-    /// No node answers there.
-    #[error("expected a node at {0}, but none answers")]
+    /// No node responds at the address.
+    #[error("expected a node at {0}, but none responds")]
     NodeUnreachable(String),
-    /// Another node answers there.
+    /// Another node responds at the address.
     #[error("expected node {} at {address}, but found node {}", expected.0, found.0)]
-    NodeDiffers {
-        /// Where.
+    NodeMismatch {
+        /// The address that was probed.
         address: String,
-        /// Who should be there.
+        /// The node that should be there.
         expected: NodeId,
-        /// Who is.
+        /// The node that is there.
         found: NodeId,
     },
-    /// The node has data of its own: of another cluster, or of an earlier life.
+    /// The node has data: of another cluster, or from an earlier use.
     #[error("expected node {} to be empty, but it has data of another cluster", .0.0)]
     NodeNotEmpty(NodeId),
     /// The id belonged to a member that was removed (docs/design.md, "Raft": ids are never reused).
     #[error("expected a new node id, but node {} was a member and was removed", .0.0)]
     NodeIdRetired(NodeId),
-    /// The id is a member's at another address.
+    /// The id belongs to a member at another address.
     #[error("expected a new node id, but node {} is a member, at {address}", node_id.0)]
-    NodeIdTaken {
-        /// The id.
+    NodeIdInUse {
+        /// The requested id.
         node_id: NodeId,
-        /// Where that member is.
+        /// The address of that member.
         address: String,
     },
-    /// The address is another member's.
-    #[error("expected an address of its own, but {address} is that of node {}", node_id.0)]
-    AddressTaken {
-        /// The address.
+    /// The address belongs to another member.
+    #[error("expected an unused address, but {address} is that of node {}", node_id.0)]
+    AddressInUse {
+        /// The requested address.
         address: String,
-        /// Whose it is.
+        /// The node at that address.
         node_id: NodeId,
     },
-    /// There is no such member.
-    #[error("expected a member, but node {} is none", .0.0)]
-    NotAMember(NodeId),
-    /// The member has no vote, and so cannot lead.
-    #[error("expected a voter, but node {} has no vote", .0.0)]
-    NotAVoter(NodeId),
-    /// The learner has not caught up in time.
+    /// The cluster has no such member.
+    #[error("expected a member, but node {} is not one", .0.0)]
+    NodeNotMember(NodeId),
+    /// The member is a learner, so it cannot lead.
+    #[error("expected a voter, but node {} is a learner", .0.0)]
+    NodeNotVoter(NodeId),
+    /// The learner did not catch up in time.
     #[error("expected node {} to have caught up, but it is {lag} entries behind", node_id.0)]
-    LearnerLags {
-        /// The learner.
+    LearnerLagging {
+        /// The learner that lags.
         node_id: NodeId,
         /// How many entries it is behind.
         lag: u64,
     },
-    /// Without this node nobody could vote.
+    /// Without this node there would be no voter.
     #[error("expected another voter to remain, but node {} is the last one", .0.0)]
     LastVoter(NodeId),
-    /// Too few of the voters before the change answer, or of those after it.
-    #[error("expected most of the {voters} voters to answer, but only {answering} did")]
+    /// Too few of the voters before or after the change respond.
+    #[error("expected most of the {voters} voters to respond, but only {answering} did")]
     QuorumAtRisk {
-        /// How many voters there are, or would be.
+        /// The number of voters, before or after the change.
         voters: u64,
-        /// How many of them answer.
+        /// How many of them respond.
         answering: u64,
     },
-    /// An earlier change is under way.
-    #[error("expected no other change of members, but one is under way")]
-    ChangeUnderWay,
-    /// The voter does not answer, or none has taken over in time. Who leads next is open then.
+    /// An earlier change is in progress.
+    #[error("expected no other membership change, but one is in progress")]
+    MembershipChangeInProgress,
+    /// The voter does not respond, or none has taken over in time. The next leader is not
+    /// determined then.
     #[error("expected another voter to take over, but none did in time")]
-    NotTakenOver,
-    /// The node's binary does not know what the cluster has agreed on (design rule 12).
+    LeadershipTransferTimeout,
+    /// The node's binary is older than the agreed engine version (design rule 12).
     #[error(
         "expected node {} to know engine version {agreed}, but its binary knows {known} at most",
         node_id.0
     )]
     BinaryTooOld {
-        /// The node.
+        /// The node that is too old.
         node_id: NodeId,
         /// The cluster's engine version.
         agreed: u32,
-        /// The newest that the node knows.
+        /// The newest engine version that the node knows.
         known: u32,
     },
 }
@@ -124,42 +125,40 @@ impl ChangeRefusal {
             Self::NodeUnreachable(_) => {
                 "start it with --join and this --peer-listen, and check the address"
             }
-            Self::NodeDiffers { .. } => "check the node id and the address",
-            Self::NodeNotEmpty(_) => "give the node an empty --data-dir and a node id of its own",
-            Self::NodeIdRetired(_) | Self::NodeIdTaken { .. } => {
+            Self::NodeMismatch { .. } => "check the node id and the address",
+            Self::NodeNotEmpty(_) => "give the node an empty --data-dir and an unused node id",
+            Self::NodeIdRetired(_) | Self::NodeIdInUse { .. } => {
                 "start the node with an id that was never used, and an empty --data-dir"
             }
-            Self::AddressTaken { .. } => "`flo cluster status` shows the members",
-            Self::NotAMember(_) => {
+            Self::AddressInUse { .. } => "`flo cluster status` shows the members",
+            Self::NodeNotMember(_) => {
                 "`flo cluster status` shows the members; `flo cluster add-learner` adds one"
             }
-            Self::NotAVoter(_) => "give it a vote first: `flo cluster promote`",
-            Self::LearnerLags { .. } => {
-                "try again; `flo cluster status` shows whether it comes closer"
-            }
+            Self::NodeNotVoter(_) => "make it a voter first: `flo cluster promote`",
+            Self::LearnerLagging { .. } => "retry; `flo cluster status` shows its progress",
             Self::LastVoter(_) => "promote another node first",
             Self::QuorumAtRisk { .. } => {
-                "bring the other voters back first: nothing could be written without most of them"
+                "restore the other voters first: without most of them nothing can be written"
             }
             Self::BinaryTooOld { .. } => "start the node with the binary that the members run",
-            Self::ChangeUnderWay => "try again when it has ended",
-            Self::NotTakenOver => {
-                "try again; `flo cluster status` shows which voters are up and close"
+            Self::MembershipChangeInProgress => "retry when it has ended",
+            Self::LeadershipTransferTimeout => {
+                "retry; `flo cluster status` shows which voters are up and close"
             }
         }
     }
 }
 
-/// Why it is not known that a change was made.
+/// Why it is unknown whether a change was made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// Refused: nothing has changed.
     #[error(transparent)]
     Refused(#[from] ChangeRefusal),
-    /// It did not get to be judged, or there is no answer.
+    /// It was not evaluated, or there is no response.
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
 
-/// What became of a change that was judged: whether anything had to change.
-pub(crate) type Judged = Result<bool, ChangeRefusal>;
+/// The result of an evaluated change: whether anything had to change.
+pub(crate) type ChangeResult = Result<bool, ChangeRefusal>;

@@ -1,23 +1,23 @@
-//! Replicas prove that they agree (design rule 11): each reports its digest, and one that differs
-//! from a majority stops.
+//! Detects divergence (design rule 11): each replica reports its digest, and one that differs from
+//! a majority stops.
 
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::proposal::Control;
-use crate::state::rows::{self, Divergence, Progress};
+use crate::state::rows::{self, AppliedPosition, Divergence};
 use flotilla_engine::store::Writes;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A report that is not taken within this time is left out: the next index brings another.
+/// A report that is not accepted within this time is skipped: the next index brings another.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reports this node's digest at every index that all members report.
 pub(crate) async fn report_digests(core: Arc<Core>) {
-    let mut checkpoints = core.outlets.checkpoints.subscribe();
+    let mut checkpoints = core.applied_state.checkpoints.subscribe();
     while checkpoints.changed().await.is_ok() {
-        let Progress { log_id, digest, .. } = *checkpoints.borrow_and_update();
+        let AppliedPosition { log_id, digest, .. } = *checkpoints.borrow_and_update();
         let Some(log_id) = log_id else { continue };
         let control = Control::DigestReport {
             node: core.local.node_id,
@@ -30,10 +30,11 @@ pub(crate) async fn report_digests(core: Arc<Core>) {
     }
 }
 
-/// Stops this replica when a majority proves it wrong, and sounds the alarm when none agrees.
+/// Stops this replica when a majority proves its state wrong, and raises the alarm when no majority
+/// agrees.
 pub(crate) async fn watch_divergence(core: Arc<Core>) {
-    let mut divergence = core.outlets.divergence.subscribe();
-    let mut split = core.outlets.split.subscribe();
+    let mut divergence = core.applied_state.divergence.subscribe();
+    let mut split = core.applied_state.split.subscribe();
     loop {
         tokio::select! {
             changed = divergence.changed() => {
@@ -56,7 +57,7 @@ pub(crate) async fn watch_divergence(core: Arc<Core>) {
     }
 }
 
-/// Remembers the divergence, so that a restart does not serve it either, and ends the process.
+/// Records the divergence, so that a restart does not serve the state either, and ends the process.
 fn stop(core: &Core, divergence: Divergence) {
     let mut writes = Writes::new();
     rows::put_divergence(&mut writes, &divergence);

@@ -1,16 +1,16 @@
-//! Founding a cluster, finding the one that was founded, and refusing what must not take part.
+//! Founds a cluster or finds the founded one, and refuses nodes that must not take part.
 //!
 //! A node with an empty data directory may be new, or a member that lost its directory and with it
-//! its votes. So every directory draws an incarnation when it is made, the founding entry lists
-//! those of all members, and an empty node takes part only if the cluster knows its incarnation, or
-//! if no peer knows a cluster at all. The lowest id founds.
+//! its votes. So every directory gets a random incarnation when it is created, the founding entry
+//! lists those of all members, and an empty node takes part only if the cluster knows its
+//! incarnation, or if no peer knows a cluster at all. The node with the lowest id founds.
 
 use crate::core::Core;
 use crate::membership::{Member, StoredMembership};
 use crate::network::calls::PeerCalls;
 use crate::network::links::{Links, Local};
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
-use crate::start::StartError;
+use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A peer that does not answer within this time is not up.
+/// A peer that does not respond within this time counts as down.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
-/// How often a node that waits says for what.
+/// How often a waiting node logs what it waits for.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How this node came to its cluster.
+/// How this node becomes a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formation {
     /// It is one of the first members.
@@ -39,21 +39,21 @@ pub enum Formation {
     },
 }
 
-/// What a round of probes led to.
+/// The result of a round of probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     /// This node takes part.
     Settled,
-    /// It does not yet; says for what it waits.
+    /// It does not yet; the text says what it waits for.
     Waiting(String),
 }
 
-/// Probes until this node takes part, and says now and then for what it waits.
+/// Probes until this node takes part, and logs what it waits for.
 pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), StartError> {
-    let mut told: Option<Instant> = None;
+    let mut last_logged: Option<Instant> = None;
     while let Round::Waiting(awaited) = round(core, formation).await? {
-        if told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL) {
-            told = Some(Instant::now());
+        if last_logged.is_none_or(|last_logged| last_logged.elapsed() >= TELL_INTERVAL) {
+            last_logged = Some(Instant::now());
             tracing::info!(node_id = core.local.node_id, "the node waits: {awaited}");
         }
         tokio::time::sleep(ROUND_PAUSE).await;
@@ -62,49 +62,58 @@ pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), Start
         let node_id = core.local.node_id;
         tracing::info!(
             node_id,
-            "the node waits to be taken in, by `flo cluster add-learner {node_id} HOST:PORT` with the \
-             address at which the members reach its peer port"
+            "the node waits to be added, by `flo cluster add-learner {node_id} HOST:PORT` with \
+             the address at which the members reach its peer port"
         );
     }
     Ok(())
 }
 
-/// Asks all peers who they are, and takes part if that settles it.
+/// Probes all peers, and takes part if the result allows it.
 pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, StartError> {
-    let answers = probe_all(core, formation).await;
+    let probed = probe_all(core, formation).await;
     if let Some(own) = core.local.cluster_id() {
-        check_cluster(own, &answers)?;
-        // It may have been away when it was removed.
-        if answers.iter().any(|answer| is_retired(core, &answer.found)) {
+        check_cluster(own, &probed)?;
+        // It may have been down when it was removed.
+        if probed
+            .iter()
+            .any(|probed_peer| is_retired(core, &probed_peer.found))
+        {
             return Err(StartError::Removed(NodeId(core.local.node_id)));
         }
         core.admit();
         return Ok(Round::Settled);
     }
-    // Only now: the first members of a cluster that exists may have been replaced since.
+    // Only now: the first members of an existing cluster may have been replaced since.
     if let Formation::Found { .. } = formation {
-        check_ids(&answers)?;
+        check_ids(&probed)?;
     }
-    let known = answers
+    let known = probed
         .iter()
-        .find(|answer| !answer.found.cluster_id.is_empty());
+        .find(|probed_peer| !probed_peer.found.cluster_id.is_empty());
     match (known, formation) {
         (Some(known), _) => {
             // A member that lags may not know it yet.
-            let is_retired = answers.iter().any(|answer| is_retired(core, &answer.found));
+            let is_retired = probed
+                .iter()
+                .any(|probed_peer| is_retired(core, &probed_peer.found));
             enter(core, formation, &known.found, is_retired)
         }
-        // A node that has voted founds nothing: it waits for the founder that it voted for.
+        // A node that has voted does not found: it waits for the founder that it voted for.
         (None, Formation::Found { peers }) if core.log.is_pristine() => {
-            found(core, formation, peers, &answers).await
+            found(core, formation, peers, &probed).await
         }
-        (None, _) => Ok(Round::Waiting(awaited(core, formation, &answers))),
+        (None, _) => Ok(Round::Waiting(awaited(core, formation, &probed))),
     }
 }
 
-/// For what a node waits that knows no cluster.
-fn awaited(core: &Core, formation: &Formation, answers: &[Answered]) -> String {
-    let is_silent = |address: &String| answers.iter().all(|answer| answer.address != *address);
+/// What a node without a cluster waits for.
+fn awaited(core: &Core, formation: &Formation, probed: &[ProbedPeer]) -> String {
+    let is_silent = |address: &String| {
+        probed
+            .iter()
+            .all(|probed_peer| probed_peer.address != *address)
+    };
     match formation {
         Formation::Join { seeds } => {
             let silent: Vec<&str> = seeds
@@ -113,10 +122,10 @@ fn awaited(core: &Core, formation: &Formation, answers: &[Answered]) -> String {
                 .map(String::as_str)
                 .collect();
             if silent.is_empty() {
-                return "the node that it is to join by has no cluster itself yet".to_owned();
+                return "the node to join through is not a member of a cluster yet".to_owned();
             }
             format!(
-                "no member answers at {}, by which it is to join",
+                "no member responds at {}, through which it is to join",
                 silent.join(", ")
             )
         }
@@ -129,24 +138,24 @@ fn awaited(core: &Core, formation: &Formation, answers: &[Answered]) -> String {
                 .map(|(node_id, address)| format!("node {} at {address}", node_id.0))
                 .collect();
             if silent.is_empty() {
-                return "all first members answer, and one of them founds the cluster".to_owned();
+                return "all first members respond, and one of them founds the cluster".to_owned();
             }
             format!(
-                "a cluster begins with all its first members, but these do not answer: {}",
+                "a cluster is founded by all its first members, but these do not respond: {}",
                 silent.join(", ")
             )
         }
     }
 }
 
-struct Answered {
-    /// Whom the configuration expects there.
+struct ProbedPeer {
+    /// The node that the configuration expects there.
     expected: Option<NodeId>,
     address: String,
     found: ProbeResponse,
 }
 
-async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
+async fn probe_all(core: &Core, formation: &Formation) -> Vec<ProbedPeer> {
     let targets: Vec<(Option<NodeId>, &String)> = match formation {
         Formation::Found { peers } => peers
             .iter()
@@ -155,17 +164,17 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
             .collect(),
         Formation::Join { seeds } => seeds.iter().map(|address| (None, address)).collect(),
     };
-    let asked = targets.into_iter().map(|(expected, address)| async move {
-        Some(Answered {
+    let pending = targets.into_iter().map(|(expected, address)| async move {
+        Some(ProbedPeer {
             expected,
             address: address.clone(),
             found: probe(core, address).await?,
         })
     });
-    join_all(asked).await.into_iter().flatten().collect()
+    join_all(pending).await.into_iter().flatten().collect()
 }
 
-/// Asks who is at a peer address; `None` when nobody says so soon.
+/// Asks a peer address for its identity; `None` if there is no response in time.
 pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
     ask(&core.local, core.links.calls(address).as_ref()).await
 }
@@ -174,12 +183,12 @@ async fn ask(local: &Local, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
     let request = ProbeRequest {
         node_id: local.node_id,
     };
-    let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
-    answer.ok()?.ok()
+    let probed_peer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
+    probed_peer.ok()?.ok()
 }
 
-/// Refuses to start beside another process of the same node: peers of this one are not served yet, so whoever
-/// answers where its members reach it is one.
+/// Refuses to start beside another process of the same node: this process does not serve peers yet,
+/// so any node that responds at this node's peer address is another one.
 pub(crate) async fn check_alone(
     local: &Local,
     links: &Links,
@@ -200,12 +209,12 @@ pub(crate) async fn check_alone(
     }
 }
 
-fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
-    for Answered {
+fn check_ids(probed: &[ProbedPeer]) -> Result<(), StartError> {
+    for ProbedPeer {
         expected,
         address,
         found,
-    } in answers
+    } in probed
     {
         if let Some(expected) = expected
             && expected.0 != found.node_id
@@ -220,8 +229,8 @@ fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
     Ok(())
 }
 
-fn check_cluster(own: &str, answers: &[Answered]) -> Result<(), StartError> {
-    for Answered { address, found, .. } in answers {
+fn check_cluster(own: &str, probed: &[ProbedPeer]) -> Result<(), StartError> {
+    for ProbedPeer { address, found, .. } in probed {
         if !found.cluster_id.is_empty() && found.cluster_id != own {
             return Err(StartError::OtherCluster {
                 own: own.to_owned(),
@@ -233,16 +242,16 @@ fn check_cluster(own: &str, answers: &[Answered]) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Whether a peer tells that this node was a member of its cluster and was removed.
+/// Whether a peer reports that this node was a member of its cluster and was removed.
 pub(crate) fn is_retired(core: &Core, peer: &ProbeResponse) -> bool {
     let is_own = core
         .local
         .cluster_id()
         .is_none_or(|own| own == peer.cluster_id);
-    is_own && peer.retired_ids.contains(&core.local.node_id)
+    is_own && peer.retired_node_ids.contains(&core.local.node_id)
 }
 
-/// Takes part in a cluster that exists, unless this directory is not the one that it knows.
+/// Takes part in an existing cluster, unless this directory is not the one that the cluster knows.
 fn enter(
     core: &Core,
     formation: &Formation,
@@ -270,7 +279,7 @@ fn enter(
             });
         }
         (None, Formation::Found { .. }) => {
-            return Err(StartError::NotAMember {
+            return Err(StartError::NodeNotMember {
                 node_id,
                 cluster_id,
             });
@@ -287,14 +296,14 @@ async fn found(
     core: &Core,
     formation: &Formation,
     peers: &BTreeMap<NodeId, String>,
-    answers: &[Answered],
+    probed: &[ProbedPeer],
 ) -> Result<Round, StartError> {
     let is_first = peers
         .first_key_value()
         .is_some_and(|(first, _)| first.0 == core.local.node_id);
-    let all_empty = answers.len() + 1 == peers.len() && answers.iter().all(|a| a.found.is_empty);
+    let all_empty = probed.len() + 1 == peers.len() && probed.iter().all(|a| a.found.empty);
     if !is_first || !all_empty {
-        return Ok(Round::Waiting(awaited(core, formation, answers)));
+        return Ok(Round::Waiting(awaited(core, formation, probed)));
     }
     let cluster_id = format!("{:032x}", rand::random::<u128>());
     let founder = (
@@ -302,8 +311,8 @@ async fn found(
         &core.local.client_address,
         core.local.incarnation,
     );
-    let others = answers.iter().map(|answer| {
-        let found = &answer.found;
+    let others = probed.iter().map(|probed_peer| {
+        let found = &probed_peer.found;
         (found.node_id, &found.client_address, found.incarnation)
     });
     let members: BTreeMap<u64, Member> = others
@@ -322,7 +331,7 @@ async fn found(
     core.admit();
     let founded = core.raft.initialize(members).await;
     founded.map_err(|error| StartError::Founding(error.to_string()))?;
-    // Whoever asks next must find a member.
+    // The next peer that probes must find a member.
     let mut metrics = core.raft.server_metrics();
     while !core.is_member() && metrics.changed().await.is_ok() {}
     Ok(Round::Settled)

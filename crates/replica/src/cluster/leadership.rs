@@ -1,11 +1,11 @@
-//! Who leads, as this node knows.
+//! The current leader, as this node knows it, and leadership transfer.
 
-use crate::cluster::change::{ChangeRefusal, Judged};
+use crate::cluster::change::{ChangeRefusal, ChangeResult};
 use crate::core::Core;
 use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
-use crate::state::rows::Progress;
+use crate::state::rows::AppliedPosition;
 use crate::submit::Attempt;
 use flotilla_engine::NodeId;
 use openraft::Instant as _;
@@ -17,14 +17,14 @@ use tokio::time::{Instant, timeout_at};
 
 /// A successor that does not take over within this time will not.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// A member that is not further behind than this, when it is looked at, has caught up: what is left takes as
-/// long as any write.
+/// A member that is not further behind than this has caught up: the rest takes no longer than any
+/// write.
 pub(crate) const LAG_MAX: u64 = 64;
 
-/// Who leads, as this node knows.
+/// The current leader, as this node knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leadership {
-    /// The leader of `term`, unless none is known.
+    /// The leader of `term`, if it is known.
     pub leader: Option<Leader>,
     /// The newest term known.
     pub term: u64,
@@ -34,7 +34,7 @@ pub struct Leadership {
     pub is_ready: bool,
 }
 
-/// A voter that follows this node, which leads.
+/// A voter that follows this node, the leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Follower {
     pub(crate) node_id: u64,
@@ -45,13 +45,13 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Whether what it lacks takes no longer to arrive than any write.
+    /// Whether the entries that it lacks take no longer to arrive than any write.
     pub(crate) fn has_caught_up(&self) -> bool {
         self.lag <= LAG_MAX
     }
 }
 
-/// How far a member is behind a log that ends at `last`, of which it is known to have `matched`.
+/// How far a member is behind a log that ends at `last`, if it is known to have `matched`.
 pub(crate) fn lag(matched: Option<LogId>, last: u64) -> u64 {
     match matched {
         Some(matched) => last.saturating_sub(matched.index()),
@@ -60,49 +60,50 @@ pub(crate) fn lag(matched: Option<LogId>, last: u64) -> u64 {
     }
 }
 
-/// A leader.
+/// The leader of a term, with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Its node.
+    /// The node that leads.
     pub node_id: NodeId,
-    /// Where clients reach it.
+    /// Its address for clients.
     pub client_address: String,
-    /// Where peers reach it.
+    /// Its address for peers.
     pub peer_address: String,
 }
 
 impl Core {
-    /// If this node leads, lets the follower that has most of the log take over, if it does so soon.
+    /// If this node leads, transfers leadership to the follower that has most of the log, if that
+    /// succeeds soon.
     pub(crate) async fn hand_over(&self) {
         if !self.leadership.borrow().is_self {
             return;
         }
         let deadline = Instant::now() + HAND_OVER_TIMEOUT;
         if let Attempt::Done(Err(refusal)) = self.transfer_leader(None, deadline).await {
-            tracing::info!(%refusal, "the leadership was not handed over");
+            tracing::info!(%refusal, "leadership was not transferred");
         }
     }
 
-    /// Lets another voter take over; false when it leads already. Only a leader can do this.
+    /// Transfers leadership to another voter; false if it already leads. Only a leader can do this.
     pub(crate) async fn transfer_leader(
         &self,
         to: Option<NodeId>,
         deadline: Instant,
-    ) -> Attempt<Judged> {
+    ) -> Attempt<ChangeResult> {
         let own = NodeId(self.local.node_id);
         let stored = self.membership();
         let voters = voters(stored.membership());
         let successor = match to {
             Some(to) if stored.get_node(&to.0).is_none() => {
-                return Attempt::Done(Err(ChangeRefusal::NotAMember(to)));
+                return Attempt::Done(Err(ChangeRefusal::NodeNotMember(to)));
             }
             Some(to) if !voters.contains(&to.0) => {
-                return Attempt::Done(Err(ChangeRefusal::NotAVoter(to)));
+                return Attempt::Done(Err(ChangeRefusal::NodeNotVoter(to)));
             }
             Some(to) if to == own => return Attempt::Done(Ok(false)),
-            // A leader that was told to hand over takes no more writes, whoever takes over.
-            Some(to) if !self.answers(to.0, &stored).await => {
-                return Attempt::Done(Err(ChangeRefusal::NotTakenOver));
+            // A leader that was asked to transfer takes no more writes, whichever node takes over.
+            Some(to) if !self.is_reachable(to.0, &stored).await => {
+                return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout));
             }
             Some(to) => to.0,
             None if voters.len() < 2 => {
@@ -110,10 +111,10 @@ impl Core {
             }
             None => match self.successor() {
                 Some(successor) => successor,
-                None => return Attempt::Done(Err(ChangeRefusal::NotTakenOver)),
+                None => return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
             },
         };
-        // That consensus has ended shows in that nobody takes over.
+        // If consensus has ended, no voter takes over.
         drop(self.raft.trigger().transfer_leader(successor).await);
         let mut leadership = self.leadership.subscribe();
         let taken_over = leadership.wait_for(|leadership| {
@@ -129,7 +130,7 @@ impl Core {
                 }
                 Attempt::Done(Ok(true))
             }
-            Ok(Err(_)) | Err(_) => Attempt::Done(Err(ChangeRefusal::NotTakenOver)),
+            Ok(Err(_)) | Err(_) => Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
         }
     }
 
@@ -140,7 +141,8 @@ impl Core {
         closest.map(|follower| follower.node_id)
     }
 
-    /// The other voters that have just answered a heartbeat; none at a node that does not lead.
+    /// The other voters that have recently answered a heartbeat; empty on a node that does not
+    /// lead.
     pub(crate) fn followers(&self) -> Vec<Follower> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -152,7 +154,7 @@ impl Core {
         ) else {
             return Vec::new();
         };
-        let answers = |node_id: &u64| {
+        let is_reachable = |node_id: &u64| {
             let at = heard.get(node_id).and_then(Option::as_ref);
             at.is_some_and(|at| at.elapsed() < self.tuning.election_max)
         };
@@ -165,17 +167,17 @@ impl Core {
         let others = replication.iter();
         others
             .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
-            .filter(|(node_id, _)| answers(node_id))
+            .filter(|(node_id, _)| is_reachable(node_id))
             .map(follower)
             .collect()
     }
 }
 
-/// Keeps `leadership` true until openraft ends.
+/// Keeps `leadership` up to date until openraft ends.
 pub(crate) async fn watch_leadership(
     raft: ConsensusHandle,
     local: std::sync::Arc<Local>,
-    mut progress: watch::Receiver<Progress>,
+    mut applied_position: watch::Receiver<AppliedPosition>,
     leadership: watch::Sender<Leadership>,
 ) {
     let mut metrics = raft.server_metrics();
@@ -183,7 +185,7 @@ pub(crate) async fn watch_leadership(
         let seen = leadership_of(
             &metrics.borrow_watched(),
             &local,
-            *progress.borrow_and_update(),
+            *applied_position.borrow_and_update(),
         );
         let awaits_own_entry = seen.is_self && !seen.is_ready;
         let is_other = {
@@ -191,7 +193,7 @@ pub(crate) async fn watch_leadership(
             (known.term, known.is_self) != (seen.term, seen.is_self)
         };
         if is_other {
-            local.forget_rooms();
+            local.forget_disk_pressures();
         }
         leadership.send_if_modified(|known| {
             let is_new = *known != seen;
@@ -200,7 +202,7 @@ pub(crate) async fn watch_leadership(
         });
         let changed = tokio::select! {
             changed = metrics.changed() => changed.is_ok(),
-            changed = progress.changed(), if awaits_own_entry => changed.is_ok(),
+            changed = applied_position.changed(), if awaits_own_entry => changed.is_ok(),
         };
         if !changed {
             leadership.send_modify(|known| {
@@ -217,14 +219,14 @@ pub(crate) async fn watch_leadership(
 fn leadership_of(
     metrics: &RaftServerMetrics<TypeConfig>,
     local: &Local,
-    progress: Progress,
+    applied_position: AppliedPosition,
 ) -> Leadership {
     let term = metrics.vote.leader_id.term;
     let is_self = metrics.current_leader == Some(local.node_id);
     let leader = metrics
         .current_leader
         .and_then(|node_id| leader_of(&metrics.membership_config, local, node_id));
-    let is_current = progress
+    let is_current = applied_position
         .log_id
         .is_some_and(|log_id| term_of(&log_id) == term);
     Leadership {

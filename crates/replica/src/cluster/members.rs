@@ -1,10 +1,10 @@
-//! Changing who belongs to the cluster: judged and carried out by the leader, one change at a time.
+//! Membership changes: evaluated and executed by the leader, one at a time.
 //!
-//! What a change needs is looked at before anything is proposed, so that a refusal leaves nothing
-//! behind. A change of voters is two entries of the log (a joint membership, then the new one);
-//! should the leader die between them, [`finish_change`] lets its successor write the second.
+//! The leader checks everything before it proposes, so that a refusal changes nothing. A change of
+//! voters is two log entries (a joint membership, then the new one); if the leader dies between
+//! them, [`finish_change`] lets its successor write the second.
 
-use crate::cluster::change::{ChangeError, ChangeRefusal, ClusterChange, Judged};
+use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
 use crate::cluster::formation;
 use crate::cluster::leadership::{LAG_MAX, lag};
 use crate::core::Core;
@@ -26,34 +26,33 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout_at};
 
-/// The lock of the one change that may be under way; it goes with the change, not with who asked.
+/// The lock of the one change in progress; it belongs to the change, not to its caller.
 type ChangeTurn = OwnedMutexGuard<()>;
 
-/// How often a learner that lags is looked at: replication tells its progress more often than is of
-/// interest.
+/// How often a lagging learner is checked: replication reports its progress more often than that.
 const LAG_PAUSE: Duration = Duration::from_millis(20);
-/// What the last look at other members, and the answer's way back to whoever asked, take at most.
+/// The maximum time of the last check of other members and of the response to the caller.
 const ANSWER_TIME: Duration = Duration::from_millis(700);
 
 type Change = ChangeMembers<u64, Member>;
 
 impl Core {
-    /// Makes a change, from any node; false when nothing had to change.
+    /// Makes a change, from any node; false if nothing had to change.
     pub(crate) async fn change(
         &self,
         change: ClusterChange,
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
-        let patience = self.patience(deadline);
+        let leader_wait = self.leader_wait(deadline);
         loop {
-            let attempt = match self.destination(patience).await? {
+            let attempt = match self.destination(leader_wait).await? {
                 None => self.change_here(change.clone(), deadline).await,
                 Some(leader) => self.forward_change(&leader, &change, deadline).await,
             };
             match attempt {
                 Attempt::Done(judged) => return Ok(judged?),
                 Attempt::Failed(error) => return Err(error.into()),
-                Attempt::NotLeader => self.await_leader(patience).await?,
+                Attempt::NotLeader => self.await_leader(leader_wait).await?,
             }
         }
     }
@@ -63,20 +62,20 @@ impl Core {
         &self,
         change: ClusterChange,
         deadline: Instant,
-    ) -> Attempt<Judged> {
-        // Entries of its own term tell it everything that former leaders committed.
+    ) -> Attempt<ChangeResult> {
+        // Entries of this leader's term give it everything that former leaders committed.
         if !self.leadership.borrow().is_ready {
             return Attempt::NotLeader;
         }
         let deadline = deadline - ANSWER_TIME;
         let changing = Arc::clone(&self.changing);
         let Ok(turn) = timeout_at(deadline, changing.lock_owned()).await else {
-            return Attempt::Done(Err(ChangeRefusal::ChangeUnderWay));
+            return Attempt::Done(Err(ChangeRefusal::MembershipChangeInProgress));
         };
         let stored = match timeout_at(deadline, self.settled_membership()).await {
             Ok(Attempt::Done(Some(stored))) => stored,
             Ok(Attempt::Done(None)) => {
-                return Attempt::Done(Err(ChangeRefusal::ChangeUnderWay));
+                return Attempt::Done(Err(ChangeRefusal::MembershipChangeInProgress));
             }
             Ok(Attempt::NotLeader) | Err(_) => return Attempt::NotLeader,
             Ok(Attempt::Failed(error)) => return Attempt::Failed(error),
@@ -97,8 +96,8 @@ impl Core {
         }
     }
 
-    /// The members, agreed and applied, as a leader knows them that a quorum has just confirmed; `None`
-    /// while a change of them is under way.
+    /// The members, committed and applied, at a leader that a quorum has just confirmed; `None`
+    /// while a membership change is in progress.
     async fn settled_membership(&self) -> Attempt<Option<Arc<StoredMembership>>> {
         match self.barrier.index(true).await {
             Ok(Some(_)) => {}
@@ -106,7 +105,7 @@ impl Core {
             Err(_) => return Attempt::Failed(SubmitError::Shutdown),
         }
         let stored = self.membership();
-        let applied = self.outlets.progress.borrow().log_id;
+        let applied = self.applied_state.applied_position.borrow().log_id;
         let is_settled =
             *stored.log_id() <= applied && stored.membership().get_joint_config().len() < 2;
         Attempt::Done(is_settled.then_some(stored))
@@ -117,7 +116,7 @@ impl Core {
         node_id: NodeId,
         peer_address: String,
         basis: Basis,
-    ) -> Attempt<Judged> {
+    ) -> Attempt<ChangeResult> {
         let stored = &basis.stored;
         match is_new(stored, node_id, &peer_address) {
             Ok(true) => {}
@@ -133,7 +132,7 @@ impl Core {
         if let Err(refusal) = check_new(&found, node_id, &peer_address, &cluster_id) {
             return Attempt::Done(Err(refusal));
         }
-        let agreed = *self.outlets.engine_version.borrow();
+        let agreed = *self.applied_state.engine_version.borrow();
         let known = found.engine_version.max(ENGINE_VERSION_FIRST);
         if known < agreed {
             return Attempt::Done(Err(ChangeRefusal::BinaryTooOld {
@@ -152,27 +151,27 @@ impl Core {
         self.propose(change, basis).await
     }
 
-    async fn promote(&self, node_id: NodeId, basis: Basis) -> Attempt<Judged> {
+    async fn promote(&self, node_id: NodeId, basis: Basis) -> Attempt<ChangeResult> {
         let stored = &basis.stored;
         let Some(member) = stored.get_node(&node_id.0) else {
-            return Attempt::Done(Err(ChangeRefusal::NotAMember(node_id)));
+            return Attempt::Done(Err(ChangeRefusal::NodeNotMember(node_id)));
         };
         let before = voters(stored.membership());
         if before.contains(&node_id.0) {
             return Attempt::Done(Ok(false));
         }
-        // One that has ended lags by nothing until the next write, and could not help to commit.
-        if !self.answers(node_id.0, stored).await {
+        // A member that is down lags by nothing until the next write, and could not help to commit.
+        if !self.is_reachable(node_id.0, stored).await {
             let address = member.peer_address.clone();
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
-        // A voter that has yet to receive most of the log could not help to commit for as long.
+        // A voter that has yet to receive most of the log could not help to commit until then.
         loop {
             match self.lag_of(node_id) {
                 None => return Attempt::NotLeader,
                 Some(lag) if lag <= LAG_MAX => break,
                 Some(lag) if Instant::now() >= basis.deadline => {
-                    return Attempt::Done(Err(ChangeRefusal::LearnerLags { node_id, lag }));
+                    return Attempt::Done(Err(ChangeRefusal::LearnerLagging { node_id, lag }));
                 }
                 Some(_) => tokio::time::sleep(LAG_PAUSE).await,
             }
@@ -186,12 +185,12 @@ impl Core {
         self.propose(change, basis).await
     }
 
-    async fn remove(&self, node_id: NodeId, basis: Basis) -> Attempt<Judged> {
+    async fn remove(&self, node_id: NodeId, basis: Basis) -> Attempt<ChangeResult> {
         let stored = &basis.stored;
         if stored.get_node(&node_id.0).is_none() {
             return Attempt::Done(match self.is_retired(node_id) {
                 true => Ok(false),
-                false => Err(ChangeRefusal::NotAMember(node_id)),
+                false => Err(ChangeRefusal::NodeNotMember(node_id)),
             });
         }
         let before = voters(stored.membership());
@@ -208,7 +207,7 @@ impl Core {
             return Attempt::Done(Err(refusal));
         }
         if node_id.0 == self.local.node_id {
-            // Whoever leads next carries it out: nobody then waits for an election.
+            // The next leader executes it: so no caller waits for an election.
             return match self.transfer_leader(None, basis.deadline).await {
                 Attempt::Done(Ok(_)) => Attempt::NotLeader,
                 ended => ended,
@@ -219,7 +218,7 @@ impl Core {
     }
 
     /// Has the change written, and waits for it. A caller that goes away does not stop it midway.
-    async fn propose(&self, change: Change, basis: Basis) -> Attempt<Judged> {
+    async fn propose(&self, change: Change, basis: Basis) -> Attempt<ChangeResult> {
         let Basis {
             stored,
             turn,
@@ -249,21 +248,21 @@ impl Core {
         }
     }
 
-    /// Refuses a change unless most of the voters before it answer, and most of those after it: both are
-    /// needed to agree on it, and one that finds no majority could not be taken back.
+    /// Refuses a change unless most of the voters before it respond, and most of those after it:
+    /// the change needs both majorities, and cannot be undone without one.
     ///
-    /// They are asked: the last heartbeat of one that has just died may be too young to tell.
+    /// They are probed: the last heartbeat of a voter that has just died may still look recent.
     async fn check_quorums(
         &self,
         sets: [BTreeSet<u64>; 2],
         stored: &StoredMembership,
     ) -> Result<(), ChangeRefusal> {
         let everybody: BTreeSet<u64> = sets.iter().flatten().copied().collect();
-        let asked = everybody.into_iter().map(|node_id| async move {
-            let answers = self.answers(node_id, stored).await;
-            answers.then_some(node_id)
+        let pending = everybody.into_iter().map(|node_id| async move {
+            let is_reachable = self.is_reachable(node_id, stored).await;
+            is_reachable.then_some(node_id)
         });
-        let answering: BTreeSet<u64> = join_all(asked).await.into_iter().flatten().collect();
+        let answering: BTreeSet<u64> = join_all(pending).await.into_iter().flatten().collect();
         for voters in sets {
             let there = voters.intersection(&answering).count();
             if there * 2 <= voters.len() {
@@ -276,8 +275,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a member is up, on the data directory that the cluster knows.
-    pub(crate) async fn answers(&self, node_id: u64, stored: &StoredMembership) -> bool {
+    /// Whether a member is up, with the data directory that the cluster knows.
+    pub(crate) async fn is_reachable(&self, node_id: u64, stored: &StoredMembership) -> bool {
         let Some(member) = stored.get_node(&node_id) else {
             return false;
         };
@@ -288,7 +287,7 @@ impl Core {
         found.is_some_and(|found| found.incarnation == member.incarnation)
     }
 
-    /// How many entries a member is behind this leader; `None` when this node does not lead.
+    /// How many entries a member is behind this leader; `None` if this node does not lead.
     fn lag_of(&self, node_id: NodeId) -> Option<u64> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -297,27 +296,27 @@ impl Core {
         Some(lag(matched.copied().flatten(), last))
     }
 
-    /// The members as this node knows them, also when that is not committed yet.
+    /// The members as this node knows them, even if not committed yet.
     pub(crate) fn membership(&self) -> Arc<StoredMembership> {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
         Arc::clone(&metrics.membership_config)
     }
 
-    /// Whether this node belongs to a cluster, as far as its own log tells.
+    /// Whether this node belongs to a cluster, according to its own log.
     pub(crate) fn is_member(&self) -> bool {
         self.membership().get_node(&self.local.node_id).is_some()
     }
 
-    /// Whether the id was that of a member that was removed.
+    /// Whether the id belonged to a removed member.
     pub(crate) fn is_retired(&self, node_id: NodeId) -> bool {
-        // What cannot be read must not be used.
+        // If it is unreadable, the id must not be used.
         self.retired()
             .is_none_or(|retired| retired.contains(&node_id.0))
     }
 
-    /// The ids of the members that were removed, as far as this node has applied; `None` when that cannot
-    /// be read, which ends the replica.
+    /// The ids of removed members, as far as this node has applied; `None` if they cannot be read,
+    /// which ends the replica.
     pub(crate) fn retired(&self) -> Option<BTreeSet<u64>> {
         match rows::retired(self.store.reader().as_ref()) {
             Ok(retired) => Some(retired),
@@ -329,7 +328,7 @@ impl Core {
     }
 }
 
-/// What a change is judged on: it is written only while that still holds.
+/// The state on which a change was evaluated: it is written only while that still holds.
 struct Basis {
     stored: Arc<StoredMembership>,
     turn: ChangeTurn,
@@ -351,7 +350,7 @@ pub(crate) fn finish_change(core: &Core) {
     // Not awaited: it may take until a quorum is back.
     tokio::spawn(async move {
         let nothing_more = Change::AddVoterIds([].into());
-        // Who lost the vote stays as a learner: whoever asked for the removal asks again.
+        // A node that lost its vote stays a learner: the caller of the removal retries.
         let retain_as_learner = true;
         match raft
             .change_membership(nothing_more, retain_as_learner)
@@ -364,27 +363,27 @@ pub(crate) fn finish_change(core: &Core) {
     });
 }
 
-/// Whether the node is to be taken in; false when it is there already.
-fn is_new(stored: &StoredMembership, node_id: NodeId, peer_address: &str) -> Judged {
+/// Whether the node is to be added; false if it is already a member.
+fn is_new(stored: &StoredMembership, node_id: NodeId, peer_address: &str) -> ChangeResult {
     if let Some(member) = stored.get_node(&node_id.0) {
         if member.peer_address == peer_address {
             return Ok(false);
         }
         let address = member.peer_address.clone();
-        return Err(ChangeRefusal::NodeIdTaken { node_id, address });
+        return Err(ChangeRefusal::NodeIdInUse { node_id, address });
     }
     let mut members = stored.nodes();
     let holder = members.find(|(_, member)| member.peer_address == peer_address);
     match holder {
         None => Ok(true),
-        Some((holder, _)) => Err(ChangeRefusal::AddressTaken {
+        Some((holder, _)) => Err(ChangeRefusal::AddressInUse {
             address: peer_address.to_owned(),
             node_id: NodeId(*holder),
         }),
     }
 }
 
-/// Checks that what answers is the node that is meant, and has no past elsewhere.
+/// Checks that the expected node responds, and that it has no data of another cluster.
 fn check_new(
     found: &ProbeResponse,
     expected: NodeId,
@@ -392,32 +391,32 @@ fn check_new(
     cluster_id: &str,
 ) -> Result<(), ChangeRefusal> {
     if found.node_id != expected.0 {
-        return Err(ChangeRefusal::NodeDiffers {
+        return Err(ChangeRefusal::NodeMismatch {
             address: address.to_owned(),
             expected,
             found: NodeId(found.node_id),
         });
     }
-    // It may know this cluster already, by an addition that was not committed.
-    if found.is_empty || found.cluster_id == cluster_id {
+    // It may know this cluster already, from an addition that was not committed.
+    if found.empty || found.cluster_id == cluster_id {
         return Ok(());
     }
     Err(ChangeRefusal::NodeNotEmpty(expected))
 }
 
-/// What became of a change that consensus did not carry out to its end; unless the members are as they
-/// were, a part of it may be written.
-fn refused(error: ClientWriteError<TypeConfig>, is_unchanged: bool) -> Attempt<Judged> {
+/// The result of a change that consensus did not complete; unless the members are unchanged, a part
+/// of it may be written.
+fn refused(error: ClientWriteError<TypeConfig>, is_unchanged: bool) -> Attempt<ChangeResult> {
     match error {
         ClientWriteError::ForwardToLeader(_) if is_unchanged => Attempt::NotLeader,
         ClientWriteError::ChangeMembershipError(ChangeMembershipError::LearnerNotFound(lost)) => {
-            Attempt::Done(Err(ChangeRefusal::NotAMember(NodeId(lost.node_id))))
+            Attempt::Done(Err(ChangeRefusal::NodeNotMember(NodeId(lost.node_id))))
         }
-        // Another one came between: what was judged no longer holds.
+        // Another change came first: the evaluation no longer holds.
         ClientWriteError::ChangeMembershipError(_) | ClientWriteError::PreconditionFailed(_)
             if is_unchanged =>
         {
-            Attempt::Done(Err(ChangeRefusal::ChangeUnderWay))
+            Attempt::Done(Err(ChangeRefusal::MembershipChangeInProgress))
         }
         ClientWriteError::ForwardToLeader(_)
         | ClientWriteError::LogEntryDiscarded(_)

@@ -1,20 +1,20 @@
-//! Replacing a state that differs from the majority's (design rule 11).
+//! Rebuilds a diverged state (design rule 11).
 //!
-//! The log of such a replica is sound and so is its vote: only what it made of the log is wrong. So both stay,
-//! and the state alone is replaced, before consensus starts, by a snapshot of a member that was not found to
-//! differ. It must reach the log, which has what follows. It need not be as far as the state was: a member that
-//! is not may be waiting for this one's vote.
+//! The log and the vote of such a replica are sound: only the state that it computed from the log
+//! is wrong. So both stay, and only the state is replaced, before consensus starts, by a snapshot
+//! of a member that has not diverged. The snapshot must reach the log, which has what follows. It
+//! need not be as recent as the old state: a member that lags may be waiting for this node's vote.
 //!
-//! A member that cannot help is asked again. What fails at this node would fail with each of them, so it ends
-//! the start (design rule 10).
+//! A member that cannot help is asked again. A failure at this node would repeat with each member,
+//! so it ends the start (design rule 10).
 
 use crate::log::store::LogStore;
 use crate::membership::StoredMembership;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::links::{Links, Local};
 use crate::network::protocol::{FetchSnapshotRequest, StatusRequest};
-use crate::network::snapshots::{self, ReceiveError, Received};
-use crate::start::StartError;
+use crate::network::snapshots::{self, ReceiveError, ReceivedSnapshot};
+use crate::start_error::StartError;
 use crate::state::machine::Machine;
 use crate::state::rows::{self, Divergence, RowError};
 use crate::state::store::StateStore;
@@ -28,12 +28,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A member that does not say within this time how it stands is not asked for a snapshot.
+/// A member that does not report its status within this time is not asked for a snapshot.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long all members are left alone when none could help.
+/// The pause before the members are asked again, if none could help.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a rebuild works with: a node whose consensus has not started.
+/// The context of a rebuild: a node whose consensus has not started.
 pub(crate) struct Rebuild<'a> {
     pub(crate) local: &'a Local,
     pub(crate) links: &'a Links,
@@ -45,7 +45,7 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) timeout: Duration,
 }
 
-/// Why the snapshot of a member is not in place.
+/// Why a member's snapshot is not installed.
 #[derive(Debug, thiserror::Error)]
 enum TakeError {
     #[error("its own state differs from the majority's")]
@@ -54,7 +54,7 @@ enum TakeError {
     Late(Duration),
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// No fault of the member.
+    /// Not the member's fault.
     #[error("{0}")]
     Own(io::Error),
 }
@@ -68,17 +68,17 @@ impl From<ReceiveError> for TakeError {
     }
 }
 
-/// Whether a member's state may be taken: who was found to be wrong, too, may not know it yet. Of reports that are
-/// kept no longer nothing can be told.
+/// Whether a member's state may be used: a diverged member may not know it yet. Reports that are no
+/// longer kept prove nothing.
 fn is_trusted(reports: &BTreeMap<u64, u128>, node_id: u64, found: &Divergence) -> bool {
     reports.is_empty() || reports.get(&node_id) == Some(&found.majority)
 }
 
 impl Rebuild<'_> {
-    /// Replaces the state, if an earlier process found that it differs from the majority's.
+    /// Rebuilds the state, if an earlier process found that it has diverged from the majority's.
     ///
     /// # Errors
-    /// [`StartError`] when the own state cannot be read, or not be replaced.
+    /// [`StartError`] if this node's state cannot be read or replaced.
     pub(crate) async fn run_if_diverged(self) -> Result<(), StartError> {
         let found = rows::divergence(self.store.reader().as_ref());
         match found.map_err(|error: RowError| StartError::Mixed(error.to_string()))? {
@@ -87,14 +87,14 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Asks the other members in turn until one has given its snapshot and it is in place.
+    /// Asks the other members in turn until a snapshot of one is installed.
     async fn run(mut self, found: &Divergence) -> Result<(), StartError> {
         tracing::warn!(
             index = found.index,
             ours = %format_args!("{:032x}", found.ours),
             majority = %format_args!("{:032x}", found.majority),
-            "an earlier process found that this state differs from the majority's: it is replaced by \
-             another member's"
+            "an earlier process found that this state differs from the majority's: it is replaced \
+             by another member's"
         );
         let log_begin = self.log.purged().map_or(0, |log_id| log_id.index());
         let at_least = found.index.max(log_begin);
@@ -113,7 +113,7 @@ impl Rebuild<'_> {
                     }
                     Err(TakeError::Own(error)) => return Err(StartError::NotRebuilt(error)),
                     Err(error) => {
-                        tracing::warn!(from = node_id, %error, "a member could not give its state");
+                        tracing::warn!(from = node_id, %error, "a member could not send its state");
                     }
                 }
             }
@@ -121,8 +121,8 @@ impl Rebuild<'_> {
         }
     }
 
-    /// Notes that what this node has reported of its state is void. It may have reported it for every entry
-    /// of its log: where the state stands now is no bound, since a crash may have taken it back.
+    /// Records that this node's digest reports are void. It may have reported for every entry of
+    /// its log; the state's current position is not a limit, since a crash may have set it back.
     fn void_reports(&self) -> io::Result<()> {
         let reader = self.store.reader();
         let void = rows::reports_void(reader.as_ref()).map_err(io::Error::other)?;
@@ -132,7 +132,7 @@ impl Rebuild<'_> {
         self.store.write(&writes).map_err(io::Error::other)
     }
 
-    /// Puts the snapshot of one member in place; tells its index.
+    /// Installs the snapshot of one member; returns its index.
     async fn take(
         &mut self,
         node_id: u64,
@@ -143,7 +143,7 @@ impl Rebuild<'_> {
         self.check_sound(node_id, peer.as_ref()).await?;
         let request = FetchSnapshotRequest {
             sender: Some(self.local.sender(node_id)),
-            at_least_index,
+            min_index: at_least_index,
         };
         let received = timeout(self.timeout, self.receive(peer.as_ref(), request))
             .await
@@ -159,7 +159,7 @@ impl Rebuild<'_> {
         Ok(index)
     }
 
-    async fn put_in_place(&mut self, received: Received) -> io::Result<()> {
+    async fn put_in_place(&mut self, received: ReceivedSnapshot) -> io::Result<()> {
         let meta = received.snapshot.meta;
         self.machine
             .install_snapshot(&meta, received.snapshot.snapshot)
@@ -177,7 +177,7 @@ impl Rebuild<'_> {
         let status = timeout(STATUS_TIMEOUT, peer.status(request))
             .await
             .map_err(|_| TakeError::Late(STATUS_TIMEOUT))??;
-        if status.is_diverged {
+        if status.diverged {
             return Err(TakeError::Diverged);
         }
         Ok(())
@@ -187,15 +187,20 @@ impl Rebuild<'_> {
         &self,
         peer: &dyn PeerCalls,
         request: FetchSnapshotRequest,
-    ) -> Result<Received, ReceiveError> {
+    ) -> Result<ReceivedSnapshot, ReceiveError> {
         let parts = peer.fetch_snapshot(request).await?;
-        // What breaks off has no end, and is refused for that.
+        // An interrupted stream has no end, and is refused for that.
         let mut parts = parts
             .take_while(|part| ready(part.is_ok()))
             .filter_map(|part| ready(part.ok()))
             .boxed();
         let begin = snapshots::receive_begin(&mut parts).await?;
-        snapshots::receive_rows(begin, parts, (self.store.as_ref(), &self.links.chores)).await
+        snapshots::receive_rows(
+            begin,
+            parts,
+            (self.store.as_ref(), &self.links.blocking_pool),
+        )
+        .await
     }
 }
 
@@ -216,7 +221,7 @@ mod tests {
             members.collect::<Vec<u64>>()
         };
         assert_eq!(trusted(&reports), [2]);
-        // Those of long ago are not kept.
+        // Old reports are not kept.
         assert_eq!(trusted(&BTreeMap::new()), [1, 2, 3, 4]);
     }
 }

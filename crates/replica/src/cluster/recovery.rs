@@ -1,4 +1,4 @@
-//! When a restarted node may serve reads at all, and when openraft has ended.
+//! Decides when a restarted node may serve reads, and reports when openraft has ended.
 
 use crate::core::Core;
 use crate::fatal::FatalError;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Marks the node readable once it has applied up to a commit index that its current leader
 /// established in its own term.
 ///
-/// An earlier commit index would not do: a new leader may at first know less as committed than this
-/// node had applied, and served, before it was restarted.
+/// An earlier commit index is not enough: a new leader may at first know less as committed than
+/// this node had applied, and served, before it was restarted.
 pub(crate) async fn watch_recovery(core: Arc<Core>) {
     let mut metrics = core.raft.metrics();
     let target = loop {
@@ -28,9 +28,9 @@ pub(crate) async fn watch_recovery(core: Arc<Core>) {
             return;
         }
     };
-    let mut progress = core.outlets.progress.subscribe();
-    if progress
-        .wait_for(|progress| progress.index() >= Some(target))
+    let mut applied_position = core.applied_state.applied_position.subscribe();
+    if applied_position
+        .wait_for(|applied_position| applied_position.index() >= Some(target))
         .await
         .is_ok()
     {
@@ -38,7 +38,7 @@ pub(crate) async fn watch_recovery(core: Arc<Core>) {
     }
 }
 
-/// Reports when openraft ends before it was told to.
+/// Reports when openraft ends before it was asked to.
 pub(crate) async fn watch_consensus(core: Arc<Core>) {
     let mut metrics = core.raft.metrics();
     loop {

@@ -1,24 +1,25 @@
-//! A member that was removed ends: it hears no leader any more, and nobody counts on it.
+//! Ends the replica of a removed member: it has no leader contact, and no member counts on it.
 //!
-//! Most learn it from the log. One that was away meanwhile is sent nothing any more, and cannot tell
-//! that from a quiet leader; so every member that does not lead asks the others now and then.
+//! Most learn of their removal from the log. A member that was down meanwhile receives nothing
+//! more, and cannot distinguish that from a silent leader; so every member that does not lead asks
+//! the others from time to time.
 
 use crate::cluster::formation;
 use crate::core::Core;
 use crate::fatal::FatalError;
-use crate::start::StartError;
+use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often a member asks.
+/// The interval of these requests.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Ends the replica once it learns that it was removed.
 pub(crate) async fn watch_removal(core: Arc<Core>) {
-    let mut members = core.outlets.membership.subscribe();
+    let mut members = core.applied_state.membership.subscribe();
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -43,7 +44,7 @@ fn is_retired(core: &Core) -> bool {
     core.is_retired(NodeId(core.local.node_id))
 }
 
-/// Whether another member tells this one that it was removed.
+/// Whether another member reports that this one was removed.
 async fn others_tell(core: &Core) -> bool {
     if core.local.cluster_id().is_none() || core.is_leading() {
         return false;
@@ -52,9 +53,9 @@ async fn others_tell(core: &Core) -> bool {
     let others = members
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);
-    let asked = others.map(|(_, member)| formation::probe(core, &member.peer_address));
-    let answers = join_all(asked).await;
-    answers
+    let pending = others.map(|(_, member)| formation::probe(core, &member.peer_address));
+    let responses = join_all(pending).await;
+    responses
         .iter()
         .flatten()
         .any(|answer| formation::is_retired(core, answer))

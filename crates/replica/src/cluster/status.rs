@@ -1,4 +1,4 @@
-//! How the cluster stands, as far as this node can learn.
+//! The cluster's status, as far as this node can learn it.
 
 use crate::core::Core;
 use crate::membership::{StoredMembership, cluster_id, voters};
@@ -11,15 +11,15 @@ use openraft::{Instant, ServerState};
 use std::fmt;
 use std::time::Duration;
 
-/// A member that does not answer within this time is not healthy.
+/// A member that does not respond within this time is not healthy.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// How the cluster stands.
+/// The cluster's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The cluster's id, once it is founded.
     pub cluster_id: Option<String>,
-    /// The member that leads with a quorum behind it.
+    /// The member that leads with a quorum.
     pub leader: Option<NodeId>,
     /// The newest term that a member knows.
     pub term: u64,
@@ -29,16 +29,16 @@ pub struct Status {
     pub nodes: Vec<NodeStatus>,
 }
 
-/// How one member stands; numbers are 0 and texts empty where it does not answer.
+/// The status of one member; numbers are 0 and texts empty if it does not respond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// The member.
+    /// The member's id.
     pub node_id: NodeId,
-    /// Where clients reach it.
+    /// Its address for clients.
     pub address: String,
-    /// Where peers reach it.
+    /// Its address for peers.
     pub peer_address: String,
-    /// What it does.
+    /// Its Raft role.
     pub role: Role,
     /// Whether it votes.
     pub is_voter: bool,
@@ -48,39 +48,39 @@ pub struct NodeStatus {
     pub applied_index: u64,
     /// The last entry that its snapshot covers.
     pub snapshot_index: u64,
-    /// The digest of its state after the entry that it applied last.
+    /// The digest of its state after the last applied entry.
     pub digest: Option<DigestStatus>,
     /// How many entries it is behind.
     pub lag: u64,
-    /// Whether it answers and its state does not differ from the majority's.
+    /// Whether it responds and its state has not diverged.
     pub is_healthy: bool,
     /// The version of its binary.
     pub version: String,
-    /// The newest engine version that its binary knows; 0 where it does not answer.
+    /// The newest engine version that its binary knows; 0 if it does not respond.
     pub engine_version: u32,
 }
 
 /// A digest and the entry after which it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigestStatus {
-    /// The entry.
+    /// The index of the entry.
     pub index: u64,
-    /// The digest.
+    /// The digest after that entry.
     pub value: u128,
 }
 
-/// What a member does.
+/// A member's Raft role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Leads.
+    /// Proposes the entries.
     Leader,
-    /// Follows.
+    /// Votes, and receives the log.
     Follower,
     /// Stands for election.
     Candidate,
     /// Receives the log without a vote.
     Learner,
-    /// Does not answer, or is not yet part of the cluster.
+    /// Does not respond, or is not yet part of the cluster.
     Unknown,
 }
 
@@ -109,15 +109,15 @@ impl fmt::Display for Role {
     }
 }
 
-/// Asks every member, and tells what is known without those that do not answer.
+/// Asks every member, and returns what is known without those that do not respond.
 pub(crate) async fn collect(core: &Core) -> Status {
     let membership = core.membership();
-    let asked = membership.nodes().map(|(node_id, member)| async {
+    let pending = membership.nodes().map(|(node_id, member)| async {
         let answer = ask(core, *node_id, &member.peer_address).await;
         (*node_id, answer)
     });
-    let answers = join_all(asked).await;
-    let known = || answers.iter().filter_map(|(_, answer)| answer.as_ref());
+    let responses = join_all(pending).await;
+    let known = || responses.iter().filter_map(|(_, answer)| answer.as_ref());
     let last_log_index = known()
         .map(|answer| answer.last_log_index)
         .max()
@@ -125,12 +125,12 @@ pub(crate) async fn collect(core: &Core) -> Status {
     Status {
         cluster_id: cluster_id(membership.membership()),
         leader: known()
-            .filter(|answer| answer.is_leading)
+            .filter(|answer| answer.leading)
             .max_by_key(|answer| answer.term)
             .map(|answer| NodeId(answer.node_id)),
         term: known().map(|answer| answer.term).max().unwrap_or(0),
-        engine_version: *core.outlets.engine_version.borrow(),
-        nodes: answers
+        engine_version: *core.applied_state.engine_version.borrow(),
+        nodes: responses
             .iter()
             .filter_map(|(node_id, answer)| {
                 node_status(&membership, *node_id, answer.as_ref(), last_log_index)
@@ -190,46 +190,46 @@ fn node_status(
             value,
         }),
         lag: last_log_index.saturating_sub(answer.applied_index),
-        is_healthy: !answer.is_diverged,
+        is_healthy: !answer.diverged,
         version: answer.version.clone(),
-        // A release from before there was a second version says none.
+        // A release from before there was a second version reports none.
         engine_version: answer.engine_version.max(ENGINE_VERSION_FIRST),
         ..base
     })
 }
 
-/// How this node stands.
+/// The status of this node.
 pub(crate) fn own(core: &Core) -> StatusResponse {
-    let progress = *core.outlets.progress.borrow();
+    let applied_position = *core.applied_state.applied_position.borrow();
     let is_leading = core.is_leading();
     let snapshot_index = core.snapshot_index().unwrap_or(0);
     let metrics = core.raft.metrics();
-    // Borrowed last and once. When consensus waits to write its metrics, whoever holds them and borrows
-    // them again waits for it, and it waits for them: the node would stand still for good.
+    // Borrowed last and only once. While consensus waits to write its metrics, a holder that
+    // borrows them again waits for consensus, and consensus waits for the holder: a deadlock.
     let metrics = metrics.borrow_watched();
     StatusResponse {
         node_id: core.local.node_id,
         client_address: core.local.client_address.clone(),
         role: role_of(metrics.state).name().to_owned(),
         term: metrics.current_term,
-        is_leading,
+        leading: is_leading,
         last_log_index: metrics.last_log_index.unwrap_or(0),
-        applied_index: progress.index().unwrap_or(0),
+        applied_index: applied_position.index().unwrap_or(0),
         snapshot_index,
-        digest: convert::digest_out(progress.digest),
-        is_diverged: core.is_diverged(),
+        digest: convert::digest_out(applied_position.digest),
+        diverged: core.is_diverged(),
         version: core.local.version.clone(),
         engine_version: core.local.engine_version,
     }
 }
 
 impl Core {
-    /// Whether this node leads and a quorum has answered it lately.
+    /// Whether this node leads and a quorum has recently responded to it.
     pub(crate) fn is_leading(&self) -> bool {
         self.has_led_within(self.tuning.election_max * 2)
     }
 
-    /// Whether this node leads and a quorum has answered it within the time that has just passed.
+    /// Whether this node leads and a quorum has responded to it within the last `time`.
     pub(crate) fn has_led_within(&self, time: Duration) -> bool {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();

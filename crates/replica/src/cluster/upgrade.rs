@@ -1,17 +1,17 @@
-//! Raising the engine version once every member knows a newer one (design rule 12).
+//! Raises the engine version once every member knows a newer one (design rule 12).
 
 use crate::cluster::status;
 use crate::core::Core;
 use crate::proposal::{Control, Proposal};
 use std::sync::Arc;
 
-/// At the leader: has the cluster agree on the newest version that all members know, if it is newer than
-/// the one agreed. A member that does not answer is waited for: it might know less.
+/// At the leader: makes the cluster agree on the newest version that all members know, if it is
+/// newer than the agreed one. It waits for members that do not respond: they might know less.
 ///
-/// It is a change of members in that nobody may be taken in meanwhile: a new member is asked what it knows
-/// before it is one, and would not be asked here.
+/// It takes the lock of membership changes, so that no member is added meanwhile: a new member is
+/// asked for its version before it is added, and would not be asked here.
 pub(crate) async fn consider_engine_version(core: &Core) {
-    let agreed = *core.outlets.engine_version.borrow();
+    let agreed = *core.applied_state.engine_version.borrow();
     if agreed >= core.local.engine_version || !core.leadership.borrow().is_ready {
         return;
     }
@@ -24,13 +24,14 @@ pub(crate) async fn consider_engine_version(core: &Core) {
     let Some(version) = known.filter(|known| *known > agreed) else {
         return;
     };
-    // Another leader may have taken somebody in.
+    // Another leader may have added a member.
     if core.membership().log_id() != members.log_id() {
         return;
     }
     let raft = core.raft.clone();
-    // Not awaited: it may take until a quorum is back. The turn goes with it: it is not known before whether
-    // a new member has to know the version. Nor is it forwarded: only this node knows who was asked.
+    // Not awaited: it may take until a quorum is back. It keeps the lock: until then it is unknown
+    // whether a new member has to know the version. It is not forwarded: only this node knows which
+    // members were asked.
     tokio::spawn(async move {
         let proposal = Proposal::Control(Control::RaiseEngineVersion { version });
         if let Err(error) = raft.client_write(proposal).await {

@@ -1,4 +1,4 @@
-//! What a log device holds, in memory: for devices of tests and simulations.
+//! The contents of a log device in memory, for devices of tests and simulations.
 
 use crate::log::device::{Fact, Operation, RecordVisitor};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ pub struct LogContents {
 }
 
 impl LogContents {
-    /// Carries out all operations, in order.
+    /// Executes all operations, in order.
     pub fn carry_out(&mut self, operations: &[Operation]) {
         for operation in operations {
             match operation {

@@ -1,7 +1,7 @@
-//! What the log must still have after a power cut, a failing disk or a flipped bit.
+//! What the log must still hold after a power cut, a failing disk or a flipped bit.
 
-use crate::execution::{Chores, Execution};
-use crate::hooks::NoObserver;
+use crate::environment::NoObserver;
+use crate::execution::{BlockingPool, Execution};
 use crate::log::device::{Durability, LogDevice, Operation};
 use crate::log::memory_device::MemoryDevice;
 use crate::log::record::{self, LogEntry};
@@ -35,7 +35,10 @@ fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
         1,
         device,
         watch::channel(Some(u64::MAX)).1,
-        (&Chores::from(Execution::OwnThreads), Arc::new(NoObserver)),
+        (
+            &BlockingPool::from(Execution::OwnThreads),
+            Arc::new(NoObserver),
+        ),
     )
 }
 
@@ -142,7 +145,7 @@ async fn a_log_that_does_not_have_the_entry_of_the_state_goes_on_behind_it() {
             let next = entry(2, applied.index() + 1);
             let flushed = append(store, vec![next]).await;
             flushed.await.unwrap().unwrap();
-            // An older state is for others to refuse: what it lacks is gone.
+            // An older state is refused elsewhere: what it lacks is gone.
             store.fit(log_id(1, 3)).await.unwrap();
             assert_eq!(ids(store).await.len(), 1);
         }
@@ -153,8 +156,9 @@ async fn a_log_that_does_not_have_the_entry_of_the_state_goes_on_behind_it() {
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
-    let chores = Chores::from(Execution::OwnThreads);
-    let mut store = LogStore::open(1, device, receiver, (&chores, Arc::new(NoObserver))).unwrap();
+    let blocking_pool = BlockingPool::from(Execution::OwnThreads);
+    let mut store =
+        LogStore::open(1, device, receiver, (&blocking_pool, Arc::new(NoObserver))).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();
@@ -198,7 +202,7 @@ async fn an_altered_or_missing_record_is_refused_at_the_start() {
 #[derive(Clone, Debug)]
 enum Step {
     Append(u8),
-    /// Replaces the last so many entries by one of the next term.
+    /// Replaces this many of the last entries by one of the next term.
     Overwrite(u8),
     Purge(u8),
     Vote,
@@ -214,7 +218,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// What openraft was promised.
+/// What was promised to openraft.
 #[derive(Default)]
 struct Model {
     ids: Vec<LogId>,

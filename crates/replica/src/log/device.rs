@@ -1,4 +1,4 @@
-//! The seam below the log: an ordered place for records and a few small facts.
+//! The log device: an ordered store of records and a few small facts, below the log.
 
 use crate::storage::StoreFigures;
 use bytes::Bytes;
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 #[error("the log device failed: {0}")]
 pub struct DeviceError(#[from] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Small facts that the device keeps beside the records.
+/// Small facts that the device stores beside the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fact {
-    /// Whose directory this is.
+    /// The directory's identity.
     Identity,
-    /// Whom this node granted leadership.
+    /// The vote of this node.
     Vote,
-    /// The last log id that was deleted because a snapshot covers it.
+    /// The last log id that was purged because a snapshot covers it.
     Purged,
-    /// What was known as committed; may lag.
+    /// The last known committed log id; may lag.
     Committed,
 }
 
@@ -27,26 +27,26 @@ pub enum Fact {
 pub enum Operation {
     /// Stores a record.
     Put {
-        /// Its index.
+        /// The record's index.
         index: u64,
-        /// Its bytes.
+        /// The record's bytes.
         record: Bytes,
     },
     /// Deletes the records from `from` on.
     Truncate {
-        /// The first index that goes.
+        /// The first index to delete.
         from: u64,
     },
     /// Deletes the records up to `to`.
     Purge {
-        /// The last index that goes.
+        /// The last index to delete.
         to: u64,
     },
     /// Stores a fact.
     Set {
-        /// Which.
+        /// The fact to store.
         fact: Fact,
-        /// Its bytes.
+        /// The fact's bytes.
         bytes: Vec<u8>,
     },
 }
@@ -54,7 +54,7 @@ pub enum Operation {
 /// Whether a write must survive a power cut before the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// It must.
+    /// The write is durable before the call returns.
     Synced,
     /// It may be lost, but only together with everything after it.
     Deferred,
@@ -63,28 +63,28 @@ pub enum Durability {
 /// Called with the index and bytes of each record until it returns false.
 pub type RecordVisitor<'a> = &'a mut dyn FnMut(u64, Bytes) -> bool;
 
-/// Where the log is kept. What a crash leaves is a prefix of the writes that contains every synced
-/// one; each write is all or nothing.
+/// The storage of the log. A crash leaves a prefix of the writes that contains every synced one;
+/// each write is atomic.
 pub trait LogDevice: Send + Sync + 'static {
     /// All facts.
     ///
     /// # Errors
-    /// [`DeviceError`] when the device fails.
+    /// [`DeviceError`] if the device fails.
     fn facts(&self) -> Result<BTreeMap<Fact, Vec<u8>>, DeviceError>;
 
     /// Visits the records with `from <= index < to` in order.
     ///
     /// # Errors
-    /// [`DeviceError`] when the device fails.
+    /// [`DeviceError`] if the device fails.
     fn read(&self, from: u64, to: u64, visitor: RecordVisitor<'_>) -> Result<(), DeviceError>;
 
-    /// Carries out all operations, in order, as one.
+    /// Executes all operations, in order and atomically.
     ///
     /// # Errors
-    /// [`DeviceError`] when the device fails; it is then unknown what was written.
+    /// [`DeviceError`] if the device fails; it is then unknown what was written.
     fn write(&self, operations: &[Operation], durability: Durability) -> Result<(), DeviceError>;
 
-    /// How it stands, where it can tell.
+    /// Its current figures, if it reports any.
     fn figures(&self) -> Option<StoreFigures> {
         None
     }

@@ -5,7 +5,7 @@ use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, Re
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// In memory, with power cuts and failures on request.
+/// A log device in memory, with power cuts and failures on request.
 #[derive(Default)]
 pub(crate) struct MemoryDevice {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl MemoryDevice {
-    /// What is left after a power cut that spares the first `spared` writes since the last sync.
+    /// The device after a power cut that spares the first `spared` writes since the last sync.
     pub(crate) fn after_power_cut(&self, spared: usize) -> Self {
         let state = self.state();
         let mut left = state.durable.clone();
@@ -39,17 +39,17 @@ impl MemoryDevice {
         }
     }
 
-    /// Lets every later write fail.
+    /// Makes every later write fail.
     pub(crate) fn fail(&self) {
         self.state().is_failing = true;
     }
 
-    /// How often something was made durable.
+    /// The number of syncs.
     pub(crate) fn syncs(&self) -> usize {
         self.state().syncs
     }
 
-    /// Alters a byte of a record behind everybody's back.
+    /// Alters a byte of a record silently.
     pub(crate) fn corrupt(&self, index: u64) {
         let mut state = self.state();
         let record = state
@@ -62,7 +62,7 @@ impl MemoryDevice {
         *record = bytes.into();
     }
 
-    /// Removes a record behind everybody's back.
+    /// Removes a record silently.
     pub(crate) fn lose(&self, index: u64) {
         self.state().current.records.remove(&index);
     }

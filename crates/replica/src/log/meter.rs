@@ -1,14 +1,15 @@
-//! How many bytes of log lie after an index: what triggers snapshots and caps laggards.
+//! Measures how many bytes of log follow an index: the trigger of snapshots and the limit for
+//! lagging members.
 
 use std::collections::VecDeque;
 
-/// A sample is kept about every so many bytes, so the answers are that exact.
+/// The interval of the samples, and so the precision of the results.
 const SAMPLE_BYTES: u64 = 64 << 10;
 
 /// A running total of the log's bytes, sampled by index.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    /// Index and the total through it, ascending.
+    /// Index and the total up to it, ascending.
     samples: VecDeque<(u64, u64)>,
     total: u64,
 }
@@ -40,7 +41,7 @@ impl Meter {
         }
     }
 
-    /// About how many bytes the records after `index` have.
+    /// The approximate size of the records after `index`.
     pub(crate) fn bytes_after(&self, index: u64) -> u64 {
         let position = self
             .samples
@@ -52,7 +53,7 @@ impl Meter {
         self.total - before
     }
 
-    /// About how many bytes all records have.
+    /// The approximate size of all records.
     pub(crate) fn bytes(&self) -> u64 {
         self.total - self.samples.front().map_or(0, |(_, total)| *total)
     }

@@ -1,8 +1,8 @@
 //! The Raft log: durable on request, one writer, recent entries in memory.
 //!
-//! [`store::LogStore`] is what openraft sees. It keeps the recent entries in a [`window`], hands
-//! every write in order to one [`writer`] thread, which makes many of them durable with one sync,
-//! and reads what has left the window from the [`device`]. [`rocks`] is the device of a real node.
+//! [`store::LogStore`] is openraft's view. It keeps the recent entries in a [`window`], sends every
+//! write in order to one [`writer`] thread, which makes many of them durable with one fsync, and
+//! reads what has left the window from the [`device`]. [`rocks`] is the device of a real node.
 
 pub(crate) mod contents;
 pub(crate) mod device;

@@ -1,4 +1,4 @@
-//! The bytes of one log entry, on disk and between peers alike.
+//! The encoding of one log entry, on disk and between peers.
 //!
 //! ```text
 //! crc32 of the rest (4) | version (1) | kind (1) | term (8) | index (8) | body
@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use flotilla_engine::codec::DecodeError;
 use openraft::EntryPayload;
 
-/// An entry of the log as openraft handles it.
+/// A log entry in openraft's form.
 pub(crate) type LogEntry = openraft::type_config::alias::EntryOf<TypeConfig>;
 
 const VERSION: u8 = 1;
@@ -25,7 +25,7 @@ const KIND_COMMANDS: u8 = 1;
 const KIND_MEMBERSHIP: u8 = 2;
 const KIND_CONTROL: u8 = 3;
 
-/// Bytes that are no entry of this version.
+/// Bytes that are not an entry of this version.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Fewer bytes than a header.
@@ -34,9 +34,9 @@ pub enum RecordError {
     /// The bytes were altered after they were written.
     #[error("expected the checksum {expected:08x}, but the bytes give {found:08x}")]
     Checksum {
-        /// As stored.
+        /// The stored checksum.
         expected: u32,
-        /// As computed.
+        /// The checksum of the bytes.
         found: u32,
     },
     /// A version that this build does not know.
@@ -48,7 +48,7 @@ pub enum RecordError {
     /// A body that does not fit its kind.
     #[error("expected a body of its kind, but {0}")]
     Body(#[from] DecodeError),
-    /// A membership that cannot be.
+    /// An invalid membership.
     #[error("expected a membership, but {0}")]
     Membership(String),
 }
@@ -84,7 +84,7 @@ pub(crate) fn encode(entry: &LogEntry) -> Bytes {
     bytes.freeze()
 }
 
-/// Checks and reads an entry; its commands stay encoded until they are applied.
+/// Verifies and decodes an entry; its commands stay encoded until they are applied.
 pub(crate) fn decode(bytes: Bytes) -> Result<LogEntry, RecordError> {
     let log_id = verify(&bytes)?;
     let kind = bytes[CHECKSUM_BYTES + 1];
@@ -99,7 +99,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<LogEntry, RecordError> {
     Ok(LogEntry { log_id, payload })
 }
 
-/// Checks the bytes and reads the log id only.
+/// Verifies the bytes and decodes only the log id.
 pub(crate) fn verify(bytes: &[u8]) -> Result<LogId, RecordError> {
     if bytes.len() < HEADER_BYTES {
         return Err(RecordError::TooShort(bytes.len()));

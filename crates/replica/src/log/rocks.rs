@@ -1,4 +1,4 @@
-//! The log device of a real node: a RocksDB instance whose write-ahead log is what is synced.
+//! The log device of a real node: a RocksDB instance whose write-ahead log is synced.
 
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 use crate::storage::StoreFigures;
@@ -29,11 +29,11 @@ impl RocksLog {
     pub(crate) fn open(directory: &Path) -> Result<Self, rocksdb::Error> {
         let mut options = Options::default();
         options.create_if_missing(true);
-        // A torn tail is what a power cut leaves; any other damage concerns entries that this node
-        // acknowledged, and RocksDB's default would silently drop them and all that follows.
+        // A power cut leaves a torn tail; any other damage concerns entries that this node
+        // acknowledged, and RocksDB's default would silently drop them and everything after them.
         options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
         options.set_paranoid_checks(true);
-        // Payloads are compressed by whoever wants to; the log lives for minutes.
+        // Callers may compress payloads themselves; the log lives for minutes.
         options.set_compression_type(DBCompressionType::None);
         options.set_write_buffer_size(WRITE_BUFFER_BYTES);
         options.set_max_background_jobs(1);

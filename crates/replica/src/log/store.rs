@@ -1,11 +1,11 @@
-//! The log as openraft sees it.
+//! The log store: the Raft log behind openraft's storage trait.
 
-use crate::execution::{Chore, Chores};
-use crate::hooks::Observer;
+use crate::environment::Observer;
+use crate::execution::{BlockingPool, JobKind};
 use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
 use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
-use crate::log::window::{Located, Window};
+use crate::log::window::{EntryLocation, Window};
 use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
 use crate::raft::type_config::{LogId, TypeConfig};
 use crate::storage::StoreFigures;
@@ -19,9 +19,9 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Decoded entries kept in memory beside those not yet written.
+/// Decoded entries kept in memory in addition to those not yet written.
 const WINDOW_BYTES_MAX: usize = 32 << 20;
-/// What one read for replication or apply returns at most, unless one entry alone is larger.
+/// The maximum size of one read for replication or apply, unless one entry alone is larger.
 const READ_BYTES_MAX: usize = 4 << 20;
 
 /// Why a log cannot be opened.
@@ -30,10 +30,10 @@ pub enum LogOpenError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A record's bytes are not what was written.
+    /// A record was changed after it was written.
     #[error("the log record at index {index} is corrupt: {error}")]
     Record {
-        /// Its index.
+        /// The record's index.
         index: u64,
         /// What is wrong.
         error: RecordError,
@@ -41,49 +41,49 @@ pub enum LogOpenError {
     /// A record is missing.
     #[error("the log has a hole: expected index {expected}, but found {found}")]
     Hole {
-        /// What should follow.
+        /// The expected index.
         expected: u64,
-        /// What does.
+        /// The index that was found.
         found: u64,
     },
     /// The vote or another fact cannot be read.
     #[error("the log's {fact:?} record is corrupt: {error}")]
     Fact {
-        /// Which.
+        /// The unreadable fact.
         fact: Fact,
         /// What is wrong.
         error: DecodeError,
     },
-    /// No thread for the writer.
+    /// The writer's thread cannot be created.
     #[error("the log writer cannot start: {0}")]
     Thread(io::Error),
 }
 
-/// The log as openraft sees it; clones share it.
+/// The log behind openraft's storage trait; clones share it.
 #[derive(Clone)]
 pub(crate) struct LogStore {
     device: Arc<dyn LogDevice>,
     window: Arc<RwLock<Window>>,
     jobs: mpsc::Sender<Job>,
     counters: Arc<WriterCounters>,
-    chores: Chores,
+    blocking_pool: BlockingPool,
     /// The last index whose effects survive a crash without the log.
     state_durable: watch::Receiver<Option<u64>>,
 }
 
 impl LogStore {
-    /// Opens the log, checks every record and starts its writer.
+    /// Opens the log, verifies every record and starts its writer.
     ///
     /// `state_durable` is the last index that the state store would still have after a power cut:
-    /// no purge goes past it.
+    /// no purge passes it.
     ///
     /// # Errors
-    /// [`LogOpenError`] for a device or record that cannot be used.
+    /// [`LogOpenError`] for an unusable device or record.
     pub(crate) fn open(
         node_id: u64,
         device: Arc<dyn LogDevice>,
         state_durable: watch::Receiver<Option<u64>>,
-        (chores, observer): (&Chores, Arc<dyn Observer>),
+        (blocking_pool, observer): (&BlockingPool, Arc<dyn Observer>),
     ) -> Result<Self, LogOpenError> {
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
@@ -94,14 +94,14 @@ impl LogStore {
             observer,
         };
         let jobs = writer
-            .spawn(node_id, chores)
+            .spawn(node_id, blocking_pool)
             .map_err(LogOpenError::Thread)?;
         Ok(Self {
             device,
             window,
             jobs,
             counters,
-            chores: chores.clone(),
+            blocking_pool: blocking_pool.clone(),
             state_durable,
         })
     }
@@ -111,42 +111,42 @@ impl LogStore {
         &self.counters
     }
 
-    /// About how many bytes of log lie after `index`.
+    /// The approximate size of the log after `index`.
     pub(crate) fn bytes_after(&self, index: u64) -> u64 {
         self.read_window(|window| window.meter.bytes_after(index))
     }
 
-    /// About how many bytes the whole log has.
+    /// The approximate size of the whole log.
     pub(crate) fn bytes(&self) -> u64 {
         self.read_window(|window| window.meter.bytes())
     }
 
-    /// How the device stands.
+    /// The device's figures.
     pub(crate) fn figures(&self) -> Option<StoreFigures> {
         self.device.figures()
     }
 
-    /// Whether nothing was ever voted or written.
+    /// Whether there was never a vote or a write.
     pub(crate) fn is_pristine(&self) -> bool {
         self.read_window(|window| window.vote.is_none() && window.last.is_none())
     }
 
-    /// The last deleted log id.
+    /// The last purged log id.
     pub(crate) fn purged(&self) -> Option<LogId> {
         self.read_window(|window| window.purged)
     }
 
-    /// The last log id, deleted or not.
+    /// The last log id, purged or not.
     pub(crate) fn last(&self) -> Option<LogId> {
         self.read_window(|window| window.last)
     }
 
-    /// Has the log go on behind the state, unless it has the entry that the state has applied last. What it
-    /// then holds the state has, or nobody agreed on: openraft deletes it after it has installed a snapshot,
-    /// and does not start where a crash came in between.
+    /// Makes the log continue behind the state, unless it has the last entry that the state has
+    /// applied. What the log holds then is in the state, or was never committed: openraft deletes
+    /// it after it has installed a snapshot, and does not start if a crash came in between.
     ///
     /// # Errors
-    /// [`io::Error`] when the device fails; nothing, or all, was done then.
+    /// [`io::Error`] if the device fails; then nothing or everything was done.
     pub(crate) async fn fit(&self, applied: LogId) -> io::Result<()> {
         let index = applied.index();
         let purged = self.purged();
@@ -158,7 +158,7 @@ impl LogStore {
             return Ok(());
         }
         let last = self.last();
-        tracing::info!(?last, ?applied, "the log goes on behind the state");
+        tracing::info!(?last, ?applied, "the log continues behind the state");
         self.write_window(|window| {
             window.truncate_after(purged);
             window.purge(applied);
@@ -199,7 +199,7 @@ impl LogStore {
 
     /// Reads a range, at most `bytes_max` of it but at least one entry if there is any.
     async fn read(&self, from: u64, to: u64, bytes_max: usize) -> io::Result<Vec<LogEntry>> {
-        let Located {
+        let EntryLocation {
             device: range,
             mut recent,
         } = self.read_window(|window| window.locate(from, to, bytes_max));
@@ -209,12 +209,12 @@ impl LogStore {
         let device = Arc::clone(&self.device);
         let end = range.end;
         let mut entries = self
-            .chores
-            .run(Chore::LogRead, move || {
+            .blocking_pool
+            .run(JobKind::LogRead, move || {
                 read_device(device.as_ref(), range, bytes_max)
             })
             .await??;
-        // Entries may be missing at the beginning only: purged, or before the first one.
+        // Entries may be missing only at the beginning: purged, or before the first one.
         let is_complete = entries
             .last()
             .is_none_or(|last| last.log_id.index() + 1 == end);
@@ -238,7 +238,7 @@ impl RaftLogReader<TypeConfig> for LogStore {
         RB: RangeBounds<u64> + Clone + Debug + OptionalSend,
     {
         let (from, to) = limits(&range);
-        let pieces = Pieces {
+        let pieces = EntryStream {
             store: self.clone(),
             piece: Vec::new().into_iter(),
             from,
@@ -342,8 +342,8 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), io::Error> {
         // openraft may order the purge while earlier entries still wait to be applied, and panics
-        // when they are then gone (its issue 2116). So a purge waits until the state no longer
-        // needs what it deletes, not even after a power cut.
+        // when they are missing (its issue 2116). So a purge waits until the state no longer needs
+        // what it deletes, not even after a power cut.
         let needed = Some(log_id.index());
         let mut state_durable = self.state_durable.clone();
         state_durable
@@ -363,16 +363,16 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     }
 }
 
-/// A range on its way to be applied, read piecemeal: after a long absence it may be far larger than
+/// A range that is being applied, read piecemeal: after a long absence it may be far larger than
 /// memory.
-struct Pieces {
+struct EntryStream {
     store: LogStore,
     piece: std::vec::IntoIter<LogEntry>,
     from: u64,
     to: u64,
 }
 
-impl Pieces {
+impl EntryStream {
     /// The next entry, if the log has it.
     async fn next(&mut self) -> io::Result<Option<LogEntry>> {
         if self.piece.as_slice().is_empty() {
@@ -387,7 +387,7 @@ impl Pieces {
     }
 }
 
-/// Reads the facts and checks every record; the last ones stay in memory.
+/// Reads the facts and verifies every record; the last ones stay in memory.
 fn load(device: &dyn LogDevice) -> Result<Window, LogOpenError> {
     let facts = device.facts()?;
     let log_id = |fact| {

@@ -1,14 +1,14 @@
-//! openraft's own test suite for stores, over both real stores.
+//! Runs openraft's own test suite for stores over both real stores.
 
 use crate::clock::{StampClock, SystemClock};
-use crate::execution::{Chores, Execution};
-use crate::hooks::NoObserver;
+use crate::environment::NoObserver;
+use crate::execution::{BlockingPool, Execution};
 use crate::log::record::LogEntry;
 use crate::log::store::LogStore;
 use crate::membership::{StoredMembership, term_of};
 use crate::raft::type_config::LogId;
 use crate::raft::type_config::TypeConfig;
-use crate::state::applier::{Applier, Outlets};
+use crate::state::applier::{AppliedState, Applier};
 use crate::state::machine::Machine;
 use crate::state::snapshot::SnapshotData;
 use crate::storage::{RocksStorage, Storage};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// The suite leaves out entries when it applies some, which the machine refuses: here they are blank.
+/// The suite skips entries when it applies some, which the machine refuses: here they are blank.
 struct GapFilling(Machine);
 
 impl RaftStateMachine<TypeConfig> for GapFilling {
@@ -82,15 +82,15 @@ impl RaftStateMachine<TypeConfig> for GapFilling {
     }
 }
 
-/// Lets a store close before its directory goes and the next one opens.
+/// Lets a store close before its directory is deleted and the next one opens.
 struct Guard {
-    chores: Chores,
+    blocking_pool: BlockingPool,
     _directory: TempDir,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.chores.join();
+        self.blocking_pool.join();
     }
 }
 
@@ -105,11 +105,11 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         let store = RocksStorage
             .open_state(directory.path())
             .expect("an empty state");
-        let chores = Chores::from(Execution::OwnThreads);
+        let blocking_pool = BlockingPool::from(Execution::OwnThreads);
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
         let observer = Arc::new(NoObserver);
-        let log = LogStore::open(1, device, state_durable, (&chores, observer.clone()))
+        let log = LogStore::open(1, device, state_durable, (&blocking_pool, observer.clone()))
             .expect("an empty log");
         let applier = Applier {
             engine_version: ENGINE_VERSION,
@@ -117,12 +117,12 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
             digest_interval: 1_024,
             store,
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
-            outlets: Outlets::new(),
+            applied_state: AppliedState::new(),
             observer,
         };
-        let machine = Machine::start(applier, &chores).expect("an empty state");
+        let machine = Machine::start(applier, &blocking_pool).expect("an empty state");
         let guard = Guard {
-            chores,
+            blocking_pool,
             _directory: directory,
         };
         Ok((guard, log, GapFilling(machine)))

@@ -1,11 +1,11 @@
-//! The bytes of the two small facts beside the entries: the vote and what is known as committed.
+//! The encoding of two small facts beside the entries: the vote and the committed log id.
 
 use crate::membership::term_of;
 use crate::raft::type_config::{LogId, TypeConfig};
 use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 
-/// Whom this node granted leadership, in which term.
+/// The node for which this node voted, and the term.
 pub(crate) type Vote = openraft::type_config::alias::VoteOf<TypeConfig>;
 
 #[derive(Serialize, Deserialize)]
@@ -22,7 +22,7 @@ enum VersionedLogId {
     V1 { term: u64, index: u64 },
 }
 
-/// The bytes of a vote.
+/// Encodes a vote.
 pub(crate) fn encode_vote(vote: &Vote) -> Vec<u8> {
     codec::encode(&VersionedVote::V1 {
         term: vote.leader_id.term,
@@ -31,7 +31,7 @@ pub(crate) fn encode_vote(vote: &Vote) -> Vec<u8> {
     })
 }
 
-/// Reads what [`encode_vote`] wrote.
+/// Decodes what [`encode_vote`] wrote.
 pub(crate) fn decode_vote(bytes: &[u8]) -> Result<Vote, DecodeError> {
     let VersionedVote::V1 {
         term,
@@ -45,7 +45,7 @@ pub(crate) fn decode_vote(bytes: &[u8]) -> Result<Vote, DecodeError> {
     })
 }
 
-/// The bytes of a log id.
+/// Encodes a log id.
 pub(crate) fn encode_log_id(log_id: &LogId) -> Vec<u8> {
     codec::encode(&VersionedLogId::V1 {
         term: term_of(log_id),
@@ -53,7 +53,7 @@ pub(crate) fn encode_log_id(log_id: &LogId) -> Vec<u8> {
     })
 }
 
-/// Reads what [`encode_log_id`] wrote.
+/// Decodes what [`encode_log_id`] wrote.
 pub(crate) fn decode_log_id(bytes: &[u8]) -> Result<LogId, DecodeError> {
     let VersionedLogId::V1 { term, index } = codec::decode(bytes)?;
     Ok(LogId::new_term_index(term, index))

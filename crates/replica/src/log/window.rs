@@ -1,4 +1,5 @@
-//! The recent entries, decoded: what replication and apply read without touching the device.
+//! The window of recent entries, decoded, from which replication and apply read without touching
+//! the device.
 
 use crate::log::meter::Meter;
 use crate::log::record::LogEntry;
@@ -22,8 +23,8 @@ pub(crate) struct Window {
     pub(crate) meter: Meter,
 }
 
-/// Where the entries of a range are to be found.
-pub(crate) struct Located {
+/// Where to find the entries of a range.
+pub(crate) struct EntryLocation {
     /// The part that only the device has: `from..to`, possibly empty.
     pub(crate) device: std::ops::Range<u64>,
     /// The rest, which follows it.
@@ -39,7 +40,7 @@ impl Window {
         }
     }
 
-    /// Adds an entry whose record has so many bytes.
+    /// Adds an entry whose record has `bytes` bytes.
     ///
     /// # Panics
     /// If it does not follow the last one: a hole in the log is a bug of the caller.
@@ -80,7 +81,7 @@ impl Window {
         self.last = self.last.max(self.purged);
     }
 
-    /// Lets go of old entries, of which the device has all up to `flushed`.
+    /// Evicts old entries; the device has all up to `flushed`.
     pub(crate) fn evict(&mut self, flushed: u64) {
         while self.bytes > self.bytes_max && self.first().is_some_and(|first| first <= flushed) {
             self.pop_front();
@@ -89,7 +90,7 @@ impl Window {
 
     /// The entries with `from <= index < to`, as far as they exist; of the recent ones no more than
     /// `bytes_max`, but at least one.
-    pub(crate) fn locate(&self, from: u64, to: u64, bytes_max: usize) -> Located {
+    pub(crate) fn locate(&self, from: u64, to: u64, bytes_max: usize) -> EntryLocation {
         let from = from.max(self.purged.map_or(0, |log_id| log_id.index() + 1));
         let end = self.last.map_or(0, |log_id| log_id.index() + 1).min(to);
         let first = self.first().unwrap_or(u64::MAX);
@@ -105,7 +106,7 @@ impl Window {
             room = room.saturating_sub(*bytes);
             recent.push(entry.clone());
         }
-        Located { device, recent }
+        EntryLocation { device, recent }
     }
 
     fn first(&self) -> Option<u64> {

@@ -1,12 +1,13 @@
-//! The one thread that writes the log: what waits is made durable with one sync.
+//! The log writer: the one thread that writes the log and makes all queued writes durable with one
+//! fsync.
 //!
-//! Votes, entries, truncations and purges go through one queue, so the device sees them in the order
-//! in which openraft made them. A flush callback is a watermark to openraft, so the callbacks of a
-//! batch are released in order, after its sync. After a failure nothing more is written: what the
-//! device holds is unknown, and openraft ends this node on the first failed callback.
+//! Votes, entries, truncations and purges pass through one queue, so the device sees them in
+//! openraft's order. openraft treats a flush callback as a watermark, so the callbacks of a batch
+//! are released in order, after its fsync. After a failure nothing more is written: what the device
+//! holds is unknown, and openraft ends this node on the first failed callback.
 
-use crate::execution::{Chore, Chores};
-use crate::hooks::Observer;
+use crate::environment::Observer;
+use crate::execution::{BlockingPool, JobKind};
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
 use crate::raft::type_config::TypeConfig;
@@ -17,22 +18,23 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
-/// Jobs that may wait; each holds at most one append of openraft.
+/// The capacity of the queue; each job holds at most one append of openraft.
 const QUEUE_MAX: usize = 1_024;
-/// One sync covers at most so many bytes, so that the first of a long queue is not kept waiting.
+/// The maximum size of the writes under one fsync, so that the first of a long queue does not wait
+/// too long.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
-/// Who is told that a job is durable.
+/// Notified when a job is durable.
 pub(crate) enum Waiter {
     /// openraft's callback of an append.
     Flushed(IOFlushed<TypeConfig>),
-    /// A call that waits.
+    /// A waiting call.
     Call(oneshot::Sender<io::Result<()>>),
-    /// Nobody: need not be durable.
+    /// No waiter: the job need not be durable.
     Nobody,
 }
 
-/// What the writer shall write.
+/// One write.
 pub(crate) struct Job {
     pub(crate) operations: Vec<Operation>,
     pub(crate) waiter: Waiter,
@@ -54,21 +56,25 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts to write; that ends when the returned sender and its clones are gone.
+    /// Starts the writer, which ends when the returned sender and its clones are gone.
     ///
     /// # Errors
-    /// [`io::Error`] when the system has no thread to give.
-    pub(crate) fn spawn(self, node_id: u64, chores: &Chores) -> io::Result<mpsc::Sender<Job>> {
+    /// [`io::Error`] if the system cannot create a thread.
+    pub(crate) fn spawn(
+        self,
+        node_id: u64,
+        blocking_pool: &BlockingPool,
+    ) -> io::Result<mpsc::Sender<Job>> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let name = format!("log-writer-{node_id}");
         let mut failure: Option<String> = None;
-        chores.serve((name, Chore::LogWrite), receiver, move |first, queue| {
+        blocking_pool.serve((name, JobKind::LogWrite), receiver, move |first, queue| {
             self.write_together(first, queue, &mut failure);
         })?;
         Ok(sender)
     }
 
-    /// Writes a job and all that waits behind it, unless an earlier write has failed.
+    /// Writes a job and all queued ones behind it, unless an earlier write has failed.
     fn write_together(
         &self,
         first: Job,
@@ -152,7 +158,7 @@ impl Batch {
             let result = failure.map_or(Ok(()), |text| Err(io::Error::other(text.to_owned())));
             match waiter {
                 Waiter::Flushed(callback) => callback.io_completed(result),
-                // A caller that went away no longer wants to know.
+                // A caller that is gone does not need the result.
                 Waiter::Call(sender) => drop(sender.send(result)),
                 Waiter::Nobody => {}
             }

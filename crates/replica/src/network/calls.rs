@@ -1,4 +1,4 @@
-//! One member as another sees it.
+//! The calls that one member makes to another.
 
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -8,11 +8,11 @@ use crate::network::protocol::{
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
-/// Why a call to a peer has no answer.
+/// Why a call to a peer has no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// It certainly did not arrive.
-    #[error("the peer cannot be reached: {0}")]
+    #[error("the peer is unreachable: {0}")]
     Unreachable(String),
     /// It arrived and was refused.
     #[error("the peer refused: {0}")]
@@ -22,22 +22,25 @@ pub enum PeerError {
     Failed(String),
 }
 
-/// The answer to a call.
+/// The result of a call.
 pub type PeerResult<T> = Result<T, PeerError>;
 
-/// A future answer.
+/// The future result of a call.
 pub type PeerFuture<'a, T> = BoxFuture<'a, PeerResult<T>>;
 
-/// Requests of a streaming call; one that breaks off just ends.
+/// Requests of a streaming call; an interrupted stream just ends.
 pub type Requests<T> = BoxStream<'static, T>;
 
-/// Answers of a streaming call, which may break off.
-pub type Answers<T> = BoxStream<'static, PeerResult<T>>;
+/// Responses of a streaming call, which may be interrupted.
+pub type Responses<T> = BoxStream<'static, PeerResult<T>>;
 
-/// One member as another sees it; see the protocol for what each call means.
+/// The calls that one member makes to another; the protocol describes each.
 pub trait PeerCalls: Send + Sync + 'static {
     /// Replicates the log.
-    fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>>;
+    fn append(
+        &self,
+        requests: Requests<AppendRequest>,
+    ) -> PeerFuture<'_, Responses<AppendResponse>>;
 
     /// Asks for a vote.
     fn vote(&self, request: VoteRequest) -> PeerFuture<'_, VoteResponse>;
@@ -49,23 +52,23 @@ pub trait PeerCalls: Send + Sync + 'static {
     fn fetch_snapshot(
         &self,
         request: FetchSnapshotRequest,
-    ) -> PeerFuture<'_, Answers<SnapshotPart>>;
+    ) -> PeerFuture<'_, Responses<SnapshotPart>>;
 
-    /// Tells a follower to take over.
+    /// Asks a follower to take over as the leader.
     fn transfer_leader(
         &self,
         request: TransferLeaderRequest,
     ) -> PeerFuture<'_, TransferLeaderResponse>;
 
-    /// Carries what only the leader can answer.
+    /// Forwards requests that only the leader can serve.
     fn forward(
         &self,
         requests: Requests<ForwardRequest>,
-    ) -> PeerFuture<'_, Answers<ForwardResponse>>;
+    ) -> PeerFuture<'_, Responses<ForwardResponse>>;
 
-    /// How the member stands.
+    /// Asks for the member's status.
     fn status(&self, request: StatusRequest) -> PeerFuture<'_, StatusResponse>;
 
-    /// Who the member is.
+    /// Asks for the member's identity.
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse>;
 }

@@ -1,6 +1,6 @@
-//! A peer over gRPC, from the calling side.
+//! A peer over gRPC, on the calling side.
 
-use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, Requests};
+use crate::network::calls::{PeerCalls, PeerError, PeerFuture, Requests, Responses};
 use crate::network::protocol::peer_client::PeerClient;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
-/// No message between peers is larger: two full entries and their frame.
+/// The maximum size of a message between peers: two full entries and their frame.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A peer over gRPC; connects when first used and again after failures.
 pub(crate) struct GrpcPeer {
-    /// Unset for an address that is none.
+    /// Unset for an invalid address.
     client: Option<PeerClient<Channel>>,
     address: String,
 }
@@ -57,9 +57,12 @@ impl GrpcPeer {
 }
 
 impl PeerCalls for GrpcPeer {
-    fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>> {
+    fn append(
+        &self,
+        requests: Requests<AppendRequest>,
+    ) -> PeerFuture<'_, Responses<AppendResponse>> {
         Box::pin(async move {
-            Ok(answers(
+            Ok(responses(
                 self.client()?
                     .append(Sending(requests))
                     .await
@@ -94,9 +97,9 @@ impl PeerCalls for GrpcPeer {
     fn fetch_snapshot(
         &self,
         request: FetchSnapshotRequest,
-    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+    ) -> PeerFuture<'_, Responses<SnapshotPart>> {
         Box::pin(async move {
-            Ok(answers(
+            Ok(responses(
                 self.client()?
                     .fetch_snapshot(request)
                     .await
@@ -123,9 +126,9 @@ impl PeerCalls for GrpcPeer {
     fn forward(
         &self,
         requests: Requests<ForwardRequest>,
-    ) -> PeerFuture<'_, Answers<ForwardResponse>> {
+    ) -> PeerFuture<'_, Responses<ForwardResponse>> {
         Box::pin(async move {
-            Ok(answers(
+            Ok(responses(
                 self.client()?
                     .forward(Sending(requests))
                     .await
@@ -158,8 +161,8 @@ impl PeerCalls for GrpcPeer {
     }
 }
 
-/// A stream of requests under a name of its own: behind the alias the compiler cannot prove that
-/// the call may move between threads.
+/// A stream of requests with a named type: behind the alias, the compiler cannot prove that the
+/// call may move between threads.
 struct Sending<T>(Requests<T>);
 
 impl<T> Stream for Sending<T> {
@@ -170,7 +173,7 @@ impl<T> Stream for Sending<T> {
     }
 }
 
-fn answers<T: Send + 'static>(streaming: Streaming<T>) -> Answers<T> {
+fn responses<T: Send + 'static>(streaming: Streaming<T>) -> Responses<T> {
     Box::pin(streaming.map(|message| message.map_err(error)))
 }
 

@@ -1,8 +1,8 @@
-//! How openraft reaches a peer.
+//! openraft's network: how it reaches a peer.
 
-use crate::execution::Chores;
+use crate::execution::BlockingPool;
 use crate::membership::Member;
-use crate::network::calls::{Answers, PeerCalls, PeerError};
+use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::convert;
 use crate::network::links::{Links, Local};
 use crate::network::protocol::AppendResponse;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A sent request must be answered within so long, or the stream is given up.
+/// A request must get a response within this time, or the stream is abandoned.
 const STALL: Duration = Duration::from_secs(2);
 
 type Rpc<T> = Result<T, RPCError<TypeConfig>>;
@@ -44,13 +44,13 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
     type Network = Connection;
 
     // openraft asks once for replication, once for heartbeats and once for snapshots, so each of
-    // them has a connection of its own and bulk does not hold up heartbeats. It also asks for every
-    // election; votes share the connection for short calls, and the own one is then never opened.
+    // them has its own connection and bulk data does not delay heartbeats. It also asks for every
+    // election; votes share the connection for short calls, and their own one is then never opened.
     async fn new_client(&mut self, target: u64, node: &Member) -> Connection {
         Connection {
             local: Arc::clone(&self.local),
             target,
-            chores: self.links.chores.clone(),
+            blocking_pool: self.links.blocking_pool.clone(),
             calls: self.links.connect(&node.peer_address),
             short_calls: self.links.calls(&node.peer_address),
         }
@@ -61,7 +61,7 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
 pub(crate) struct Connection {
     local: Arc<Local>,
     target: u64,
-    chores: Chores,
+    blocking_pool: BlockingPool,
     /// For appends or a snapshot.
     calls: Arc<dyn PeerCalls>,
     short_calls: Arc<dyn PeerCalls>,
@@ -86,11 +86,13 @@ impl Connection {
         let sender = self.local.sender(self.target);
         let request = convert::vote_request_out(&request, sender, is_pre_vote);
         let limit = option.hard_ttl();
-        let answered = tokio::time::timeout(limit, self.short_calls.vote(request)).await;
-        let response = answered
+        let response = tokio::time::timeout(limit, self.short_calls.vote(request)).await;
+        let response = response
             .map_err(|_| self.timed_out(RPCTypes::Vote, limit))?
             .map_err(rpc_error)?;
-        self.local.clock.hear(self.target, response.wall_ms);
+        self.local
+            .clock
+            .observe_peer(self.target, response.sent_at_ms);
         convert::vote_response_in(response).map_err(|error| NetworkError::new(&error).into())
     }
 }
@@ -111,8 +113,8 @@ impl NetStreamAppend<TypeConfig> for Connection {
             convert::append_out(&request, local.sender(target))
         });
         Box::pin(async move {
-            // openraft's back-off after a failure lies before the first request. Connecting without
-            // waiting for it would try a peer that refuses connections again and again, at once.
+            // openraft's backoff after a failure comes before the first request. Connecting without
+            // it would retry a peer that refuses connections in a tight loop.
             let mut requests = requests;
             let Some(first) = requests.next().await else {
                 let nothing: BoxStream<'s, Appended> = Box::pin(futures::stream::empty());
@@ -120,12 +122,12 @@ impl NetStreamAppend<TypeConfig> for Connection {
             };
             let requests = futures::stream::iter([first]).chain(requests);
             let opened = tokio::time::timeout(STALL, self.calls.append(Box::pin(requests))).await;
-            let answers = opened
+            let responses = opened
                 .map_err(|_| self.timed_out(RPCTypes::AppendEntries, STALL))?
                 .map_err(rpc_error)?;
             let session = Session {
                 connection: self,
-                answers,
+                responses,
                 sent,
                 received: 0,
             };
@@ -138,26 +140,29 @@ impl NetStreamAppend<TypeConfig> for Connection {
     }
 }
 
-/// A stream of appends under way.
+/// An open stream of appends.
 struct Session<'s> {
     connection: &'s Connection,
-    answers: Answers<AppendResponse>,
+    responses: Responses<AppendResponse>,
     sent: Arc<AtomicU64>,
     received: u64,
 }
 
 impl Session<'_> {
-    /// The next answer; an error is the last. Waits as long as nothing is unanswered.
+    /// The next response; an error is the last. Waits as long as no response is due.
     async fn next(mut self) -> Option<(Appended, Option<Self>)> {
         loop {
             let was_waiting = self.sent.load(Ordering::Relaxed) > self.received;
-            match tokio::time::timeout(STALL, self.answers.next()).await {
+            match tokio::time::timeout(STALL, self.responses.next()).await {
                 Ok(None) => return None,
                 Ok(Some(Ok(response))) => {
                     self.received += 1;
                     let (local, target) = (&self.connection.local, self.connection.target);
-                    local.clock.hear(target, response.wall_ms);
-                    local.hear_room(target, convert::room_in(response.room));
+                    local.clock.observe_peer(target, response.sent_at_ms);
+                    local.note_disk_pressure(
+                        target,
+                        convert::disk_pressure_in(response.disk_pressure),
+                    );
                     return Some(match convert::appended_in(response) {
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),
@@ -203,13 +208,13 @@ impl NetSnapshot<TypeConfig> for Connection {
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let sender = self.local.sender(self.target);
-        let parts = snapshots::send((sender, &vote), snapshot, self.chores.clone());
+        let parts = snapshots::send((sender, &vote), snapshot, self.blocking_pool.clone());
         let limit = option.hard_ttl();
-        let answered = tokio::select! {
-            answered = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => answered,
+        let response = tokio::select! {
+            response = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => response,
             closed = cancel => return Err(closed.into()),
         };
-        let response = answered
+        let response = response
             .map_err(|_| self.timed_out(RPCTypes::InstallSnapshot, limit))?
             .map_err(|error| match error {
                 PeerError::Unreachable(text) => {
@@ -230,8 +235,8 @@ impl NetTransferLeader<TypeConfig> for Connection {
     ) -> Rpc<TransferLeaderResponse<TypeConfig>> {
         let request = convert::transfer_out(&request, self.local.sender(self.target));
         let limit = option.hard_ttl();
-        let answered = tokio::time::timeout(limit, self.short_calls.transfer_leader(request)).await;
-        let response = answered
+        let response = tokio::time::timeout(limit, self.short_calls.transfer_leader(request)).await;
+        let response = response
             .map_err(|_| self.timed_out(RPCTypes::TransferLeader, limit))?
             .map_err(rpc_error)?;
         if response.refusal.is_empty() {

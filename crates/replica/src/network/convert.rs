@@ -1,6 +1,6 @@
-//! Between openraft's types and the messages of the peer protocol.
+//! Converts between openraft's types and the messages of the peer protocol.
 
-use crate::cluster::room::Room;
+use crate::cluster::disk_pressure::DiskPressure;
 use crate::log::record::{self, RecordError};
 use crate::log::vote::Vote;
 use crate::membership::{self, StoredMembership, term_of};
@@ -14,7 +14,7 @@ use openraft::raft::{
 };
 use protocol::Sender;
 
-/// A message that lacks a part or has one that does not fit.
+/// A message with a missing or malformed part.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("expected {0}, but it is missing")]
@@ -38,13 +38,13 @@ pub(crate) fn vote_out(vote: &Vote) -> protocol::Vote {
     protocol::Vote {
         term: vote.leader_id.term,
         node_id: vote.leader_id.voted_for,
-        is_committed: vote.committed,
+        committed: vote.committed,
     }
 }
 
 pub(crate) fn vote_in(vote: Option<protocol::Vote>) -> Result<Vote, MessageError> {
     let vote = vote.ok_or(MessageError::Missing("a vote"))?;
-    Ok(if vote.is_committed {
+    Ok(if vote.committed {
         Vote::new_committed(vote.term, vote.node_id)
     } else {
         Vote::new(vote.term, vote.node_id)
@@ -92,7 +92,7 @@ pub(crate) fn append_in(
 
 pub(crate) fn appended_out(
     result: &StreamAppendResult<TypeConfig>,
-    (wall_ms, room): (u64, Room),
+    (wall_ms, room): (u64, DiskPressure),
 ) -> protocol::AppendResponse {
     let result = match result {
         Ok(last) => append_response::Result::Matched(protocol::Matched {
@@ -106,26 +106,26 @@ pub(crate) fn appended_out(
         }
     };
     protocol::AppendResponse {
-        wall_ms,
-        room: room_out(room),
+        sent_at_ms: wall_ms,
+        disk_pressure: disk_pressure_out(room),
         result: Some(result),
     }
 }
 
-fn room_out(room: Room) -> u32 {
+fn disk_pressure_out(room: DiskPressure) -> u32 {
     match room {
-        Room::Free => 0,
-        Room::ProgressOnly => 1,
-        Room::ReadOnly => 2,
+        DiskPressure::Normal => 0,
+        DiskPressure::Low => 1,
+        DiskPressure::Critical => 2,
     }
 }
 
-/// What a newer version says is taken for the least.
-pub(crate) fn room_in(room: u32) -> Room {
+/// An unknown level of a newer version counts as the most severe one.
+pub(crate) fn disk_pressure_in(room: u32) -> DiskPressure {
     match room {
-        0 => Room::Free,
-        1 => Room::ProgressOnly,
-        _ => Room::ReadOnly,
+        0 => DiskPressure::Normal,
+        1 => DiskPressure::Low,
+        _ => DiskPressure::Critical,
     }
 }
 
@@ -154,8 +154,8 @@ pub(crate) fn vote_request_out(
         sender: Some(sender),
         vote: Some(vote_out(&request.vote)),
         last_log_id: request.last_log_id.as_ref().map(log_id_out),
-        is_leadership_transfer: request.leadership_transfer,
-        is_pre_vote,
+        leadership_transfer: request.leadership_transfer,
+        pre_vote: is_pre_vote,
     }
 }
 
@@ -163,9 +163,9 @@ pub(crate) fn vote_request_in(
     request: protocol::VoteRequest,
 ) -> Result<VoteRequest<TypeConfig>, MessageError> {
     let last_log_id = request.last_log_id.map(log_id_in);
-    let mut asked = VoteRequest::new(vote_in(request.vote)?, last_log_id);
-    asked.leadership_transfer = request.is_leadership_transfer;
-    Ok(asked)
+    let mut vote_request = VoteRequest::new(vote_in(request.vote)?, last_log_id);
+    vote_request.leadership_transfer = request.leadership_transfer;
+    Ok(vote_request)
 }
 
 pub(crate) fn vote_response_out(
@@ -173,9 +173,9 @@ pub(crate) fn vote_response_out(
     wall_ms: u64,
 ) -> protocol::VoteResponse {
     protocol::VoteResponse {
-        wall_ms,
+        sent_at_ms: wall_ms,
         vote: Some(vote_out(&response.vote)),
-        is_granted: response.vote_granted,
+        granted: response.vote_granted,
         last_log_id: response.last_log_id.as_ref().map(log_id_out),
     }
 }
@@ -187,7 +187,7 @@ pub(crate) fn vote_response_in(
     Ok(VoteResponse::new(
         vote_in(response.vote)?,
         last_log_id,
-        response.is_granted,
+        response.granted,
     ))
 }
 
@@ -268,10 +268,14 @@ mod tests {
 
     #[test]
     fn peers_understand_how_much_room_another_has() {
-        for room in [Room::ReadOnly, Room::ProgressOnly, Room::Free] {
-            assert_eq!(room_in(room_out(room)), room);
+        for room in [
+            DiskPressure::Critical,
+            DiskPressure::Low,
+            DiskPressure::Normal,
+        ] {
+            assert_eq!(disk_pressure_in(disk_pressure_out(room)), room);
         }
-        assert_eq!(room_in(9), Room::ReadOnly);
+        assert_eq!(disk_pressure_in(9), DiskPressure::Critical);
     }
 
     #[test]
@@ -283,7 +287,7 @@ mod tests {
             Err(StreamAppendError::Conflict(log_id)),
             Err(StreamAppendError::HigherVote(Vote::new(3, 2))),
         ] {
-            let arrived = appended_in(appended_out(&result, (7, Room::Free))).unwrap();
+            let arrived = appended_in(appended_out(&result, (7, DiskPressure::Normal))).unwrap();
             assert_eq!(
                 arrived.map_err(|e| e.to_string()),
                 result.map_err(|e| e.to_string())

@@ -1,6 +1,6 @@
-//! The asking side of the long-lived stream to the leader: many requests, matched by id.
+//! The requesting side of the long-lived stream to the leader: many requests, matched by id.
 
-use crate::network::calls::{Answers, PeerCalls};
+use crate::network::calls::{PeerCalls, Responses};
 use crate::network::protocol::{
     ForwardRequest, ForwardResponse, forward_request, forward_response,
 };
@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Requests on their way to the stream.
+/// The capacity of the queue to the stream.
 const QUEUE_MAX: usize = 1_024;
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForwardError {
     /// It certainly did not leave this node.
@@ -24,7 +24,7 @@ pub(crate) enum ForwardError {
     Lost,
 }
 
-/// A stream to one peer, opened when first used and again after it broke.
+/// A stream to one peer, opened on first use and reopened after failures.
 pub(crate) struct ForwardLink {
     calls: Arc<dyn PeerCalls>,
     id_next: AtomicU64,
@@ -39,10 +39,10 @@ struct Open {
 
 type Answer = forward_response::Answer;
 
-/// Who waits for which answer; none once the stream is broken.
+/// The callers that wait for responses; empty once the stream is broken.
 #[derive(Default)]
 struct Waiting {
-    answers: Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>,
+    responses: Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>,
 }
 
 impl ForwardLink {
@@ -54,7 +54,7 @@ impl ForwardLink {
         }
     }
 
-    /// Asks, and waits for the answer until `deadline`.
+    /// Sends a request, and waits for the response until `deadline`.
     pub(crate) async fn ask(
         &self,
         body: forward_request::Body,
@@ -77,11 +77,11 @@ impl ForwardLink {
             open.waiting.remove(id);
             return Err(ForwardError::NotSent);
         }
-        let answered = timeout_at(deadline, receiver).await;
-        if answered.is_err() {
+        let result = timeout_at(deadline, receiver).await;
+        if result.is_err() {
             open.waiting.remove(id);
         }
-        answered.ok().and_then(Result::ok).ok_or(ForwardError::Lost)
+        result.ok().and_then(Result::ok).ok_or(ForwardError::Lost)
     }
 
     async fn open(&self) -> Result<Open, ForwardError> {
@@ -93,28 +93,28 @@ impl ForwardLink {
             return Ok(open.clone());
         }
         let (requests, receiver) = mpsc::channel(QUEUE_MAX);
-        // The peer answers the call before any request, so a failure here has sent none.
+        // The peer accepts the call before any request, so a failure here has sent none.
         let stream = Box::pin(ReceiverStream::new(receiver));
-        let answers = self
+        let responses = self
             .calls
             .forward(stream)
             .await
             .map_err(|_| ForwardError::NotSent)?;
         let waiting = Arc::new(Waiting {
-            answers: Mutex::new(Some(HashMap::new())),
+            responses: Mutex::new(Some(HashMap::new())),
         });
-        tokio::spawn(deliver(answers, Arc::clone(&waiting)));
+        tokio::spawn(deliver(responses, Arc::clone(&waiting)));
         Ok(open.insert(Open { requests, waiting }).clone())
     }
 }
 
-/// Hands out answers until the stream breaks; who still waits then learns it by the dropped sender.
-async fn deliver(mut answers: Answers<ForwardResponse>, waiting: Arc<Waiting>) {
-    while let Some(Ok(ForwardResponse { id, answer })) = answers.next().await {
+/// Delivers responses until the stream breaks; callers that still wait notice the dropped sender.
+async fn deliver(mut responses: Responses<ForwardResponse>, waiting: Arc<Waiting>) {
+    while let Some(Ok(ForwardResponse { id, answer })) = responses.next().await {
         if let Some(sender) = waiting.remove(id)
             && let Some(answer) = answer
         {
-            // A caller that went away no longer wants to know.
+            // A caller that is gone does not need the result.
             drop(sender.send(answer));
         }
     }
@@ -123,7 +123,9 @@ async fn deliver(mut answers: Answers<ForwardResponse>, waiting: Arc<Waiting>) {
 
 impl Waiting {
     fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answer>>>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.responses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, id: u64, sender: oneshot::Sender<Answer>) -> Result<(), ForwardError> {

@@ -1,10 +1,10 @@
-//! What this node answers its peers.
+//! Serves the calls of this node's peers.
 
-use crate::cluster::room::Room;
+use crate::cluster::disk_pressure::DiskPressure;
 use crate::cluster::status;
 use crate::core::Core;
 use crate::membership::cluster_id;
-use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
+use crate::network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 use crate::network::convert;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, DiskLow, Done, FetchSnapshotRequest, ForwardRequest,
@@ -25,18 +25,18 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Forwarded requests of one peer that are under way at once.
+/// Concurrent forwarded requests of one peer.
 const FORWARDS_MAX: usize = 4_096;
-/// No forwarded request is worked on for longer.
+/// The maximum time for a forwarded request.
 const FORWARD_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
-/// What this node answers its peers.
+/// Serves the calls of this node's peers.
 pub(crate) struct Handler {
     pub(crate) core: Arc<Core>,
 }
 
 impl Handler {
-    /// Before it is known whether this is a wiped member, it takes part in nothing.
+    /// Until it is known that this is not a wiped member, it takes part in nothing.
     fn check_admitted(&self) -> PeerResult<()> {
         if self.core.is_admitted() {
             return Ok(());
@@ -46,7 +46,7 @@ impl Handler {
         ))
     }
 
-    /// Nobody is given a state that is known to be wrong.
+    /// A diverged state is not sent to any peer.
     fn check_sound(&self) -> PeerResult<()> {
         if self.core.is_diverged() {
             let text = "its own state differs from the majority's";
@@ -57,11 +57,14 @@ impl Handler {
 }
 
 impl PeerCalls for Handler {
-    fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>> {
+    fn append(
+        &self,
+        requests: Requests<AppendRequest>,
+    ) -> PeerFuture<'_, Responses<AppendResponse>> {
         Box::pin(async move {
             self.check_admitted()?;
             let core = Arc::clone(&self.core);
-            // A request that cannot be read or kept ends the stream; the leader then tries again.
+            // A request that cannot be decoded or stored ends the stream; the leader then retries.
             let requests = requests.scan(core, |core, request| {
                 let read = core
                     .local
@@ -73,17 +76,17 @@ impl PeerCalls for Handler {
                 ready(read.ok().filter(|request| core.keeps(&request.entries)))
             });
             let core = Arc::clone(&self.core);
-            let answers = self
+            let responses = self
                 .core
                 .raft
                 .stream_append(Box::pin(requests))
                 .map(move |result| {
                     let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
-                    let told = (core.local.clock.wall_ms(), core.room());
-                    Ok(convert::appended_out(&result, told))
+                    let own_state = (core.local.clock.wall_ms(), core.disk_pressure());
+                    Ok(convert::appended_out(&result, own_state))
                 });
-            let answers: Answers<AppendResponse> = Box::pin(answers);
-            Ok(answers)
+            let responses: Responses<AppendResponse> = Box::pin(responses);
+            Ok(responses)
         })
     }
 
@@ -91,14 +94,14 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             self.core.local.admit(request.sender.clone())?;
-            let is_pre_vote = request.is_pre_vote;
+            let is_pre_vote = request.pre_vote;
             let request = convert::vote_request_in(request)?;
-            let answered = if is_pre_vote {
+            let response = if is_pre_vote {
                 self.core.raft.pre_vote(request).await
             } else {
                 self.core.raft.vote(request).await
             };
-            let response = answered.map_err(|error| PeerError::Failed(error.to_string()))?;
+            let response = response.map_err(|error| PeerError::Failed(error.to_string()))?;
             Ok(convert::vote_response_out(
                 &response,
                 self.core.local.clock.wall_ms(),
@@ -120,14 +123,15 @@ impl PeerCalls for Handler {
                     "another snapshot is being installed".to_owned(),
                 ));
             };
-            if !self.core.has_room_for_state() {
-                let text = "there is too little room on its disk for a snapshot";
+            if !self.core.has_space_for_state() {
+                let text = "there is too little free space on its disk for a snapshot";
                 return Err(PeerError::Failed(text.to_owned()));
             }
             let core = Arc::clone(&self.core);
-            // What it was taken to need was no more than a guess.
-            let parts = parts.take_while(move |_| ready(core.room() > Room::ReadOnly));
-            let place = (self.core.store.as_ref(), &self.core.links.chores);
+            // The estimate of the needed space was only a guess.
+            let parts =
+                parts.take_while(move |_| ready(core.disk_pressure() > DiskPressure::Critical));
+            let place = (self.core.store.as_ref(), &self.core.links.blocking_pool);
             let received = snapshots::receive_rows(begin, parts.boxed(), place).await?;
             let installed = self
                 .core
@@ -144,20 +148,20 @@ impl PeerCalls for Handler {
     fn fetch_snapshot(
         &self,
         request: FetchSnapshotRequest,
-    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+    ) -> PeerFuture<'_, Responses<SnapshotPart>> {
         Box::pin(async move {
             self.check_admitted()?;
             let asker = self.core.local.admit(request.sender)?;
             self.check_sound()?;
-            let snapshot = self.core.snapshot_at(request.at_least_index).await?;
-            // It may have been found out meanwhile, by an entry of this very snapshot.
+            let snapshot = self.core.snapshot_at(request.min_index).await?;
+            // The divergence may have been found meanwhile, by an entry of this very snapshot.
             self.check_sound()?;
             let vote = self.core.raft.server_metrics().borrow_watched().vote;
             let sender = self.core.local.sender(asker);
-            let chores = self.core.links.chores.clone();
-            let parts = snapshots::send((sender, &vote), snapshot, chores);
-            let answers: Answers<SnapshotPart> = Box::pin(parts.map(Ok));
-            Ok(answers)
+            let blocking_pool = self.core.links.blocking_pool.clone();
+            let parts = snapshots::send((sender, &vote), snapshot, blocking_pool);
+            let responses: Responses<SnapshotPart> = Box::pin(parts.map(Ok));
+            Ok(responses)
         })
     }
 
@@ -181,13 +185,14 @@ impl PeerCalls for Handler {
     fn forward(
         &self,
         requests: Requests<ForwardRequest>,
-    ) -> PeerFuture<'_, Answers<ForwardResponse>> {
+    ) -> PeerFuture<'_, Responses<ForwardResponse>> {
         Box::pin(async move {
             self.check_admitted()?;
-            let (answers, receiver) = mpsc::channel(FORWARDS_MAX);
-            tokio::spawn(serve_forwards(Arc::clone(&self.core), requests, answers));
-            let answers: Answers<ForwardResponse> = Box::pin(ReceiverStream::new(receiver).map(Ok));
-            Ok(answers)
+            let (responses, receiver) = mpsc::channel(FORWARDS_MAX);
+            tokio::spawn(serve_forwards(Arc::clone(&self.core), requests, responses));
+            let responses: Responses<ForwardResponse> =
+                Box::pin(ReceiverStream::new(receiver).map(Ok));
+            Ok(responses)
         })
     }
 
@@ -214,30 +219,30 @@ fn probe(core: &Core) -> ProbeResponse {
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
         engine_version: core.local.engine_version,
-        retired_ids: core.retired().into_iter().flatten().collect(),
-        is_empty: core.log.is_pristine(),
+        retired_node_ids: core.retired().into_iter().flatten().collect(),
+        empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
         members: membership.nodes().map(known).collect(),
     }
 }
 
-/// Works on a peer's requests side by side, so many at once.
+/// Handles a peer's requests concurrently, up to the limit.
 async fn serve_forwards(
     core: Arc<Core>,
     mut requests: Requests<ForwardRequest>,
-    answers: mpsc::Sender<ForwardResponse>,
+    responses: mpsc::Sender<ForwardResponse>,
 ) {
-    let room = Arc::new(Semaphore::new(FORWARDS_MAX));
+    let permits = Arc::new(Semaphore::new(FORWARDS_MAX));
     while let Some(request) = requests.next().await {
-        let permit = Arc::clone(&room).acquire_owned().await;
+        let permit = Arc::clone(&permits).acquire_owned().await;
         let permit = permit.expect("the semaphore is never closed");
         let core = Arc::clone(&core);
-        let answers = answers.clone();
+        let responses = responses.clone();
         tokio::spawn(async move {
             let answer = Some(answer(&core, request.body, request.timeout_ms).await);
-            // The peer may be gone, and then nobody wants to know.
+            // The peer may be gone, and then nothing waits for the response.
             drop(
-                answers
+                responses
                     .send(ForwardResponse {
                         id: request.id,
                         answer,
@@ -263,7 +268,7 @@ async fn answer(
         Some(forward_request::Body::Command(bytes)) => match Command::decode(&bytes) {
             Ok(command) => submitted(core.submit_here(command, bytes.len(), deadline).await),
             Err(error) => {
-                tracing::error!(%error, "a forwarded command cannot be read");
+                tracing::error!(%error, "a forwarded command cannot be decoded");
                 forward_response::Answer::Unknown(Unknown {})
             }
         },
@@ -274,20 +279,20 @@ async fn answer(
                 Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
             },
             Err(error) => {
-                tracing::error!(%error, "forwarded housekeeping cannot be read");
+                tracing::error!(%error, "a forwarded control record cannot be decoded");
                 forward_response::Answer::Unknown(Unknown {})
             }
         },
         Some(forward_request::Body::Change(bytes)) => match codec::decode(&bytes) {
             Ok(change) => match core.change_here(change, deadline).await {
                 Attempt::Done(judged) => {
-                    forward_response::Answer::Judged(codec::encode(&judged).into())
+                    forward_response::Answer::ChangeResult(codec::encode(&judged).into())
                 }
                 Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
                 Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
             },
             Err(error) => {
-                tracing::error!(%error, "a forwarded change of members cannot be read");
+                tracing::error!(%error, "a forwarded membership change cannot be decoded");
                 forward_response::Answer::Unknown(Unknown {})
             }
         },

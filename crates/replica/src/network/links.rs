@@ -1,8 +1,8 @@
-//! Who this node is to its peers, and its connections to them.
+//! This node's identity towards its peers, and its connections to them.
 
 use crate::clock::StampClock;
-use crate::cluster::room::Room;
-use crate::execution::Chores;
+use crate::cluster::disk_pressure::DiskPressure;
+use crate::execution::BlockingPool;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::ForwardLink;
 use crate::network::protocol::Sender;
@@ -10,7 +10,7 @@ use crate::network::transport::Transport;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What this node tells of itself with every message.
+/// What this node reports about itself with every message.
 pub(crate) struct Local {
     pub(crate) node_id: u64,
     pub(crate) incarnation: u64,
@@ -21,13 +21,13 @@ pub(crate) struct Local {
     pub(crate) clock: Arc<StampClock>,
     /// Set once, when the cluster is founded or found.
     cluster_id: OnceLock<String>,
-    /// Where clients reach the others, as they said last.
+    /// The other nodes' client addresses, as last reported.
     client_addresses: Mutex<BTreeMap<u64, String>>,
-    /// What the others still write, as they have said since the leader changed last.
-    rooms: Mutex<BTreeMap<u64, Room>>,
+    /// The others' disk pressure, as reported since the last change of leaders.
+    disk_pressures: Mutex<BTreeMap<u64, DiskPressure>>,
 }
 
-/// Who this node is.
+/// This node's name.
 pub(crate) struct LocalName {
     pub(crate) node_id: u64,
     pub(crate) incarnation: u64,
@@ -47,23 +47,23 @@ impl Local {
             clock,
             cluster_id: OnceLock::new(),
             client_addresses: Mutex::default(),
-            rooms: Mutex::default(),
+            disk_pressures: Mutex::default(),
         }
     }
 
-    /// Takes part in this cluster from now on.
+    /// Joins this cluster.
     ///
     /// # Panics
-    /// If it takes part in another: a directory belongs to one cluster for good.
+    /// If the node belongs to another one: a directory belongs to one cluster permanently.
     pub(crate) fn enter(&self, cluster_id: String) {
         let own = self.cluster_id.get_or_init(|| cluster_id.clone());
         assert_eq!(
             *own, cluster_id,
-            "a directory belongs to one cluster for good"
+            "a directory belongs to one cluster permanently"
         );
     }
 
-    /// The cluster that this node takes part in.
+    /// The cluster that this node belongs to.
     pub(crate) fn cluster_id(&self) -> Option<&str> {
         self.cluster_id.get().map(String::as_str)
     }
@@ -73,16 +73,16 @@ impl Local {
         Sender {
             cluster_id: self.cluster_id.get().cloned().unwrap_or_default(),
             node_id: self.node_id,
-            target_id,
-            wall_ms: self.clock.wall_ms(),
+            target_node_id: target_id,
+            sent_at_ms: self.clock.wall_ms(),
             client_address: self.client_address.clone(),
         }
     }
 
-    /// Checks the head of a message and takes note of what it tells.
+    /// Checks the head of a message and records what it reports.
     ///
     /// # Errors
-    /// [`PeerError::Refused`] when it is from another cluster or for another node.
+    /// [`PeerError::Refused`] if it is from another cluster or for another node.
     pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
         let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
         let own = self
@@ -96,20 +96,20 @@ impl Local {
             );
             return Err(PeerError::Refused(text));
         }
-        if sender.target_id != self.node_id {
+        if sender.target_node_id != self.node_id {
             let text = format!(
                 "expected node {}, but this is {}",
-                sender.target_id, self.node_id
+                sender.target_node_id, self.node_id
             );
             return Err(PeerError::Refused(text));
         }
-        self.clock.hear(sender.node_id, sender.wall_ms);
+        self.clock.observe_peer(sender.node_id, sender.sent_at_ms);
         self.client_addresses()
             .insert(sender.node_id, sender.client_address);
         Ok(sender.node_id)
     }
 
-    /// Where clients reach a node, as it said last.
+    /// A node's client address, as last reported.
     pub(crate) fn client_address_of(&self, node_id: u64) -> Option<String> {
         if node_id == self.node_id {
             return Some(self.client_address.clone());
@@ -117,29 +117,33 @@ impl Local {
         self.client_addresses().get(&node_id).cloned()
     }
 
-    /// Takes note of what a node still writes.
-    pub(crate) fn hear_room(&self, node_id: u64, room: Room) {
-        self.rooms().insert(node_id, room);
+    /// Records a node's disk pressure.
+    pub(crate) fn note_disk_pressure(&self, node_id: u64, disk_pressure: DiskPressure) {
+        self.disk_pressures().insert(node_id, disk_pressure);
     }
 
-    /// Forgets what the others still write: only a leader is told, and what it was told before it was one
-    /// the last time may be wrong by now.
-    pub(crate) fn forget_rooms(&self) {
-        self.rooms().clear();
+    /// Clears the others' disk pressure: only a leader receives it, and reports from an earlier
+    /// term may be outdated.
+    pub(crate) fn forget_disk_pressures(&self) {
+        self.disk_pressures().clear();
     }
 
-    /// What a node still writes, as it said last; `None` while it has said nothing.
-    pub(crate) fn room_of(&self, node_id: u64) -> Option<Room> {
-        self.rooms().get(&node_id).copied()
+    /// A node's disk pressure, as last reported; `None` before its first report.
+    pub(crate) fn disk_pressure_of(&self, node_id: u64) -> Option<DiskPressure> {
+        self.disk_pressures().get(&node_id).copied()
     }
 
-    /// Whether all others write everything, as far as is known.
-    pub(crate) fn have_all_room(&self) -> bool {
-        self.rooms().values().all(|room| *room == Room::Free)
+    /// Whether no other member reports disk pressure.
+    pub(crate) fn is_nobody_short_of_disk(&self) -> bool {
+        self.disk_pressures()
+            .values()
+            .all(|disk_pressure| *disk_pressure == DiskPressure::Normal)
     }
 
-    fn rooms(&self) -> MutexGuard<'_, BTreeMap<u64, Room>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn disk_pressures(&self) -> MutexGuard<'_, BTreeMap<u64, DiskPressure>> {
+        self.disk_pressures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
@@ -151,24 +155,24 @@ impl Local {
 
 /// The connections to peers beside those that openraft holds.
 pub(crate) struct Links {
-    /// Who packs and unpacks snapshots, on threads or as tasks.
-    pub(crate) chores: Chores,
+    /// Packs and unpacks snapshots, on threads or as tasks.
+    pub(crate) blocking_pool: BlockingPool,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
     forwards: Mutex<BTreeMap<String, Arc<ForwardLink>>>,
 }
 
 impl Links {
-    pub(crate) fn new(transport: Arc<dyn Transport>, chores: Chores) -> Self {
+    pub(crate) fn new(transport: Arc<dyn Transport>, blocking_pool: BlockingPool) -> Self {
         Self {
-            chores,
+            blocking_pool,
             transport,
             calls: Mutex::default(),
             forwards: Mutex::default(),
         }
     }
 
-    /// A connection of its own.
+    /// A separate connection.
     pub(crate) fn connect(&self, address: &str) -> Arc<dyn PeerCalls> {
         self.transport.connect(address)
     }
@@ -180,7 +184,7 @@ impl Links {
         Arc::clone(calls.entry(address.to_owned()).or_insert_with(connect))
     }
 
-    /// The long-lived stream for what only the leader can answer.
+    /// The long-lived stream for requests that only the leader can serve.
     pub(crate) fn forward(&self, address: &str) -> Arc<ForwardLink> {
         let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
         let connect = || Arc::new(ForwardLink::new(self.transport.connect(address)));

@@ -1,8 +1,8 @@
-//! What members say to each other, and how.
+//! The network between members.
 //!
-//! [`calls::PeerCalls`] is one member as another sees it: the client of a transport implements it by
-//! sending, [`handler`] by answering. So a transport is what lies between two implementations of one
-//! trait, and a simulation can put anything there.
+//! [`calls::PeerCalls`] is the interface of one member to another: the client of a transport
+//! implements it by sending, [`handler`] by serving. So a transport connects two implementations of
+//! one trait, and a simulation can put anything between them.
 
 pub(crate) mod calls;
 pub(crate) mod client;

@@ -1,6 +1,6 @@
-//! A peer over gRPC, from the answering side.
+//! A peer over gRPC, on the serving side.
 
-use crate::network::calls::{Answers, PeerCalls, PeerError};
+use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::MESSAGE_BYTES_MAX;
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Serves `peer` to those who come in, until `shutdown`.
+/// Serves `peer` to incoming connections, until `shutdown`.
 pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: CancellationToken) {
-    let service = PeerServer::new(Answering { peer })
+    let service = PeerServer::new(PeerService { peer })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let serving = Server::builder()
@@ -37,14 +37,14 @@ pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: Canc
     });
 }
 
-struct Answering {
+struct PeerService {
     peer: Arc<dyn PeerCalls>,
 }
 
-type Answered<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
-impl Peer for Answering {
+impl Peer for PeerService {
     type AppendStream = BoxStream<'static, Result<AppendResponse, Status>>;
     type FetchSnapshotStream = BoxStream<'static, Result<SnapshotPart, Status>>;
     type ForwardStream = BoxStream<'static, Result<ForwardResponse, Status>>;
@@ -52,12 +52,12 @@ impl Peer for Answering {
     async fn append(
         &self,
         request: Request<Streaming<AppendRequest>>,
-    ) -> Answered<Self::AppendStream> {
-        let answers = self.peer.append(requests(request)).await.map_err(status)?;
-        Ok(Response::new(outgoing(answers)))
+    ) -> RpcResult<Self::AppendStream> {
+        let responses = self.peer.append(requests(request)).await.map_err(status)?;
+        Ok(Response::new(outgoing(responses)))
     }
 
-    async fn vote(&self, request: Request<VoteRequest>) -> Answered<VoteResponse> {
+    async fn vote(&self, request: Request<VoteRequest>) -> RpcResult<VoteResponse> {
         self.peer
             .vote(request.into_inner())
             .await
@@ -68,7 +68,7 @@ impl Peer for Answering {
     async fn install_snapshot(
         &self,
         request: Request<Streaming<SnapshotPart>>,
-    ) -> Answered<SnapshotResponse> {
+    ) -> RpcResult<SnapshotResponse> {
         let answer = self.peer.install_snapshot(requests(request)).await;
         answer.map(Response::new).map_err(status)
     }
@@ -76,15 +76,15 @@ impl Peer for Answering {
     async fn fetch_snapshot(
         &self,
         request: Request<FetchSnapshotRequest>,
-    ) -> Answered<Self::FetchSnapshotStream> {
-        let answers = self.peer.fetch_snapshot(request.into_inner()).await;
-        Ok(Response::new(outgoing(answers.map_err(status)?)))
+    ) -> RpcResult<Self::FetchSnapshotStream> {
+        let responses = self.peer.fetch_snapshot(request.into_inner()).await;
+        Ok(Response::new(outgoing(responses.map_err(status)?)))
     }
 
     async fn transfer_leader(
         &self,
         request: Request<TransferLeaderRequest>,
-    ) -> Answered<TransferLeaderResponse> {
+    ) -> RpcResult<TransferLeaderResponse> {
         self.peer
             .transfer_leader(request.into_inner())
             .await
@@ -95,12 +95,12 @@ impl Peer for Answering {
     async fn forward(
         &self,
         request: Request<Streaming<ForwardRequest>>,
-    ) -> Answered<Self::ForwardStream> {
-        let answers = self.peer.forward(requests(request)).await.map_err(status)?;
-        Ok(Response::new(outgoing(answers)))
+    ) -> RpcResult<Self::ForwardStream> {
+        let responses = self.peer.forward(requests(request)).await.map_err(status)?;
+        Ok(Response::new(outgoing(responses)))
     }
 
-    async fn status(&self, request: Request<StatusRequest>) -> Answered<StatusResponse> {
+    async fn status(&self, request: Request<StatusRequest>) -> RpcResult<StatusResponse> {
         self.peer
             .status(request.into_inner())
             .await
@@ -108,7 +108,7 @@ impl Peer for Answering {
             .map_err(status)
     }
 
-    async fn probe(&self, request: Request<ProbeRequest>) -> Answered<ProbeResponse> {
+    async fn probe(&self, request: Request<ProbeRequest>) -> RpcResult<ProbeResponse> {
         self.peer
             .probe(request.into_inner())
             .await
@@ -126,8 +126,8 @@ fn requests<T: Send + 'static>(request: Request<Streaming<T>>) -> BoxStream<'sta
     )
 }
 
-fn outgoing<T: Send + 'static>(answers: Answers<T>) -> BoxStream<'static, Result<T, Status>> {
-    Box::pin(answers.map(|answer| answer.map_err(status)))
+fn outgoing<T: Send + 'static>(responses: Responses<T>) -> BoxStream<'static, Result<T, Status>> {
+    Box::pin(responses.map(|answer| answer.map_err(status)))
 }
 
 fn status(error: PeerError) -> Status {

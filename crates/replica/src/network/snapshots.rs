@@ -1,6 +1,6 @@
-//! A snapshot on its way from one member to another.
+//! The transfer of a snapshot from one member to another.
 
-use crate::execution::{Chore, Chores};
+use crate::execution::{BlockingPool, JobKind};
 use crate::log::vote::Vote;
 use crate::membership;
 use crate::network::calls::{PeerError, Requests};
@@ -22,11 +22,11 @@ const PARTS_AHEAD: usize = 4;
 
 type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
 
-/// The parts of a snapshot, packed while they are sent.
+/// Streams the parts of a snapshot, packed while they are sent.
 pub(crate) fn send(
     (sender, vote): (Sender, &Vote),
     snapshot: Snapshot,
-    chores: Chores,
+    blocking_pool: BlockingPool,
 ) -> Requests<SnapshotPart> {
     let (parts, receiver) = mpsc::channel(PARTS_AHEAD);
     let begin = snapshot_part::Part::Begin(SnapshotBegin {
@@ -37,8 +37,8 @@ pub(crate) fn send(
     });
     tokio::spawn(async move {
         let SnapshotData::Captured(rows) = snapshot.snapshot else {
-            // openraft sends what `get_current_snapshot` gave, which is a capture; a stream without
-            // an end is refused in any case.
+            // openraft sends what `get_current_snapshot` returned, which is a capture; a stream
+            // without an end is refused in any case.
             return;
         };
         let mut packer = Packer::new(rows);
@@ -47,7 +47,7 @@ pub(crate) fn send(
             if parts.send(SnapshotPart { part: Some(part) }).await.is_err() {
                 return;
             }
-            let packed = chores.run(Chore::SnapshotPart, move || (packer.pack(), packer));
+            let packed = blocking_pool.run(JobKind::SnapshotPart, move || (packer.pack(), packer));
             let Ok((Ok(part), rest)) = packed.await.inspect(|(packed, _)| tell(packed)) else {
                 return;
             };
@@ -64,20 +64,20 @@ fn tell(packed: &Result<Option<Part>, PartError>) {
     }
 }
 
-/// What a complete stream of parts held.
-pub(crate) struct Received {
+/// A received snapshot, complete.
+pub(crate) struct ReceivedSnapshot {
     pub(crate) vote: Vote,
     pub(crate) snapshot: Snapshot,
 }
 
-/// Why a snapshot has not arrived.
+/// Why a snapshot was not received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReceiveError {
-    /// What came, or did not.
+    /// The peer or the connection failed.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// There is no place for it: another peer's would not arrive either.
-    #[error("the snapshot cannot be kept: {0}")]
+    /// It cannot be stored here: another peer's would fail as well.
+    #[error("the snapshot cannot be stored: {0}")]
     Store(#[from] StoreError),
 }
 
@@ -101,7 +101,7 @@ impl From<ReceiveError> for PeerError {
     }
 }
 
-/// Takes the begin of a snapshot.
+/// Receives the begin of a snapshot.
 pub(crate) async fn receive_begin(
     parts: &mut Requests<SnapshotPart>,
 ) -> Result<SnapshotBegin, PeerError> {
@@ -113,12 +113,12 @@ pub(crate) async fn receive_begin(
     }
 }
 
-/// Takes the rest of a snapshot into a new place of the store.
+/// Receives the rest of a snapshot into a new place of the store.
 pub(crate) async fn receive_rows(
     begin: SnapshotBegin,
     mut parts: Requests<SnapshotPart>,
-    (store, chores): (&dyn StateStore, &Chores),
-) -> Result<Received, ReceiveError> {
+    (store, blocking_pool): (&dyn StateStore, &BlockingPool),
+) -> Result<ReceivedSnapshot, ReceiveError> {
     let last_membership = convert::membership_in(&begin.membership);
     let meta = SnapshotMeta {
         last_log_id: begin.last_log_id.map(convert::log_id_in),
@@ -129,7 +129,7 @@ pub(crate) async fn receive_rows(
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
-                let written = chores.run(Chore::SnapshotPart, move || {
+                let written = blocking_pool.run(JobKind::SnapshotPart, move || {
                     let (mut unpacker, mut incoming) = unpacking;
                     let writes = unpacker.rows(rows.checksum, &rows.compressed)?;
                     incoming.write(&writes)?;
@@ -142,9 +142,9 @@ pub(crate) async fn receive_rows(
             Some(snapshot_part::Part::End(end)) => {
                 let digest = convert::digest_in(&end.digest).map_err(PeerError::from)?;
                 let (unpacker, incoming) = unpacking;
-                unpacker.end(end.rows_count, digest)?;
+                unpacker.end(end.row_count, digest)?;
                 let snapshot = SnapshotData::Received(incoming);
-                return Ok(Received {
+                return Ok(ReceivedSnapshot {
                     vote,
                     snapshot: Snapshot { meta, snapshot },
                 });
@@ -152,7 +152,7 @@ pub(crate) async fn receive_rows(
             Some(snapshot_part::Part::Begin(_)) | None => break,
         }
     }
-    let broke_off = "the snapshot broke off before its end".to_owned();
+    let broke_off = "the snapshot ended early".to_owned();
     Err(PeerError::Refused(broke_off).into())
 }
 
@@ -165,8 +165,8 @@ fn part_out(part: Part) -> snapshot_part::Part {
             checksum,
             compressed,
         }),
-        Part::End { rows_count, digest } => snapshot_part::Part::End(SnapshotEnd {
-            rows_count,
+        Part::End { row_count, digest } => snapshot_part::Part::End(SnapshotEnd {
+            row_count,
             digest: convert::digest_out(digest),
         }),
     }

@@ -1,4 +1,4 @@
-//! How bytes get from one node to another: the seam under the gRPC of members, where a host puts TLS.
+//! The sockets under the gRPC of members, which a host can replace to add TLS.
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -11,19 +11,19 @@ use tokio::net::TcpListener;
 use tonic::transport::server::{Connected, TcpIncoming};
 use tonic::transport::{Channel, Endpoint};
 
-/// How connections are made and taken.
+/// Opens and accepts connections.
 pub trait Sockets: Send + Sync + 'static {
-    /// A channel to the endpoint. It connects when it is first used, and again after failures.
+    /// A channel to the endpoint. It connects on first use, and again after failures.
     fn channel(&self, endpoint: &Endpoint) -> Channel;
 
-    /// The connections that come in, each once it may be talked to; one that fails before is left out.
+    /// The incoming connections, each once it is established; failed ones are omitted.
     fn accept(&self, listener: TcpListener) -> Arrivals;
 }
 
-/// Connections that come in, one after the other.
+/// A stream of incoming connections.
 pub type Arrivals = BoxStream<'static, io::Result<Accepted>>;
 
-/// TCP, as it is.
+/// Plain TCP, without TLS.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainSockets;
 
@@ -38,7 +38,7 @@ impl Sockets for PlainSockets {
     }
 }
 
-/// A connection that came in.
+/// An accepted connection.
 pub struct Accepted(Pin<Box<dyn Duplex>>);
 
 trait Duplex: AsyncRead + AsyncWrite + Send {}
@@ -46,7 +46,7 @@ trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 
 impl Accepted {
-    /// Takes any stream of bytes for a connection.
+    /// Wraps any byte stream as a connection.
     pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         Self(Box::pin(stream))
     }

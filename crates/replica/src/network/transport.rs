@@ -1,4 +1,4 @@
-//! The seam between members.
+//! The transport between members.
 
 use crate::network::calls::PeerCalls;
 use crate::network::client::GrpcPeer;
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 /// How members reach each other.
 pub trait Transport: Send + Sync + 'static {
-    /// A peer by its address. Connects when first used and again after failures; each call of this
-    /// gives a connection of its own, so that bulk does not hold up heartbeats.
+    /// A peer by its address. Connects on first use and again after failures; each call returns a
+    /// separate connection, so that bulk data does not delay heartbeats.
     fn connect(&self, address: &str) -> Arc<dyn PeerCalls>;
 
     /// Serves `peer` on `listen` until `shutdown`. Returns once peers can connect.
     ///
     /// # Errors
-    /// [`io::Error`] when the address cannot be used.
+    /// [`io::Error`] if the address cannot be used.
     fn serve(
         &self,
         listen: SocketAddr,
@@ -29,7 +29,7 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'static, io::Result<()>>;
 }
 
-/// gRPC, over TCP or what its host makes of it.
+/// gRPC, over TCP or the host's own sockets.
 #[derive(Clone)]
 pub struct GrpcTransport {
     sockets: Arc<dyn Sockets>,

@@ -1,14 +1,15 @@
-//! Timing and bounds of openraft (docs/design.md, "Raft").
+//! openraft's timing and limits (docs/design.md, "Raft").
 
 use crate::tuning::Tuning;
 use openraft::{Config, ConfigError, SnapshotPolicy};
 use std::time::Duration;
 
-/// Entries in one append; bytes bound it first (`LogStore::limited_get_log_entries`).
+/// The maximum of entries in one append; their size usually limits it first
+/// (`LogStore::limited_get_log_entries`).
 const PAYLOAD_ENTRIES_MAX: u64 = 256;
-/// openraft shall never prefer a snapshot while the log still has what a follower needs.
+/// openraft must never prefer a snapshot while the log still has what a follower needs.
 const REPLICATION_LAG_ENTRIES: u64 = 1 << 40;
-/// How soon an unreachable peer is tried again, and how that slows down.
+/// The backoff for an unreachable peer.
 const BACKOFF: &str = "50ms 100ms 200ms ...500ms";
 
 /// The configuration for `tuning`.
@@ -32,11 +33,11 @@ pub(crate) fn config(tuning: &Tuning) -> Result<Config, ConfigError> {
         // A restarted leader would serve state that is not applied again yet.
         enable_leader_restore: Some(false),
         enable_pre_vote: Some(true),
-        // A follower whose disk lost what it had acknowledged gets it again. Without it, openraft would
-        // end the leader, which is the one that still has it (only with debug assertions: in a
-        // release it would go on with a position that contradicts itself).
+        // A follower whose disk lost what it had acknowledged gets it again. Without this, openraft
+        // would end the leader, which still has it (only with debug assertions: in a release build
+        // it would continue with an inconsistent position).
         allow_log_reversion: Some(true),
-        // Without it, bridge partitions deadlock.
+        // Without this, bridge partitions deadlock.
         quorum_loss_probe_interval: Some(election_max_ms * 5 / 2),
         backoff: BACKOFF.to_owned(),
         ..Config::default()

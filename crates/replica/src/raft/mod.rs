@@ -1,4 +1,4 @@
-//! What openraft is told about our types and timing; it is seen by this crate only.
+//! openraft's configuration: our types and timing. Only this crate uses openraft.
 
 pub(crate) mod config;
 pub(crate) mod type_config;

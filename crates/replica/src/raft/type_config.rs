@@ -1,4 +1,4 @@
-//! The type configuration of openraft and short names for what follows from it.
+//! openraft's type configuration, and short names for the resulting types.
 
 #![allow(
     deprecated,
@@ -10,19 +10,19 @@ use crate::proposal::Proposal;
 use flotilla_engine::{Rejection, Reply};
 
 openraft::declare_raft_types!(
-    /// Standard Raft: one leader a term, so a log id is a term and an index.
+    /// Standard Raft: one leader per term, so a log id is a term and an index.
     pub(crate) TypeConfig:
         D = Proposal,
-        R = Outcome,
+        R = ApplyOutput,
         NodeId = u64,
         Node = Member,
         LeaderId = openraft::impls::leader_id_std::LeaderId<Self::Term, Self::NodeId>,
 );
 
-/// What applying an entry answers to its proposer.
+/// The result of applying an entry, for its proposer.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// One answer per command of the entry, in order; empty for other entries.
+pub(crate) struct ApplyOutput {
+    /// One reply per command of the entry, in order; empty for other entries.
     pub(crate) replies: Vec<Result<Reply, Rejection>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the reported digests of one index prove (design rule 11).
+//! Evaluates the digests that replicas reported for one index (design rule 11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ pub(crate) enum Verdict {
         digest: u128,
         minority: BTreeSet<u64>,
     },
-    /// No digest can reach a majority any more.
+    /// No digest can reach a majority.
     Split,
 }
 
-/// Judges the reports of one index; only voters count towards the majority.
+/// Evaluates the reports of one index; only voters count towards the majority.
 pub(crate) fn judge(reports: &BTreeMap<u64, u128>, voters: &BTreeSet<u64>) -> Verdict {
     let quorum = voters.len() / 2 + 1;
     let mut votes: BTreeMap<u128, usize> = BTreeMap::new();

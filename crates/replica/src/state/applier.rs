@@ -1,19 +1,20 @@
-//! Applying committed entries, on a thread of its own so that nothing starves it; in a simulation as a task.
+//! The applier: applies committed entries, on its own thread so that nothing starves it; in a
+//! simulation as a task.
 //!
-//! It owns the engine. For each entry it writes one batch: what the engine and the replica's
-//! own rows change, the digest and the log id. Only then are the proposer and the subscribers told.
+//! It owns the engine. For each entry it writes one batch: what the engine and the replica's own
+//! rows change, the digest and the log id. Only then are the proposer and the subscribers notified.
 
 use crate::clock::StampClock;
-use crate::execution::{Chore, Chores};
-use crate::hooks::Observer;
+use crate::environment::Observer;
+use crate::execution::{BlockingPool, JobKind};
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
-use crate::raft::type_config::{LogId, Outcome, TypeConfig};
+use crate::raft::type_config::{ApplyOutput, LogId, TypeConfig};
 use crate::state::agreement::{self, Verdict};
 use crate::state::digest;
 use crate::state::feed::{AppliedBatch, Feed, Notice};
-use crate::state::rows::{self, Divergence, Progress, RowError};
+use crate::state::rows::{self, AppliedPosition, Divergence, RowError};
 use crate::state::snapshot::SnapshotData;
 use crate::state::store::{SharedReader, StateStore};
 use flotilla_engine::codec::DecodeError;
@@ -28,9 +29,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Entries handed over before the applier has taken them.
+/// The capacity of its queue of entries.
 const QUEUE_MAX: usize = 256;
-/// Digest reports are kept for so many indexes.
+/// The number of indexes whose digest reports are kept.
 const REPORTS_KEPT: usize = 4;
 
 /// Why an entry cannot be applied: the process must end.
@@ -42,7 +43,8 @@ pub(crate) enum ApplyError {
     Row(#[from] RowError),
     #[error("the entry at index {index} cannot be decoded: {error}")]
     Undecodable { index: u64, error: DecodeError },
-    /// What openraft issue 2116 leads to in a release build: entries were purged unapplied.
+    /// The effect of openraft issue 2116 in a release build: entries were purged before they were
+    /// applied.
     #[error("expected the entry after index {applied}, but got {found}")]
     Gap { applied: u64, found: u64 },
     #[error("expected a snapshot of {expected:?}, but its rows stand at {found:?}")]
@@ -57,38 +59,38 @@ pub(crate) enum ApplyError {
     EngineVersion { agreed: u32, known: u32 },
 }
 
-/// What the applier is asked to do.
+/// A job for the applier.
 pub(crate) enum Job {
     Apply(LogEntry, Option<ApplyResponder<TypeConfig>>),
-    /// Answers once everything before it is done.
+    /// Returns once everything before it is done.
     Barrier(oneshot::Sender<io::Result<()>>),
     /// Replaces the state.
     Install(Option<LogId>, SnapshotData, oneshot::Sender<io::Result<()>>),
 }
 
-/// What the rest of the replica learns from applying.
+/// The channels through which the rest of the replica learns what was applied.
 #[derive(Clone)]
-pub(crate) struct Outlets {
-    pub(crate) progress: watch::Sender<Progress>,
+pub(crate) struct AppliedState {
+    pub(crate) applied_position: watch::Sender<AppliedPosition>,
     pub(crate) membership: watch::Sender<Arc<StoredMembership>>,
     pub(crate) purge_floor: watch::Sender<u64>,
     /// The engine version on which the cluster has agreed.
     pub(crate) engine_version: watch::Sender<u32>,
-    /// The last index that a power cut would leave.
+    /// The last index that would survive a power cut.
     pub(crate) state_durable: watch::Sender<Option<u64>>,
     pub(crate) divergence: watch::Sender<Option<Divergence>>,
     /// An index at which no majority agreed.
     pub(crate) split: watch::Sender<Option<u64>>,
-    /// Where the state stood at the last index at which all replicas report their digests.
-    pub(crate) checkpoints: watch::Sender<Progress>,
+    /// The applied position at the last index at which all replicas report their digests.
+    pub(crate) checkpoints: watch::Sender<AppliedPosition>,
     pub(crate) feed: Feed,
     pub(crate) counters: Arc<ApplyCounters>,
 }
 
-impl Outlets {
+impl AppliedState {
     pub(crate) fn new() -> Self {
         Self {
-            progress: watch::Sender::default(),
+            applied_position: watch::Sender::default(),
             membership: watch::Sender::default(),
             purge_floor: watch::Sender::default(),
             engine_version: watch::Sender::new(ENGINE_VERSION_FIRST),
@@ -102,16 +104,16 @@ impl Outlets {
     }
 }
 
-/// How much was applied since the start.
+/// The counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCounters {
     pub(crate) entries: AtomicU64,
     pub(crate) commands: AtomicU64,
-    /// Snapshots that were made of it.
+    /// Snapshots taken of the state.
     pub(crate) snapshots_made: AtomicU64,
-    /// Snapshots of other members that took the state's place.
+    /// Snapshots of other members that replaced the state.
     pub(crate) snapshots_installed: AtomicU64,
-    /// How long the applier was at it.
+    /// How long the applier was busy.
     pub(crate) busy_micros: AtomicU64,
 }
 
@@ -124,15 +126,15 @@ pub(crate) struct Applier {
     pub(crate) engine_version: u32,
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) clock: Arc<StampClock>,
-    pub(crate) outlets: Outlets,
+    pub(crate) applied_state: AppliedState,
     pub(crate) observer: Arc<dyn Observer>,
 }
 
-/// What applying one entry gave.
+/// The result of applying one entry.
 #[derive(Default)]
 struct Applied {
     writes: Writes,
-    outcome: Outcome,
+    output: ApplyOutput,
     effects: Vec<Effect>,
     offers: Vec<(u64, u32)>,
     proposer: NodeId,
@@ -140,7 +142,7 @@ struct Applied {
     after: Vec<After>,
 }
 
-/// What is to be told once the batch is written.
+/// What is reported once the batch is written.
 enum After {
     Membership(StoredMembership),
     PurgeFloor(u64),
@@ -150,13 +152,16 @@ enum After {
 }
 
 impl Applier {
-    /// Opens the engine over the store, and works off what is sent until the returned sender is gone.
-    pub(crate) fn spawn(self, chores: &Chores) -> Result<mpsc::Sender<Job>, ApplyError> {
+    /// Opens the engine over the store, and processes jobs until the returned sender is dropped.
+    pub(crate) fn spawn(
+        self,
+        blocking_pool: &BlockingPool,
+    ) -> Result<mpsc::Sender<Job>, ApplyError> {
         let mut active = self.open()?;
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let name = format!("apply-{}", active.applier.node_id);
-        chores
-            .serve((name, Chore::Apply), receiver, move |job, _| {
+        blocking_pool
+            .serve((name, JobKind::Apply), receiver, move |job, _| {
                 active.work(job)
             })
             .map_err(|error| StoreError(Box::new(error)))?;
@@ -167,36 +172,40 @@ impl Applier {
     pub(crate) fn open(self) -> Result<ActiveApplier, ApplyError> {
         let reader = self.store.reader();
         let engine = Engine::open(reader.as_ref(), rows::engine_version(reader.as_ref())?)?;
-        let progress = rows::progress(reader.as_ref())?;
-        let outlets = &self.outlets;
-        outlets
+        let applied_position = rows::applied_position(reader.as_ref())?;
+        let applied_state = &self.applied_state;
+        applied_state
             .membership
             .send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
-        outlets
+        applied_state
             .purge_floor
             .send_replace(rows::purge_floor(reader.as_ref())?);
-        outlets
+        applied_state
             .engine_version
             .send_replace(rows::engine_version(reader.as_ref())?);
-        outlets.state_durable.send_replace(progress.index());
-        outlets.progress.send_replace(progress);
-        self.clock.observe(progress.now_ms);
+        applied_state
+            .state_durable
+            .send_replace(applied_position.index());
+        applied_state
+            .applied_position
+            .send_replace(applied_position);
+        self.clock.observe(applied_position.now_ms);
         Ok(ActiveApplier {
             applier: self,
             engine,
             reader,
-            progress,
+            applied_position,
             failure: None,
         })
     }
 }
 
-/// An applier with what it has open; on a thread of its own or as a task.
+/// An applier with its open engine; on its own thread or as a task.
 pub(crate) struct ActiveApplier {
     applier: Applier,
     engine: Engine,
     reader: Arc<dyn SharedReader>,
-    progress: Progress,
+    applied_position: AppliedPosition,
     failure: Option<String>,
 }
 
@@ -215,7 +224,7 @@ impl ActiveApplier {
                 let time = start.elapsed();
                 self.applier.observer.entry_applied(time, written_bytes);
                 let busy = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-                let counters = &self.applier.outlets.counters;
+                let counters = &self.applier.applied_state.counters;
                 counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
             }
             Job::Barrier(sender) => drop(sender.send(self.result())),
@@ -247,7 +256,7 @@ impl ActiveApplier {
     ) -> Result<usize, ApplyError> {
         let log_id = entry.log_id;
         let index = log_id.index();
-        if let Some(applied) = self.progress.index()
+        if let Some(applied) = self.applied_position.index()
             && index != applied + 1
         {
             return Err(ApplyError::Gap {
@@ -265,12 +274,12 @@ impl ActiveApplier {
                 self.change_members(StoredMembership::new(Some(log_id), membership))?
             }
         };
-        self.progress = Progress {
+        self.applied_position = AppliedPosition {
             log_id: Some(log_id),
-            digest: digest::chain(self.progress.digest, index, &applied.writes),
-            now_ms: applied.now_ms.unwrap_or(self.progress.now_ms),
+            digest: digest::chain(self.applied_position.digest, index, &applied.writes),
+            now_ms: applied.now_ms.unwrap_or(self.applied_position.now_ms),
         };
-        rows::put_progress(&mut applied.writes, &self.progress);
+        rows::put_applied_position(&mut applied.writes, &self.applied_position);
         let written_bytes = applied.writes.bytes();
         self.applier.store.write(&applied.writes)?;
         self.announce(log_id, applied, responder);
@@ -282,7 +291,7 @@ impl ActiveApplier {
             .entry()
             .map_err(|error| ApplyError::Undecodable { index, error })?;
         let applied = self.engine.apply(self.reader.as_ref(), index, &entry)?;
-        let counters = &self.applier.outlets.counters;
+        let counters = &self.applier.applied_state.counters;
         counters
             .commands
             .fetch_add(entry.commands.len() as u64, Ordering::Relaxed);
@@ -291,7 +300,7 @@ impl ActiveApplier {
         self.applier.clock.observe(applied.now_ms);
         Ok(Applied {
             writes: applied.writes,
-            outcome: Outcome {
+            output: ApplyOutput {
                 replies: applied.replies,
             },
             effects: applied.effects,
@@ -306,7 +315,7 @@ impl ActiveApplier {
         })
     }
 
-    /// Keeps who the members are now, and who is one no longer.
+    /// Stores the current members, and those that were removed.
     fn change_members(&self, stored: StoredMembership) -> Result<Applied, ApplyError> {
         let mut applied = Applied::default();
         let reader = self.reader.as_ref();
@@ -351,7 +360,7 @@ impl ActiveApplier {
         Ok(applied)
     }
 
-    /// Refuses what this binary would decide differently from the others.
+    /// Refuses an engine version by which this binary would decide differently from the others.
     fn check_known(&self, agreed: u32) -> Result<(), ApplyError> {
         let known = self.applier.engine_version;
         if agreed > known {
@@ -377,8 +386,8 @@ impl ActiveApplier {
             Verdict::Open => {}
             Verdict::Split => applied.after.push(After::Split(index)),
             Verdict::Majority { digest, minority } => {
-                // What was reported of a state that was replaced proves nothing about this one. It may
-                // still be among the reports that came with it, or on its way.
+                // Reports of a replaced state prove nothing about this one. They may still be among
+                // the reports that came with it, or in flight.
                 let is_own = index > rows::reports_void(reader)?;
                 if is_own && minority.contains(&self.applier.node_id) {
                     let ours = reports[&self.applier.node_id];
@@ -400,49 +409,60 @@ impl ActiveApplier {
         applied: Applied,
         responder: Option<ApplyResponder<TypeConfig>>,
     ) {
-        let outlets = &self.applier.outlets;
-        outlets.counters.entries.fetch_add(1, Ordering::Relaxed);
-        // Before the progress: whoever waited for this entry must not go on with a state that it has
-        // proven wrong.
+        let applied_state = &self.applier.applied_state;
+        applied_state
+            .counters
+            .entries
+            .fetch_add(1, Ordering::Relaxed);
+        // Before the progress: a caller that waited for this entry must not continue with a state
+        // that the entry has proven wrong.
         for after in applied.after {
             self.tell(after);
         }
-        outlets.progress.send_replace(self.progress);
+        applied_state
+            .applied_position
+            .send_replace(self.applied_position);
         if let Some(responder) = responder {
-            responder.send(applied.outcome);
+            responder.send(applied.output);
         }
         if log_id.index().is_multiple_of(self.applier.digest_interval) {
-            outlets.checkpoints.send_replace(self.progress);
+            applied_state
+                .checkpoints
+                .send_replace(self.applied_position);
         }
         if !applied.effects.is_empty() || !applied.offers.is_empty() {
-            outlets.feed.publish(Notice::Applied(Arc::new(AppliedBatch {
-                index: log_id.index(),
-                term: membership::term_of(&log_id),
-                node: applied.proposer,
-                now_ms: self.progress.now_ms,
-                offers: applied.offers,
-                effects: applied.effects,
-            })));
+            applied_state
+                .feed
+                .publish(Notice::Applied(Arc::new(AppliedBatch {
+                    index: log_id.index(),
+                    term: membership::term_of(&log_id),
+                    node: applied.proposer,
+                    now_ms: self.applied_position.now_ms,
+                    offers: applied.offers,
+                    effects: applied.effects,
+                })));
         }
     }
 
     fn tell(&self, after: After) {
-        let outlets = &self.applier.outlets;
+        let applied_state = &self.applier.applied_state;
         match after {
-            After::Membership(stored) => drop(outlets.membership.send_replace(Arc::new(stored))),
-            After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
+            After::Membership(stored) => {
+                drop(applied_state.membership.send_replace(Arc::new(stored)))
+            }
+            After::PurgeFloor(index) => drop(applied_state.purge_floor.send_replace(index)),
             After::EngineVersion(version) => {
                 tracing::info!(version, "all members know this engine version, and use it");
-                outlets.engine_version.send_replace(version);
+                applied_state.engine_version.send_replace(version);
             }
-            After::Split(index) => drop(outlets.split.send_replace(Some(index))),
+            After::Split(index) => drop(applied_state.split.send_replace(Some(index))),
             After::Divergence(divergence) => {
-                outlets.divergence.send_replace(Some(divergence));
+                applied_state.divergence.send_replace(Some(divergence));
             }
         }
     }
 
-    /// Puts a snapshot in place of the state, durably, and keeps it as the own one.
+    /// Installs a snapshot in place of the state, durably, and keeps it as this node's own.
     fn install(
         &mut self,
         expected: Option<LogId>,
@@ -450,7 +470,7 @@ impl ActiveApplier {
     ) -> Result<(), ApplyError> {
         let store = &self.applier.store;
         let mut incoming = snapshot.into_incoming(store.as_ref())?;
-        let found = rows::progress(incoming.reader())?.log_id;
+        let found = rows::applied_position(incoming.reader())?.log_id;
         if found != expected {
             return Err(ApplyError::SnapshotMismatch { expected, found });
         }
@@ -461,27 +481,31 @@ impl ActiveApplier {
         self.reader = store.reader();
         let version = rows::engine_version(self.reader.as_ref())?;
         self.engine = Engine::open(self.reader.as_ref(), version)?;
-        self.progress = rows::progress(self.reader.as_ref())?;
-        let outlets = &self.applier.outlets;
-        outlets
+        self.applied_position = rows::applied_position(self.reader.as_ref())?;
+        let applied_state = &self.applier.applied_state;
+        applied_state
             .membership
             .send_replace(Arc::new(rows::stored_membership(self.reader.as_ref())?));
-        outlets
+        applied_state
             .purge_floor
             .send_replace(rows::purge_floor(self.reader.as_ref())?);
-        outlets
+        applied_state
             .engine_version
             .send_replace(rows::engine_version(self.reader.as_ref())?);
-        outlets.state_durable.send_replace(self.progress.index());
-        outlets.progress.send_replace(self.progress);
-        outlets.feed.publish(Notice::Lost);
-        let installed = &outlets.counters.snapshots_installed;
+        applied_state
+            .state_durable
+            .send_replace(self.applied_position.index());
+        applied_state
+            .applied_position
+            .send_replace(self.applied_position);
+        applied_state.feed.publish(Notice::Lost);
+        let installed = &applied_state.counters.snapshots_installed;
         installed.fetch_add(1, Ordering::Relaxed);
-        self.applier.clock.observe(self.progress.now_ms);
+        self.applier.clock.observe(self.applied_position.now_ms);
         Ok(())
     }
 
-    /// What stays of this node's own rows when the state after the entry `taken` takes the place of this
+    /// What is kept of this node's own rows when the state after the entry `taken` replaces this
     /// one.
     fn local_rows(&self, taken: Option<LogId>) -> Result<Writes, ApplyError> {
         let reader = self.reader.as_ref();
@@ -490,7 +514,7 @@ impl ActiveApplier {
             rows::put_identity(&mut writes, &identity);
         }
         let taken = taken.map_or(0, |log_id| log_id.index());
-        let reported = self.progress.index().unwrap_or(0).max(taken);
+        let reported = self.applied_position.index().unwrap_or(0).max(taken);
         rows::put_reports_void(&mut writes, reported.max(rows::reports_void(reader)?));
         Ok(writes)
     }

@@ -1,15 +1,15 @@
-//! What digests prove that were reported of a state which was replaced since.
+//! What digests prove that were reported for a state which has since been replaced.
 
 use crate::clock::{StampClock, SystemClock};
-use crate::execution::{Chores, Execution};
-use crate::hooks::NoObserver;
+use crate::environment::NoObserver;
+use crate::execution::{BlockingPool, Execution};
 use crate::log::record::LogEntry;
 use crate::membership::{Member, Membership, StoredMembership};
 use crate::proposal::{Control, Proposal};
 use crate::raft::type_config::LogId;
-use crate::state::applier::{Applier, Outlets};
+use crate::state::applier::{AppliedState, Applier};
 use crate::state::machine::Machine;
-use crate::state::rows::{self, Identity, Progress};
+use crate::state::rows::{self, AppliedPosition, Identity};
 use crate::state::snapshot::{SnapshotData, meta_of};
 use crate::state::store::StateStore;
 use crate::storage::{RocksStorage, Storage};
@@ -26,40 +26,40 @@ const OWN: u64 = 3;
 const WRONG: u128 = 6;
 const RIGHT: u128 = 5;
 
-/// A node of three, with what it tells the rest of the replica.
+/// A node of three, with what it reports to the rest of the replica.
 struct Node {
     machine: Machine,
     store: Arc<dyn StateStore>,
-    outlets: Outlets,
+    applied_state: AppliedState,
 }
 
 impl Node {
-    fn over(store: Arc<dyn StateStore>, chores: &Chores) -> Self {
-        let outlets = Outlets::new();
+    fn over(store: Arc<dyn StateStore>, blocking_pool: &BlockingPool) -> Self {
+        let applied_state = AppliedState::new();
         let applier = Applier {
             node_id: OWN,
             digest_interval: 8,
             engine_version: ENGINE_VERSION,
             store: Arc::clone(&store),
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), OWN)),
-            outlets: outlets.clone(),
+            applied_state: applied_state.clone(),
             observer: Arc::new(NoObserver),
         };
-        let machine = Machine::start(applier, chores).unwrap();
+        let machine = Machine::start(applier, blocking_pool).unwrap();
         Self {
             machine,
             store,
-            outlets,
+            applied_state,
         }
     }
 
-    /// Takes the state of another member after the entry at an index, with what was reported by then.
+    /// Installs another member's state after the entry at an index, with what was reported by then.
     async fn take(&mut self, index: u64, reports: &[(u64, u128)]) {
         let members = [1, 2, OWN].map(|node_id| (node_id, Member::default()));
         let voters = vec![BTreeSet::from([1, 2, OWN])];
         let membership = Membership::new(voters, BTreeMap::from(members)).unwrap();
         let first = Some(LogId::new_term_index(1, 1));
-        let progress = Progress {
+        let applied_position = AppliedPosition {
             log_id: Some(LogId::new_term_index(1, index)),
             digest: RIGHT,
             now_ms: 1,
@@ -67,7 +67,7 @@ impl Node {
         let mut writes = Writes::new();
         rows::put_membership(&mut writes, &StoredMembership::new(first, membership));
         rows::put_digest_reports(&mut writes, 96, &reports.iter().copied().collect());
-        rows::put_progress(&mut writes, &progress);
+        rows::put_applied_position(&mut writes, &applied_position);
         let mut incoming = self.store.receive().unwrap();
         incoming.write(&writes).unwrap();
         let meta = meta_of(incoming.reader()).unwrap();
@@ -75,7 +75,7 @@ impl Node {
         self.machine.install_snapshot(&meta, taken).await.unwrap();
     }
 
-    /// Applies that a node has reported a digest.
+    /// Applies a node's digest report.
     async fn hear(&mut self, at: u64, (node, index, digest): (u64, u64, u128)) {
         let control = Control::DigestReport {
             node,
@@ -91,7 +91,7 @@ impl Node {
     }
 
     fn is_diverged(&self) -> bool {
-        self.outlets.divergence.borrow().is_some()
+        self.applied_state.divergence.borrow().is_some()
     }
 }
 
@@ -105,19 +105,19 @@ async fn a_replaced_state_is_not_judged_by_what_was_reported_of_the_one_before()
         incarnation: 7,
     };
     rows::put_identity(&mut local, &identity);
-    // It may have reported as much as its log has, which is more than the state that it takes.
+    // It may have reported up to the end of its log, which is beyond the state that it takes.
     rows::put_reports_void(&mut local, 112);
     store.write(&local).unwrap();
-    let chores = Chores::from(Execution::OwnThreads);
-    let mut node = Node::over(store, &chores);
+    let blocking_pool = BlockingPool::from(Execution::OwnThreads);
+    let mut node = Node::over(store, &blocking_pool);
     node.take(100, &[(1, RIGHT), (OWN, WRONG)]).await;
-    // What is among the reports that came with the state, and what was on its way.
+    // What is among the reports that came with the state, and what was in flight.
     node.hear(101, (2, 96, RIGHT)).await;
     for (at, node_id, digest) in [(102, OWN, WRONG), (103, 1, RIGHT), (104, 2, RIGHT)] {
         node.hear(at, (node_id, 112, digest)).await;
     }
     assert!(!node.is_diverged());
-    // The next state takes over what is known of the one before it, and the entry that it is of.
+    // The next state keeps what is known of the one before it, and the entry that it is of.
     node.take(110, &[]).await;
     let kept = |store: &dyn StateStore| rows::reports_void(store.reader().as_ref()).unwrap();
     assert_eq!(kept(node.store.as_ref()), 112);
@@ -125,11 +125,11 @@ async fn a_replaced_state_is_not_judged_by_what_was_reported_of_the_one_before()
     assert_eq!(kept(node.store.as_ref()), 118);
     let found = rows::identity(node.store.reader().as_ref()).unwrap();
     assert_eq!(found, Some(identity));
-    // Of its own state it is told the truth.
+    // Reports about its own state are valid.
     for (at, node_id, digest) in [(119, OWN, WRONG), (120, 1, RIGHT), (121, 2, RIGHT)] {
         node.hear(at, (node_id, 120, digest)).await;
     }
     assert!(node.is_diverged());
     drop(node);
-    chores.join();
+    blocking_pool.join();
 }

@@ -3,9 +3,9 @@
 use flotilla_engine::store::Writes;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The digest after an entry, from the one before it and what the entry wrote.
+/// The digest after an entry, from the previous digest and what the entry wrote.
 ///
-/// Lengths are part of what is hashed, so no two sets of writes give the same bytes.
+/// Lengths are part of what is hashed, so no two sets of writes hash the same bytes.
 pub(crate) fn chain(previous: u128, index: u64, writes: &Writes) -> u128 {
     let mut hasher = Xxh3::new();
     hasher.update(&previous.to_be_bytes());

@@ -1,10 +1,10 @@
-//! What was applied here, for drivers and watchers (design rule 6).
+//! Notifies drivers and watchers of what was applied here (design rule 6).
 
 use flotilla_engine::{Effect, NodeId};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-/// Notices that a slow consumer may fall behind before it is told that it lost some.
+/// The notices that a slow subscriber may lag behind; beyond that it gets [`Notice::Lost`].
 const NOTICES_MAX: usize = 4_096;
 
 /// What one applied entry asks of the outside.
@@ -19,18 +19,19 @@ pub struct AppliedBatch {
     /// The replicated time after it, in milliseconds.
     pub now_ms: u64,
     /// The polls that the entry's offers came from, and the slots that each offered: the proposer
-    /// has them back, but for those that the effects use.
+    /// gets them back, except those that the effects use.
     pub offers: Vec<(u64, u32)>,
     /// The hints, in order.
     pub effects: Vec<Effect>,
 }
 
-/// What a subscriber is told.
+/// What a subscriber receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// An entry with effects or offers was applied.
     Applied(Arc<AppliedBatch>),
-    /// Notices were lost, or the state was replaced by a snapshot: what is wanted is in the state.
+    /// Notices were lost, or the state was replaced by a snapshot: the subscriber must read the
+    /// state.
     Lost,
 }
 
@@ -54,7 +55,7 @@ impl Feed {
     }
 
     pub(crate) fn publish(&self, notice: Notice) {
-        // Nobody may be listening, which is no failure.
+        // There may be no subscriber, which is not a failure.
         drop(self.sender.send(notice));
     }
 }

@@ -1,4 +1,4 @@
-//! Making files and names durable.
+//! Makes files and directory entries durable.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub(crate) fn sync_tree(directory: &Path) -> io::Result<()> {
     sync_directory(directory)
 }
 
-/// Puts `bytes` in place of the file by one rename; afterwards both content and name are durable.
+/// Replaces the file's content by one rename; afterwards both content and name are durable.
 pub(crate) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = directory.join(format!("{name}.new"));
     let mut file = File::create(&temporary)?;

@@ -1,4 +1,4 @@
-//! One RocksDB directory of rows, and reading it.
+//! A generation: one RocksDB directory of rows, and reads from it.
 
 use crate::state::store::SharedReader;
 use crate::storage::StoreFigures;
@@ -12,17 +12,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const WRITE_BUFFER_BYTES: usize = 64 << 20;
 const BLOCK_CACHE_BYTES: usize = 64 << 20;
-/// Rows are read one by one where they are not kept decoded anyway, and merged by the million: larger blocks than
-/// RocksDB's 4 KiB make a merge cheaper, with fewer reads and better compression.
+/// Hot rows are kept decoded elsewhere, so others are read one by one, and rows are merged by the
+/// million: larger blocks than RocksDB's 4 KiB make a merge cheaper, with fewer reads and better
+/// compression.
 const BLOCK_BYTES: usize = 16 << 10;
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
-/// Files that are flushed before they are merged into the rows below, unless they take 256 MiB sooner. A file has rows
-/// of all tables, so that each merge rewrites what lies below from the first table to the last: the more files share
-/// one, the better. Their filters spare reads of single rows most of them.
+/// The number of flushed files before they are merged into the level below, unless they reach 256
+/// MiB sooner. A file has rows of all tables, so each merge rewrites the level below from the first
+/// table to the last: the more files share one merge, the better. Filters let reads of single rows
+/// skip most of them.
 const UNMERGED_FILES: i32 = 12;
-/// With so many more, merges have fallen behind and writes are slowed down; with as many again, stopped.
+/// With this many more, merges have fallen behind and writes are slowed down; with twice this many,
+/// stopped.
 const UNMERGED_FILES_SLACK: i32 = 12;
-/// The part of a memtable that its filter of keys takes.
+/// The share of a memtable that its bloom filter takes.
 const MEMTABLE_BLOOM_RATIO: f64 = 0.05;
 
 /// One RocksDB directory of rows; deleted when it is dropped after [`Generation::doom`].
@@ -40,7 +43,7 @@ impl Generation {
         Ok(Self::over(database, directory))
     }
 
-    /// Opens an existing directory that nobody changes.
+    /// Opens an existing directory that nothing changes.
     pub(crate) fn open_frozen(directory: &Path) -> Result<Self, rocksdb::Error> {
         let mut options = options();
         options.create_if_missing(false);
@@ -57,12 +60,12 @@ impl Generation {
         }
     }
 
-    /// Where it lies.
+    /// The directory of its files.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Has the directory deleted once nobody reads it any more.
+    /// Deletes the directory once nothing reads it.
     pub(crate) fn doom(&self) {
         self.is_doomed.store(true, Ordering::Relaxed);
     }
@@ -72,7 +75,7 @@ impl Generation {
         self.is_doomed.store(false, Ordering::Relaxed);
     }
 
-    /// Carries out the writes as one, without a write-ahead log.
+    /// Executes the writes atomically, without a write-ahead log.
     pub(crate) fn write(&self, writes: &Writes) -> Result<(), StoreError> {
         let mut batch = WriteBatch::default();
         for (key, value) in writes {
@@ -91,7 +94,7 @@ impl Generation {
         self.database().flush().map_err(failed)
     }
 
-    /// Lets memtables fill so many percent of what they may fill otherwise before they are flushed.
+    /// Lets memtables fill `percent` percent of their default size before they are flushed.
     pub(crate) fn limit_buffers(&self, percent: u32) -> Result<(), StoreError> {
         let bytes = WRITE_BUFFER_BYTES / 100 * percent as usize;
         self.database()
@@ -99,7 +102,7 @@ impl Generation {
             .map_err(failed)
     }
 
-    /// How it stands.
+    /// Its current figures.
     pub(crate) fn figures(&self) -> StoreFigures {
         StoreFigures::of(self.database())
     }
@@ -108,13 +111,13 @@ impl Generation {
     pub(crate) fn checkpoint(&self, directory: &Path) -> Result<(), StoreError> {
         self.flush()?;
         let checkpoint = rocksdb::checkpoint::Checkpoint::new(self.database()).map_err(failed)?;
-        // Without another flush: what was written behind this one may be missing.
+        // Without another flush: what was written after this one may be missing.
         checkpoint
             .create_checkpoint_with_log_size(directory, u64::MAX)
             .map_err(failed)
     }
 
-    /// Calls `read` with the rows as they are now.
+    /// Calls `read` with the current rows, which do not change while it runs.
     pub(crate) fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
         let snapshot = self.database().snapshot();
         read(&Rows {
@@ -139,12 +142,14 @@ impl Generation {
 
 impl Drop for Generation {
     fn drop(&mut self) {
-        // Closed first: RocksDB writes to its directory on the way out.
+        // Closed first: RocksDB writes to its directory when it closes.
         drop(self.database.take());
         if self.is_doomed.load(Ordering::Relaxed)
             && let Err(error) = std::fs::remove_dir_all(&self.directory)
         {
-            tracing::warn!(directory = %self.directory.display(), %error, "old state is left over");
+            tracing::warn!(directory = %self.directory.display(), %error, "an old generation of \
+                                                                           the state could not be \
+                                                                           deleted");
         }
     }
 }
@@ -162,7 +167,7 @@ impl Reader for Generation {
 const fn assert_shared<T: SharedReader>() {}
 const _: () = assert_shared::<Generation>();
 
-/// The rows of a database, at a snapshot or as they are.
+/// The rows of a database, at a snapshot or current.
 struct Rows<'a> {
     database: &'a DB,
     snapshot: Option<&'a Snapshot<'a>>,
@@ -220,8 +225,8 @@ fn options() -> Options {
     options.set_block_based_table_factory(&blocks);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_write_buffer_size(WRITE_BUFFER_BYTES);
-    // The engine often asks for what is not there, such as a request that was never seen: without a filter each
-    // such question walks the memtables.
+    // The engine often reads keys that do not exist, such as a request id that was never seen:
+    // without a filter each such read walks the memtables.
     options.set_memtable_prefix_bloom_ratio(MEMTABLE_BLOOM_RATIO);
     options.set_memtable_whole_key_filtering(true);
     options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);

@@ -1,10 +1,10 @@
-//! The state machine as openraft sees it: a handle on the applier and the store.
+//! The state machine behind openraft's trait: a handle on the applier and the store.
 
-use crate::execution::{Chore, Chores};
+use crate::execution::{BlockingPool, JobKind};
 use crate::log::record::LogEntry;
 use crate::membership::StoredMembership;
 use crate::raft::type_config::{LogId, TypeConfig};
-use crate::state::applier::{Applier, ApplyError, Job, Outlets};
+use crate::state::applier::{AppliedState, Applier, ApplyError, Job};
 use crate::state::rows;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::{SharedReader, StateStore};
@@ -18,29 +18,32 @@ use tokio::sync::{mpsc, oneshot};
 
 type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
 
-/// The state machine as openraft sees it; clones share it.
+/// The state machine behind openraft's trait; clones share it.
 #[derive(Clone)]
 pub(crate) struct Machine {
     store: Arc<dyn StateStore>,
-    outlets: Outlets,
+    applied_state: AppliedState,
     jobs: mpsc::Sender<Job>,
-    chores: Chores,
+    blocking_pool: BlockingPool,
 }
 
 impl Machine {
     /// Starts the applier.
     ///
     /// # Errors
-    /// [`ApplyError`] when the state cannot be read.
-    pub(crate) fn start(applier: Applier, chores: &Chores) -> Result<Self, ApplyError> {
+    /// [`ApplyError`] if the state cannot be read.
+    pub(crate) fn start(
+        applier: Applier,
+        blocking_pool: &BlockingPool,
+    ) -> Result<Self, ApplyError> {
         let store = Arc::clone(&applier.store);
-        let outlets = applier.outlets.clone();
-        let jobs = applier.spawn(chores)?;
+        let applied_state = applier.applied_state.clone();
+        let jobs = applier.spawn(blocking_pool)?;
         Ok(Self {
             store,
-            outlets,
+            applied_state,
             jobs,
-            chores: chores.clone(),
+            blocking_pool: blocking_pool.clone(),
         })
     }
 
@@ -55,9 +58,9 @@ impl RaftStateMachine<TypeConfig> for Machine {
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
         let reader = self.store.reader();
-        let progress = rows::progress(reader.as_ref()).map_err(io::Error::other)?;
+        let applied_position = rows::applied_position(reader.as_ref()).map_err(io::Error::other)?;
         let membership = rows::stored_membership(reader.as_ref()).map_err(io::Error::other)?;
-        Ok((progress.log_id, membership))
+        Ok((applied_position.log_id, membership))
     }
 
     async fn apply<Strm>(&mut self, mut entries: Strm) -> Result<(), io::Error>
@@ -98,17 +101,21 @@ impl RaftSnapshotBuilder<TypeConfig> for Machine {
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let store = Arc::clone(&self.store);
-        let captured = self.chores.run(Chore::Capture, move || store.capture());
+        let captured = self
+            .blocking_pool
+            .run(JobKind::Capture, move || store.capture());
         let capture = captured.await?.map_err(io::Error::other)?;
         let snapshot = snapshot_of(capture)?;
-        let made = &self.outlets.counters.snapshots_made;
+        let made = &self.applied_state.counters.snapshots_made;
         made.fetch_add(1, Ordering::Relaxed);
         let index = snapshot.meta.last_log_id.map(|log_id| log_id.index());
-        self.outlets.state_durable.send_if_modified(|durable| {
-            let is_newer = index > *durable;
-            *durable = (*durable).max(index);
-            is_newer
-        });
+        self.applied_state
+            .state_durable
+            .send_if_modified(|durable| {
+                let is_newer = index > *durable;
+                *durable = (*durable).max(index);
+                is_newer
+            });
         Ok(snapshot)
     }
 }

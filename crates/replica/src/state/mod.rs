@@ -1,9 +1,9 @@
-//! The replicated state: rows, how entries change them, and how they travel as a snapshot.
+//! The replicated state: rows, how entries change them, and how they are transferred as a snapshot.
 //!
-//! The store runs without a write-ahead log, since the Raft log is one (design rule 5). What every
-//! entry writes goes into one batch together with the log id that it belongs to, so after a crash
-//! the rows stand at some earlier entry and the log replays the rest. One column family holds all
-//! rows: a batch is then atomic without further care, and so is what a flush or checkpoint keeps.
+//! The store runs without a write-ahead log, since the Raft log is one (design rule 5). Each
+//! entry's writes go into one batch together with its log id. So after a crash, the rows are those
+//! after some earlier entry, and the log replays the rest. One column family holds all rows, so
+//! that a batch, a flush and a checkpoint are atomic without further care.
 
 pub(crate) mod agreement;
 pub(crate) mod applier;

@@ -37,13 +37,13 @@ struct Inner {
 }
 
 impl RocksState {
-    /// The folders below the data directory: where the state is, and where its snapshots are.
+    /// The folders below the data directory: of the state, and of its snapshots.
     pub(crate) const PARTS: [&str; 2] = ["state", "snapshots"];
 
-    /// Opens or creates the state below `data_directory` and removes what a crash left half-made.
+    /// Opens or creates the state below `data_directory` and removes what a crash left unfinished.
     ///
     /// # Errors
-    /// [`StoreError`] when a directory cannot be read or written.
+    /// [`StoreError`] if a directory cannot be read or written.
     pub(crate) fn open(data_directory: &Path) -> Result<Self, StoreError> {
         let [generations, snapshots] = Self::PARTS.map(|part| data_directory.join(part));
         fs::create_dir_all(&generations).map_err(failed)?;
@@ -76,8 +76,8 @@ impl RocksState {
 }
 
 impl RocksState {
-    /// A copy of the rows as they are now, below another data directory; hard links mostly. What is
-    /// written to one of the two is not in the other.
+    /// A copy of the current rows below another data directory; mostly hard links. Writes to one of
+    /// the two do not affect the other.
     pub(crate) fn copy_to(&self, data_directory: &Path) -> Result<Self, StoreError> {
         let generations = data_directory.join(Self::PARTS[0]);
         fs::create_dir_all(&generations).map_err(failed)?;
@@ -125,13 +125,18 @@ impl Inner {
         sync_directory(&self.snapshots).map_err(failed)
     }
 
-    /// Keeps the newer of the last capture and this one: one that was under way while a received
-    /// state was installed comes last, but is older.
+    /// Keeps the newer of the last capture and this one: a capture that was running while a
+    /// received state was installed comes last, but is older.
     fn keep_newer(&self, capture: Arc<Generation>) -> Result<Arc<Generation>, StoreError> {
-        let index = rows::progress(capture.as_ref()).map_err(failed)?.index();
+        let index = rows::applied_position(capture.as_ref())
+            .map_err(failed)?
+            .index();
         let mut captured = self.captured();
         if let Some(last) = captured.as_ref()
-            && rows::progress(last.as_ref()).map_err(failed)?.index() > index
+            && rows::applied_position(last.as_ref())
+                .map_err(failed)?
+                .index()
+                > index
         {
             capture.doom();
             return Ok(Arc::clone(last));
@@ -190,7 +195,7 @@ impl StateStore for RocksState {
     }
 }
 
-/// A generation that fills up; doomed until it is installed.
+/// A generation that is being received; deleted unless it is installed.
 struct ReceivedGeneration {
     generation: Generation,
     inner: Arc<Inner>,
@@ -226,7 +231,7 @@ impl Incoming for ReceivedGeneration {
     }
 }
 
-/// The name of the generation in use; the first one's for a new directory.
+/// The name of the generation in use; for a new directory, the first one's.
 fn current_name(generations: &Path) -> Result<String, StoreError> {
     let file = generations.join(CURRENT);
     if !file.try_exists().map_err(failed)? {
@@ -235,14 +240,14 @@ fn current_name(generations: &Path) -> Result<String, StoreError> {
     Ok(fs::read_to_string(file).map_err(failed)?.trim().to_owned())
 }
 
-/// The capture with the greatest index; others, and what cannot be opened, are removed.
+/// The capture with the greatest index; removes others and those that cannot be opened.
 fn newest_capture(snapshots: &Path) -> Result<Option<Generation>, StoreError> {
     let mut newest: Option<(Option<u64>, Generation)> = None;
     for entry in fs::read_dir(snapshots).map_err(failed)? {
         let directory = entry.map_err(failed)?.path();
         let opened = Generation::open_frozen(&directory)
             .ok()
-            .and_then(|capture| Some((rows::progress(&capture).ok()?.index(), capture)));
+            .and_then(|capture| Some((rows::applied_position(&capture).ok()?.index(), capture)));
         match opened {
             Some(found) if newest.as_ref().is_none_or(|(index, _)| found.0 >= *index) => {
                 if let Some((_, older)) = newest.replace(found) {

@@ -1,8 +1,8 @@
-//! What the state store must still have after a crash, an install or a capture.
+//! What the state store must still hold after a crash, an install or a capture.
 
 use crate::raft::type_config::LogId;
 use crate::state::rocks::RocksState;
-use crate::state::rows::{self, Progress};
+use crate::state::rows::{self, AppliedPosition};
 use crate::state::store::StateStore;
 use flotilla_engine::store::{KeyRange, Order, Reader, Writes};
 use std::fs;
@@ -14,9 +14,9 @@ use std::thread;
 fn rows(index: u64, value: &str) -> Writes {
     let mut writes = Writes::from([(vec![1, 1], Some(value.as_bytes().to_vec()))]);
     let log_id = Some(LogId::new_term_index(1, index));
-    rows::put_progress(
+    rows::put_applied_position(
         &mut writes,
-        &Progress {
+        &AppliedPosition {
             log_id,
             digest: u128::from(index),
             now_ms: index,
@@ -33,7 +33,7 @@ fn value(reader: &dyn Reader) -> Option<String> {
 }
 
 fn index(reader: &dyn Reader) -> Option<u64> {
-    rows::progress(reader).unwrap().index()
+    rows::applied_position(reader).unwrap().index()
 }
 
 fn directories(path: &Path) -> usize {
@@ -123,7 +123,7 @@ fn received_rows_replace_all_there_were_and_survive_a_kill() {
     assert_eq!(directories(&directory.path().join("killed/state")), 1);
 }
 
-/// The copy may be of wrong rows, and of later ones than those that replace them.
+/// The copy may hold wrong rows, and later ones than those that replace them.
 #[test]
 fn received_rows_replace_the_captured_copy_too() {
     let directory = tempfile::tempdir().unwrap();

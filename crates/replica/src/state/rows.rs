@@ -1,7 +1,7 @@
-//! The replica's own rows beside the engine's tables, in one catalogue.
+//! The catalogue of the replica's own rows, which are stored beside the engine's tables.
 //!
-//! The engine's keys begin with a table number from `0x01` to `0xEF`; ours begin above. Numbers are
-//! appended and never reused.
+//! The engine's keys begin with a table number from `0x01` to `0xEF`; the replica's begin above.
+//! Numbers are appended and never reused.
 
 use crate::membership::{self, StoredMembership};
 use crate::raft::type_config::LogId;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Written by entries, the same on every replica, part of the digest and of snapshots.
+/// Written by entries, equal on every replica, part of the digest and of snapshots.
 const REPLICATED: u8 = 0xF0;
-/// Where the state stands: part of snapshots, but not of the digest, which it holds.
+/// The applied position: part of snapshots, but not of the digest, which it holds.
 const PROGRESS: [u8; 2] = [0xF1, 1];
-/// This node's own: in no snapshot.
+/// This node's own rows: not part of snapshots.
 const LOCAL: u8 = 0xF2;
 
 const MEMBERSHIP: [u8; 2] = [REPLICATED, 1];
@@ -34,19 +34,19 @@ pub enum RowError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The row's bytes do not fit.
+    /// The row's bytes are invalid.
     #[error("the state's {row} row is corrupt: {error}")]
     Corrupt {
-        /// Which row.
+        /// The name of the row.
         row: &'static str,
         /// What is wrong.
         error: String,
     },
 }
 
-/// Where the state stands: the last applied entry and what it left.
+/// The applied position: the last applied entry, with the digest and the time after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct AppliedPosition {
     /// The last applied entry; unset before the first.
     pub(crate) log_id: Option<LogId>,
     /// The digest chained up to it (design rule 11).
@@ -55,7 +55,7 @@ pub(crate) struct Progress {
     pub(crate) now_ms: u64,
 }
 
-impl Progress {
+impl AppliedPosition {
     /// The index of the last applied entry.
     pub(crate) fn index(&self) -> Option<u64> {
         self.log_id.map(|log_id| log_id.index())
@@ -63,7 +63,7 @@ impl Progress {
 }
 
 #[derive(Serialize, Deserialize)]
-enum VersionedProgress {
+enum VersionedAppliedPosition {
     V1 {
         log_id: Option<(u64, u64)>,
         digest: u128,
@@ -71,11 +71,11 @@ enum VersionedProgress {
     },
 }
 
-/// Whose data directory this is.
+/// The identity of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) node_id: u64,
-    /// Drawn when the directory was made.
+    /// Drawn when the directory was created.
     pub(crate) incarnation: u64,
 }
 
@@ -84,14 +84,14 @@ enum VersionedIdentity {
     V1(Identity),
 }
 
-/// That this replica's state differs from the majority's (design rule 11).
+/// A divergence: this replica's state differs from the majority's (design rule 11).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
-    /// After which entry.
+    /// The index of the entry.
     pub index: u64,
     /// This replica's digest.
     pub ours: u128,
-    /// The majority's.
+    /// The digest of the majority.
     pub majority: u128,
 }
 
@@ -115,29 +115,29 @@ enum VersionedRetired {
     V1(BTreeSet<u64>),
 }
 
-pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
-    let log_id = progress
+pub(crate) fn put_applied_position(writes: &mut Writes, applied_position: &AppliedPosition) {
+    let log_id = applied_position
         .log_id
         .map(|log_id| (membership::term_of(&log_id), log_id.index()));
-    let value = VersionedProgress::V1 {
+    let value = VersionedAppliedPosition::V1 {
         log_id,
-        digest: progress.digest,
-        now_ms: progress.now_ms,
+        digest: applied_position.digest,
+        now_ms: applied_position.now_ms,
     };
     writes.put(&PROGRESS, &codec::encode(&value));
 }
 
-pub(crate) fn progress(rows: &dyn Reader) -> Result<Progress, RowError> {
+pub(crate) fn applied_position(rows: &dyn Reader) -> Result<AppliedPosition, RowError> {
     let Some(bytes) = rows.get(&PROGRESS)? else {
-        return Ok(Progress::default());
+        return Ok(AppliedPosition::default());
     };
-    let VersionedProgress::V1 {
+    let VersionedAppliedPosition::V1 {
         log_id,
         digest,
         now_ms,
     } = decode("progress", &bytes)?;
     let log_id = log_id.map(|(term, index)| LogId::new_term_index(term, index));
-    Ok(Progress {
+    Ok(AppliedPosition {
         log_id,
         digest,
         now_ms,
@@ -169,7 +169,8 @@ pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
     writes.put(&RETIRED, &codec::encode(&value));
 }
 
-// The next two rows are bare numbers, as they were from the first: releases of one cluster must write the same.
+// The next two rows are bare numbers, as they were from the first release: all releases in a
+// cluster must write the same.
 
 /// The engine version on which the cluster has agreed (design rule 12).
 pub(crate) fn engine_version(rows: &dyn Reader) -> Result<u32, RowError> {
@@ -209,7 +210,7 @@ pub(crate) fn put_digest_reports(writes: &mut Writes, index: u64, reports: &BTre
     writes.put(&reports_key(index), &value);
 }
 
-/// Deletes all but the newest `kept` indexes of digest reports.
+/// Deletes all digest reports except those of the newest `kept` indexes.
 pub(crate) fn trim_digest_reports(
     rows: &dyn Reader,
     writes: &mut Writes,
@@ -240,12 +241,12 @@ pub(crate) fn identity(rows: &dyn Reader) -> Result<Option<Identity>, RowError> 
         .transpose()
 }
 
-/// The bytes of an identity, here and in the log.
+/// Encodes an identity, here and in the log.
 pub(crate) fn encode_identity(identity: &Identity) -> Vec<u8> {
     codec::encode(&VersionedIdentity::V1(identity.clone()))
 }
 
-/// Reads what [`encode_identity`] wrote.
+/// Decodes what [`encode_identity`] wrote.
 pub(crate) fn decode_identity(bytes: &[u8]) -> Result<Identity, RowError> {
     let VersionedIdentity::V1(identity) = decode("identity", bytes)?;
     Ok(identity)
@@ -269,8 +270,8 @@ pub(crate) fn put_reports_void(writes: &mut Writes, index: u64) {
     writes.put(&REPORTS_VOID, &value);
 }
 
-/// The last index at which this replica may have reported the digest of a state that has been replaced
-/// since; 0 when none was.
+/// The last index at which this replica may have reported the digest of a state that has since been
+/// replaced; 0 if none was.
 pub(crate) fn reports_void(rows: &dyn Reader) -> Result<u64, RowError> {
     let Some(bytes) = rows.get(&REPORTS_VOID)? else {
         return Ok(0);
@@ -279,8 +280,8 @@ pub(crate) fn reports_void(rows: &dyn Reader) -> Result<u64, RowError> {
     Ok(index)
 }
 
-/// Makes the state's rows those of another cluster: with these members, none of them removed before, and
-/// nothing that replicas of the old one had told each other.
+/// Rewrites the state's rows for another cluster: with these members, no removed ones, and nothing
+/// that replicas of the old cluster had reported.
 pub(crate) fn put_new_cluster(
     rows: &dyn Reader,
     writes: &mut Writes,
@@ -292,12 +293,12 @@ pub(crate) fn put_new_cluster(
     Ok(())
 }
 
-/// Whether a key is the replica's own, and none of the engine's.
+/// Whether a key is the replica's own, not the engine's.
 pub(crate) fn is_own(key: &[u8]) -> bool {
     key.first().is_some_and(|first| *first >= REPLICATED)
 }
 
-/// The name of an own row that travels, if it can be read.
+/// The name of an own row that is part of snapshots, if it can be read.
 pub(crate) fn check(key: &[u8], value: &[u8]) -> Result<&'static str, RowError> {
     match key {
         key if key == MEMBERSHIP => {
@@ -307,7 +308,7 @@ pub(crate) fn check(key: &[u8], value: &[u8]) -> Result<&'static str, RowError> 
         key if key == PURGE_FLOOR => check_as::<u64>("purge floor", value)?,
         key if key == ENGINE_VERSION => check_as::<u32>("engine version", value)?,
         key if key == RETIRED => check_as::<VersionedRetired>("removed members", value)?,
-        key if key == PROGRESS => check_as::<VersionedProgress>("progress", value)?,
+        key if key == PROGRESS => check_as::<VersionedAppliedPosition>("progress", value)?,
         key if key.starts_with(&DIGEST_REPORTS) => {
             check_as::<VersionedReports>("digest report", value)?;
         }
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn every_row_survives_the_round_trip() {
         let mut writes = Writes::new();
-        let progress = Progress {
+        let applied_position = AppliedPosition {
             log_id: Some(LogId::new_term_index(3, 8)),
             digest: u128::MAX - 5,
             now_ms: 1_700_000_000_000,
@@ -371,7 +372,7 @@ mod tests {
             ours: 1,
             majority: 2,
         };
-        put_progress(&mut writes, &progress);
+        put_applied_position(&mut writes, &applied_position);
         put_purge_floor(&mut writes, 7);
         put_identity(&mut writes, &identity);
         put_divergence(&mut writes, &divergence);
@@ -381,7 +382,7 @@ mod tests {
         put_membership(&mut writes, &StoredMembership::default());
         let mut store = MemoryStore::default();
         store.write(&writes);
-        assert_eq!(super::progress(&store).unwrap(), progress);
+        assert_eq!(super::applied_position(&store).unwrap(), applied_position);
         assert_eq!(purge_floor(&store).unwrap(), 7);
         assert_eq!(retired(&store).unwrap(), BTreeSet::from([4, 9]));
         assert_eq!(engine_version(&store).unwrap(), 3);
@@ -399,9 +400,9 @@ mod tests {
     fn the_bytes_of_rows_do_not_change() {
         let mut writes = Writes::new();
         let log_id = Some(LogId::new_term_index(3, 8));
-        put_progress(
+        put_applied_position(
             &mut writes,
-            &Progress {
+            &AppliedPosition {
                 log_id,
                 digest: 5,
                 now_ms: 300,
@@ -444,7 +445,10 @@ mod tests {
     #[test]
     fn rows_of_an_empty_store_have_their_defaults() {
         let store = MemoryStore::default();
-        assert_eq!(progress(&store).unwrap(), Progress::default());
+        assert_eq!(
+            applied_position(&store).unwrap(),
+            AppliedPosition::default()
+        );
         assert_eq!(purge_floor(&store).unwrap(), 0);
         assert_eq!(engine_version(&store).unwrap(), ENGINE_VERSION_FIRST);
         assert_eq!(identity(&store).unwrap(), None);

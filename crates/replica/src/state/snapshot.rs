@@ -1,8 +1,8 @@
-//! A snapshot, and the form in which it travels: key-values, not RocksDB files, so that nodes with
+//! A snapshot and its transfer format: key-value pairs, not RocksDB files, so that nodes with
 //! different RocksDB versions understand each other.
 //!
-//! A part is an lz4 frame of rows, each `length (4) | key | length (4) | value`, behind its crc32.
-//! The end names the number of rows and a digest of them all, so a missing part is noticed.
+//! A part is an lz4 frame of rows, each `length (4) | key | length (4) | value`, preceded by its
+//! crc32. The end names the number of rows and a digest of them all, so a missing part is detected.
 
 use crate::raft::type_config::TypeConfig;
 use crate::state::rows::{self, RowError};
@@ -14,18 +14,18 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// A snapshot with what it says about itself.
+/// A snapshot with its metadata.
 pub(crate) type Snapshot = openraft::type_config::alias::SnapshotOf<TypeConfig, SnapshotData>;
 type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
 
 /// Rows are packed into parts of about this size before compression.
 const PART_BYTES: usize = 1 << 20;
-/// No part may unpack to more: a row is far smaller than the difference.
+/// The maximum unpacked size of a part: a row is far smaller than the difference.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// A snapshot in the hands of openraft.
+/// The data of a snapshot that openraft handles.
 pub(crate) enum SnapshotData {
-    /// The own last capture.
+    /// This node's last capture.
     Captured(Arc<dyn SharedReader>),
     /// Received from a leader.
     Received(Box<dyn Incoming>),
@@ -54,22 +54,22 @@ impl SnapshotData {
     }
 }
 
-/// What the rows say about themselves.
+/// The metadata from the rows.
 pub(crate) fn meta_of(rows: &dyn Reader) -> Result<SnapshotMeta, RowError> {
     Ok(SnapshotMeta {
-        last_log_id: rows::progress(rows)?.log_id,
+        last_log_id: rows::applied_position(rows)?.log_id,
         last_membership: rows::stored_membership(rows)?,
     })
 }
 
-/// A piece of a travelling snapshot.
+/// A part of a snapshot in transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Rows { checksum: u32, compressed: Bytes },
-    End { rows_count: u64, digest: u128 },
+    End { row_count: u64, digest: u128 },
 }
 
-/// Why a travelling snapshot is refused.
+/// Why a received snapshot is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PartError {
     #[error(transparent)]
@@ -82,13 +82,13 @@ pub(crate) enum PartError {
     Incomplete { expected: u64, found: u64 },
 }
 
-/// Packs all travelling rows of a snapshot, which must not change meanwhile.
+/// Packs all rows of a snapshot, which must not change meanwhile.
 pub(crate) struct Packer {
     rows: Arc<dyn SharedReader>,
     /// What is not packed yet; unset after the end.
     rest: Option<KeyRange>,
-    /// The rows in all parts so far.
-    pub(crate) rows_count: u64,
+    /// The number of rows in all parts so far.
+    pub(crate) row_count: u64,
     hasher: Xxh3,
 }
 
@@ -97,7 +97,7 @@ impl Packer {
         Self {
             rows,
             rest: Some(rows::travelling()),
-            rows_count: 0,
+            row_count: 0,
             hasher: Xxh3::new(),
         }
     }
@@ -110,27 +110,27 @@ impl Packer {
         let (writes, rest) = take_batch(self.rows.as_ref(), range)?;
         if writes.is_empty() {
             return Ok(Some(Part::End {
-                rows_count: self.rows_count,
+                row_count: self.row_count,
                 digest: self.hasher.digest128(),
             }));
         }
         self.rest = Some(rest);
-        self.rows_count += writes.len() as u64;
+        self.row_count += writes.len() as u64;
         let plain = plain(&writes);
         self.hasher.update(&plain);
         compress(&plain).map(Some)
     }
 }
 
-/// Takes parts until the end, and gives the rows in them.
+/// Unpacks parts until the end, and returns their rows.
 #[derive(Default)]
 pub(crate) struct Unpacker {
-    rows_count: u64,
+    row_count: u64,
     hasher: Xxh3,
 }
 
 impl Unpacker {
-    /// Takes a part of rows.
+    /// Unpacks a part of rows.
     pub(crate) fn rows(&mut self, checksum: u32, compressed: &[u8]) -> Result<Writes, PartError> {
         let found = crc32fast::hash(compressed);
         if found != checksum {
@@ -142,23 +142,23 @@ impl Unpacker {
         let plain = decompress(compressed)?;
         let writes = parse(&plain)?;
         self.hasher.update(&plain);
-        self.rows_count += writes.len() as u64;
+        self.row_count += writes.len() as u64;
         Ok(writes)
     }
 
-    /// Takes the end: nothing is missing.
-    pub(crate) fn end(self, rows_count: u64, digest: u128) -> Result<(), PartError> {
-        if rows_count != self.rows_count || digest != self.hasher.digest128() {
+    /// Checks the end: nothing is missing.
+    pub(crate) fn end(self, row_count: u64, digest: u128) -> Result<(), PartError> {
+        if row_count != self.row_count || digest != self.hasher.digest128() {
             return Err(PartError::Incomplete {
-                expected: rows_count,
-                found: self.rows_count,
+                expected: row_count,
+                found: self.row_count,
             });
         }
         Ok(())
     }
 }
 
-/// The first rows of the range, a part's worth, and the range without them. No rows are the end.
+/// The first rows of the range, a part's worth, and the rest of the range. No rows mean the end.
 fn take_batch(rows: &dyn Reader, range: KeyRange) -> Result<(Writes, KeyRange), StoreError> {
     let mut writes = Writes::new();
     let mut bytes = 0;
@@ -239,10 +239,10 @@ mod tests {
     use super::*;
     use flotilla_engine::store::MemoryStore;
 
-    fn store(rows_count: u32) -> MemoryStore {
+    fn store(row_count: u32) -> MemoryStore {
         let mut store = MemoryStore::default();
         let row = |number: u32| (number.to_be_bytes().to_vec(), Some(vec![7; 5_000]));
-        store.write(&(0..rows_count).map(row).collect());
+        store.write(&(0..row_count).map(row).collect());
         store.write(&Writes::from([(vec![0xF2, 1], Some(b"local".to_vec()))]));
         store
     }
@@ -261,8 +261,8 @@ mod tests {
                     checksum,
                     compressed,
                 } => received.write(&unpacker.rows(*checksum, compressed)?),
-                Part::End { rows_count, digest } => {
-                    return unpacker.end(*rows_count, *digest).map(|()| received);
+                Part::End { row_count, digest } => {
+                    return unpacker.end(*row_count, *digest).map(|()| received);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The seam below the state: an ordered key-value space that can be captured and replaced.
+//! The state store: an ordered key-value space that can be captured and replaced.
 
 use crate::storage::StoreFigures;
 use flotilla_engine::store::{Reader, StoreError, Writes};
@@ -9,71 +9,71 @@ pub trait SharedReader: Reader + Send + Sync {}
 
 impl<T: Reader + Send + Sync> SharedReader for T {}
 
-/// Where the state is kept. What a crash leaves is a prefix of the writes that contains everything
-/// before the last [`StateStore::flush`]; each write is all or nothing.
+/// The storage of the state. A crash leaves a prefix of the writes that contains everything before
+/// the last [`StateStore::flush`]; each write is atomic.
 pub trait StateStore: Send + Sync + 'static {
-    /// The rows as they are at each call.
+    /// The current rows at each call.
     fn reader(&self) -> Arc<dyn SharedReader>;
 
-    /// Calls `read` with the rows as they are now, unchanged while it runs.
+    /// Calls `read` with the current rows, which do not change while it runs.
     fn frozen(&self, read: &mut dyn FnMut(&dyn Reader));
 
-    /// Carries out the writes as one.
+    /// Executes the writes atomically.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails; it is then unknown what was written.
+    /// [`StoreError`] if the store fails; it is then unknown what was written.
     fn write(&self, writes: &Writes) -> Result<(), StoreError>;
 
     /// Makes everything written so far durable.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn flush(&self) -> Result<(), StoreError>;
 
-    /// Lets what is not durable fill so many percent of the memory that it may fill otherwise; from now on, also
-    /// in rows that are received.
+    /// Limits the memory for data that is not durable yet to a percentage of the default; from now
+    /// on, also for rows that are received.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn limit_buffers(&self, percent: u32) -> Result<(), StoreError>;
 
-    /// Keeps a durable copy of the rows as they are now, in place of the one before.
+    /// Keeps a durable copy of the current rows, replacing the previous one.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn capture(&self) -> Result<Arc<dyn SharedReader>, StoreError>;
 
-    /// The copy that the last [`StateStore::capture`] kept, also of an earlier process; none since an
+    /// The copy of the last [`StateStore::capture`], also of an earlier process; `None` after an
     /// [`Incoming::install`].
     fn captured(&self) -> Option<Arc<dyn SharedReader>>;
 
-    /// Begins to receive rows that will replace all there are.
+    /// Begins to receive rows that will replace all existing ones.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError>;
 
-    /// How it stands, where it can tell.
+    /// Its current figures, if it reports any.
     fn figures(&self) -> Option<StoreFigures> {
         None
     }
 }
 
-/// Rows on their way in; dropped, they leave no trace.
+/// Rows that are being received; dropping it discards them.
 pub trait Incoming: Send {
     /// Adds rows.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn write(&mut self, writes: &Writes) -> Result<(), StoreError>;
 
     /// The rows received so far.
     fn reader(&self) -> &dyn Reader;
 
-    /// Makes the rows durable and puts them in place of all there were, by one rename. The captured copy
-    /// goes before that: it is of rows that may have been replaced because they were wrong.
+    /// Makes the rows durable and replaces all existing ones, by one rename. The captured copy is
+    /// deleted before that: it may hold rows that are replaced because they were wrong.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     fn install(self: Box<Self>) -> Result<(), StoreError>;
 }

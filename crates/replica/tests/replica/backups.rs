@@ -1,12 +1,12 @@
-//! Backups: what is in them, what becomes of them, and what is found wrong with them.
+//! Backups: their content, restoring them, and what verification finds wrong.
 
 use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit};
 use crate::records::{Payload, last_of, record};
 use flotilla_engine::{Body, NodeId};
 use flotilla_replica::{
-    BackupError, BackupFault, BackupOrigin, BackupSummary, Durability, Fact, Hooks, OfflineError,
-    Operation, Replica, RestoreError, RestoredMember, RocksStorage, StartError, Storage,
-    StorageError, Tuning, backup_directory, restore, verify,
+    BackupError, BackupFault, BackupOrigin, BackupSummary, Durability, Environment, Fact,
+    OfflineError, Operation, Replica, RestoreError, RestoredMember, RocksStorage, StartError,
+    Storage, StorageError, Tuning, backup_directory, restore, verify,
 };
 use futures::future::join_all;
 use std::fs;
@@ -21,7 +21,7 @@ async fn write(replica: &Replica, numbers: std::ops::Range<u32>) {
     }
 }
 
-/// The bytes of a backup that a node gives.
+/// The bytes of an online backup.
 async fn taken(replica: &Replica) -> Vec<u8> {
     let mut backup = replica
         .backup(Instant::now() + LONG)
@@ -34,7 +34,7 @@ async fn taken(replica: &Replica) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a backup of a directory.
+/// The bytes of an offline backup.
 fn rescued(directory: &Path) -> Result<Vec<u8>, OfflineError> {
     let mut bytes = Vec::new();
     let mut append = |piece: bytes::Bytes| {
@@ -99,7 +99,7 @@ async fn a_backup_of_a_follower_becomes_a_cluster_that_goes_on_from_there_and_gr
         Ok(UNCHANGED)
     );
     write(new.node(1), 40..45).await;
-    // Their ids were those of members of the old cluster.
+    // These ids belonged to members of the old cluster.
     new.grow(1, 2).await;
     new.grow(1, 3).await;
     let (index, _) = new.agreed().await;
@@ -143,7 +143,7 @@ async fn any_altered_missing_or_added_byte_of_a_backup_is_found() {
     ));
 }
 
-/// The blocks of a backup, behind its first 17 bytes.
+/// The blocks of a backup, after its first 17 bytes.
 fn blocks(backup: &[u8]) -> Vec<&[u8]> {
     let mut rest = &backup[17..];
     let mut blocks = Vec::new();
@@ -211,7 +211,7 @@ async fn a_restore_that_fails_leaves_nothing_and_one_that_was_cut_off_does_not_s
 
     fs::write(directory.join("RESTORING"), "").unwrap();
     let config = new.taken_config(1);
-    let Err(refused) = Replica::start(config, Hooks::default()).await else {
+    let Err(refused) = Replica::start(config, Environment::default()).await else {
         panic!("a directory that is half restored is refused")
     };
     let half = StorageError::HalfRestored.to_string();
@@ -227,7 +227,7 @@ async fn the_directory_of_a_node_that_is_left_over_becomes_a_cluster_with_all_of
     let directory = old.data_directory(left);
     assert!(matches!(rescued(&directory), Err(OfflineError::InUse(_))));
     let (index, digest) = old.agreed().await;
-    // Without a word: what it applied last is not flushed, but its log has it.
+    // Killed: what it applied last is not flushed, but its log has it.
     for id in old.ids() {
         old.kill(id);
     }
@@ -242,7 +242,7 @@ async fn the_directory_of_a_node_that_is_left_over_becomes_a_cluster_with_all_of
     if summary.header.index == index {
         assert_eq!(summary.header.digest, digest);
     }
-    // The directory is what it was: its node can go back to the others.
+    // The directory is unchanged: its node can return to the others.
     assert_eq!(rescued(&directory).unwrap().len(), bytes.len());
     for id in 1..=3 {
         old.start(id).await;
@@ -276,7 +276,7 @@ async fn what_is_no_data_directory_of_a_member_is_not_backed_up() {
         matches!(refused, Err(OfflineError::NotADataDirectory(_))),
         "{refused:?}"
     );
-    // What cannot be looked at may well be one.
+    // A directory that cannot be read may well be one.
     let unreadable = folder.path().join("x".repeat(300));
     let refused = rescued(&unreadable);
     assert!(
@@ -408,5 +408,5 @@ async fn any_node_has_any_other_make_a_snapshot() {
             .all(|node| node.snapshot_index >= applied)
     );
     let unknown = cluster.node(1).snapshot(NodeId(9), Instant::now() + LONG);
-    assert!(matches!(unknown.await, Err(BackupError::NotAMember(_))));
+    assert!(matches!(unknown.await, Err(BackupError::NodeNotMember(_))));
 }

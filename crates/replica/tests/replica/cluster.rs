@@ -1,12 +1,12 @@
 //! A cluster in one process, for the tests.
 
 use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_engine::tables::ActionKind;
+use flotilla_engine::tables::ActionType;
 use flotilla_engine::{
     Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply, reply,
 };
 use flotilla_replica::{
-    ChangeError, ClusterChange, Config, Formation, Hooks, Replica, SubmitError, Tuning,
+    ChangeError, ClusterChange, Config, Environment, Formation, Replica, SubmitError, Tuning,
 };
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -20,19 +20,19 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// Nodes numbered from 1, each with a directory that outlives it.
 pub(crate) struct Cluster {
-    /// First, so that all are closed before their directories go.
+    /// First, so that all are closed before their directories are deleted.
     replicas: BTreeMap<u64, Replica>,
     directory: TempDir,
     peers: BTreeMap<NodeId, String>,
     tuning: Tuning,
-    /// Keeps the address of a node that has not started from being given to others.
+    /// Reserves the address of a node that has not started.
     reserved: BTreeMap<u64, TcpListener>,
-    /// The newest engine versions that nodes know, where they are not this build's.
+    /// The newest engine versions of nodes that differ from this build's.
     engine_versions: BTreeMap<u64, u32>,
 }
 
 impl Cluster {
-    /// A cluster of so many nodes, none of them started.
+    /// A cluster of `nodes_count` nodes, none of them started.
     pub(crate) fn new(nodes_count: u64, tuning: Tuning) -> Self {
         let listen = |id| (id, TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let reserved: BTreeMap<u64, _> = (1..=nodes_count).map(listen).collect();
@@ -52,7 +52,7 @@ impl Cluster {
         }
     }
 
-    /// Has a node know another engine version when it is started next, as another release would.
+    /// Sets a node's engine version for its next start, as another release would have it.
     pub(crate) fn set_engine_version(&mut self, id: u64, version: u32) {
         self.engine_versions.insert(id, version);
     }
@@ -90,17 +90,17 @@ impl Cluster {
 
     /// Starts a node.
     pub(crate) async fn start(&mut self, id: u64) {
-        self.start_with(id, Hooks::default()).await;
+        self.start_with(id, Environment::default()).await;
     }
 
-    /// Starts a node in a world of its own.
-    pub(crate) async fn start_with(&mut self, id: u64, hooks: Hooks) {
+    /// Starts a node in another environment.
+    pub(crate) async fn start_with(&mut self, id: u64, environment: Environment) {
         self.reserved.remove(&id);
-        let started = Replica::start(self.config(id), hooks).await;
+        let started = Replica::start(self.config(id), environment).await;
         self.replicas.insert(id, started.expect("the node starts"));
     }
 
-    /// The configuration of a node that joins, with an address of its own.
+    /// The configuration of a node that joins, with a reserved address.
     pub(crate) fn joining_config(&mut self, id: u64) -> Config {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
@@ -116,38 +116,37 @@ impl Cluster {
     pub(crate) async fn join(&mut self, id: u64) -> String {
         let config = self.joining_config(id);
         let address = config.peer_listen.to_string();
-        let started = Replica::start(config, Hooks::default()).await;
+        let started = Replica::start(config, Environment::default()).await;
         self.replicas.insert(id, started.expect("the node starts"));
         address
     }
 
-    /// Starts a node that joins, and gives it a vote.
-    pub(crate) async fn grow(&mut self, asked: u64, id: u64) {
+    /// Starts a node that joins, and promotes it.
+    pub(crate) async fn grow(&mut self, via: u64, id: u64) {
         let peer_address = self.join(id).await;
         let node_id = NodeId(id);
         let add = ClusterChange::AddLearner {
             node_id,
             peer_address,
         };
-        assert!(self.change(asked, add).await.expect("the node is added"));
+        assert!(self.change(via, add).await.expect("the node is added"));
         let promote = ClusterChange::PromoteLearner { node_id };
-        assert!(self.change(asked, promote).await.expect("it gets a vote"));
+        assert!(self.change(via, promote).await.expect("it gets a vote"));
     }
 
     /// Asks a node for a change.
     pub(crate) async fn change(
         &self,
-        asked: u64,
+        via: u64,
         change: ClusterChange,
     ) -> Result<bool, ChangeError> {
-        self.node(asked).change(change, Instant::now() + LONG).await
+        self.node(via).change(change, Instant::now() + LONG).await
     }
 
-    /// Asks a node to have another one lead.
-    pub(crate) async fn transfer(&self, asked: u64, to: u64) -> Result<bool, ChangeError> {
+    /// Asks a node to transfer leadership.
+    pub(crate) async fn transfer(&self, via: u64, to: u64) -> Result<bool, ChangeError> {
         let to = Some(NodeId(to));
-        self.change(asked, ClusterChange::TransferLeader { to })
-            .await
+        self.change(via, ClusterChange::TransferLeader { to }).await
     }
 
     /// The configuration of a node that the test starts itself.
@@ -156,12 +155,12 @@ impl Cluster {
         self.config(id)
     }
 
-    /// Ends a node without a word to the others.
+    /// Kills a node.
     pub(crate) fn kill(&mut self, id: u64) {
         drop(self.replicas.remove(&id).expect("a running node"));
     }
 
-    /// Ends a node in order.
+    /// Shuts a node down.
     pub(crate) async fn stop(&mut self, id: u64) {
         let replica = self.replicas.remove(&id).expect("a running node");
         replica.shutdown().await;
@@ -218,17 +217,17 @@ impl Cluster {
             .expect("more than one node")
     }
 
-    /// Waits until the running nodes have applied the same entries, and gives their digest.
+    /// Waits until the running nodes have applied the same entries, and returns their digest.
     pub(crate) async fn agreed(&self) -> (u64, u128) {
         let search = async {
             loop {
-                let mut progress: Vec<_> = self
+                let mut applied_position: Vec<_> = self
                     .replicas
                     .values()
-                    .map(flotilla_replica::Replica::progress)
+                    .map(flotilla_replica::Replica::applied_position)
                     .collect();
-                progress.dedup();
-                if let [agreed] = progress[..] {
+                applied_position.dedup();
+                if let [agreed] = applied_position[..] {
                     return agreed;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -236,17 +235,21 @@ impl Cluster {
         };
         let agreed = tokio::time::timeout(LONG, search).await;
         agreed.unwrap_or_else(|_| {
-            let progress: Vec<_> = self.replicas.values().map(Replica::progress).collect();
-            panic!("the nodes do not agree: {progress:?}");
+            let applied_position: Vec<_> = self
+                .replicas
+                .values()
+                .map(Replica::applied_position)
+                .collect();
+            panic!("the nodes do not agree: {applied_position:?}");
         })
     }
 }
 
-/// A command that changes the state: registers an action under a name of its own.
+/// A command that changes the state: registers an action with a unique name.
 pub(crate) fn register(name: &str) -> Command {
     let body = Body::RegisterAction(Box::new(RegisterAction {
         name: ActionName::new(name).expect("a legal name"),
-        kind: ActionKind::User,
+        kind: ActionType::User,
         module: None,
         timeout_ms: 30_000,
         max_retries: 0,
@@ -257,8 +260,8 @@ pub(crate) fn register(name: &str) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
-/// Submits a command with a long deadline, and again while there is no leader: on a busy machine that may last
-/// for longer than a node waits for one.
+/// Submits a command with a long deadline, and retries while there is no leader: on a busy machine
+/// that may take longer than a node waits for one.
 pub(crate) async fn submit(
     replica: &Replica,
     command: Command,
@@ -272,7 +275,7 @@ pub(crate) async fn submit(
     }
 }
 
-/// Submits a command that may be repeated until it is known what became of it.
+/// Submits a command that may be repeated until its outcome is known.
 pub(crate) async fn submit_surely(replica: &Replica, command: Command) -> Result<Reply, Rejection> {
     let attempts = async {
         loop {
@@ -288,13 +291,13 @@ pub(crate) async fn submit_surely(replica: &Replica, command: Command) -> Result
         .expect("the command is carried out in time")
 }
 
-/// What a first registration answers.
+/// The reply to a first registration.
 pub(crate) const REGISTERED: Reply = Reply::ActionRegistered(reply::ActionRegistered {
     version: 1,
     is_changed: true,
 });
 
-/// What the same registration answers when it is there.
+/// The reply to the same registration again.
 pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered(reply::ActionRegistered {
     version: 1,
     is_changed: false,

@@ -1,11 +1,11 @@
-//! A replica whose state differs from the others' (design rule 11).
+//! A replica whose state has diverged (design rule 11).
 
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use flotilla_replica::{
-    DirectoryLock, FatalError, Hooks, Incoming, LogDevice, Replica, RocksStorage, SharedReader,
-    StartError, StateStore, Storage, StorageError, SubmitError, Tuning,
+    DirectoryLock, Environment, FatalError, Incoming, LogDevice, Replica, RocksStorage,
+    SharedReader, StartError, StateStore, Storage, StorageError, SubmitError, Tuning,
 };
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout};
 
-/// What the broken node cannot see in its own state.
+/// What the faulty node cannot see in its own state.
 const FORGOTTEN: &[u8] = b"forgotten";
 
 /// What is wrong with a node's storage.
@@ -21,7 +21,7 @@ const FORGOTTEN: &[u8] = b"forgotten";
 enum Fault {
     /// Reads miss some rows: a fault that only comparing replicas can find.
     Forgetful,
-    /// No received state can be put in place.
+    /// A received state cannot be installed.
     Uninstallable,
 }
 
@@ -136,17 +136,17 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_is_rebuilt_at_its_next
         .await
         .unwrap()
         .unwrap();
-    // Whoever has yet to apply it would remember it.
+    // A node that has yet to apply it would remember it.
     cluster.agreed().await;
     let broken = cluster.follower().await;
     cluster.stop(broken).await;
-    let hooks = Hooks {
+    let environment = Environment {
         storage: Arc::new(FaultyStorage(Fault::Forgetful)),
-        ..Hooks::default()
+        ..Environment::default()
     };
-    cluster.start_with(broken, hooks.clone()).await;
+    cluster.start_with(broken, environment.clone()).await;
     let leader = cluster.leader().await;
-    // A second registration changes nothing, unless one has forgotten the first.
+    // A second registration changes nothing, unless a node has lost the first.
     submit(cluster.node(leader), register("forgotten"))
         .await
         .unwrap()
@@ -172,7 +172,7 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_is_rebuilt_at_its_next
         .await
         .unwrap()
         .unwrap();
-    // A process that reads well again takes the others' state, and is one of them.
+    // A process that reads correctly again takes the others' state, and is a healthy member.
     cluster.start(broken).await;
     submit(cluster.node(leader), register("again"))
         .await
@@ -188,7 +188,7 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_is_rebuilt_at_its_next
     assert_eq!(cluster.node(broken).counters().snapshots_installed, 0);
 }
 
-/// Marks the state of a node that does not run as one that was found to differ after its first entry.
+/// Marks the state of a stopped node as diverged after its first entry.
 fn condemn(data_directory: &Path) {
     let state = RocksStorage.open_state(data_directory).expect("a state");
     let divergence = (vec![0xF2, 2], Some(vec![1, 0, 1, 1, 2]));
@@ -207,16 +207,16 @@ async fn a_state_that_cannot_be_replaced_ends_the_start_and_no_member_is_asked_f
     let broken = cluster.follower().await;
     cluster.stop(broken).await;
     condemn(&cluster.data_directory(broken));
-    let hooks = Hooks {
+    let environment = Environment {
         storage: Arc::new(FaultyStorage(Fault::Uninstallable)),
-        ..Hooks::default()
+        ..Environment::default()
     };
-    let started = timeout(LONG, Replica::start(cluster.config(broken), hooks)).await;
+    let started = timeout(LONG, Replica::start(cluster.config(broken), environment)).await;
     let error = started.expect("in time").err().expect("it does not start");
     assert!(matches!(error, StartError::NotRebuilt(_)), "{error}");
     assert!(error.to_string().contains("no space is left"), "{error}");
     assert!(error.hint().contains("disk"), "{}", error.hint());
-    // Nothing is lost by that: with a disk that works it goes on.
+    // Nothing is lost by that: with a working disk it continues.
     cluster.start(broken).await;
     cluster.agreed().await;
     assert_eq!(cluster.node(broken).counters().snapshots_installed, 1);
@@ -229,27 +229,27 @@ async fn a_start_that_is_given_up_while_the_state_is_replaced_leaves_the_directo
     cluster.stop(2).await;
     let directory = cluster.data_directory(1);
     condemn(&directory);
-    // It is asked for its state, and does not answer.
+    // It is asked for its state, and does not respond.
     let other = TcpListener::bind(cluster.config(2).peer_listen)
         .await
         .unwrap();
-    let asked = async {
+    let response = async {
         tokio::select! {
-            started = Replica::start(cluster.config(1), Hooks::default()) => started.map(|_| ()),
-            asked = other.accept() => {
-                asked.unwrap();
+            started = Replica::start(cluster.config(1), Environment::default()) => started.map(|_| ()),
+            response = other.accept() => {
+                response.unwrap();
                 Ok(())
             }
         }
     };
-    timeout(LONG, asked).await.expect("in time").unwrap();
+    timeout(LONG, response).await.expect("in time").unwrap();
     let lock = RocksStorage.lock(&directory).unwrap();
     RocksStorage.open_log(&directory).unwrap();
     RocksStorage.open_state(&directory).unwrap();
     drop(lock);
 }
 
-/// With one of three gone, the two that are left need each other's votes: neither may wait until the other
+/// With one of three gone, the other two need each other's votes: neither may wait until the other
 /// has applied more.
 #[tokio::test]
 async fn a_state_is_replaced_by_an_older_one_where_the_log_has_the_rest() {
@@ -271,7 +271,7 @@ async fn a_state_is_replaced_by_an_older_one_where_the_log_has_the_rest() {
             .unwrap();
     }
     let (applied, _) = cluster.agreed().await;
-    // It is of the wrong state, and of more of it than the state that comes in its place.
+    // It is of the wrong state, and of more of it than the state that replaces it.
     let snapshot = cluster
         .node(broken)
         .snapshot(NodeId(broken), Instant::now() + LONG);
@@ -282,7 +282,7 @@ async fn a_state_is_replaced_by_an_older_one_where_the_log_has_the_rest() {
 
     cluster.start(behind).await;
     let started = timeout(LONG, cluster.start(broken)).await;
-    started.expect("it waits for nobody's election");
+    started.expect("it waits for no election");
     cluster.leader().await;
     submit(cluster.node(behind), register("after"))
         .await

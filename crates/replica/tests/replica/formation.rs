@@ -1,15 +1,16 @@
-//! First starts, and what must not take part.
+//! First starts, and nodes that must not take part.
 
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
 use flotilla_replica::{
-    ClusterChange, Config, FatalError, Formation, Hooks, Replica, StartError, StorageError, Tuning,
+    ClusterChange, Config, Environment, FatalError, Formation, Replica, StartError, StorageError,
+    Tuning,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 
 async fn refused(cluster: &Cluster, id: u64) -> StartError {
-    Replica::start(cluster.config(id), Hooks::default())
+    Replica::start(cluster.config(id), Environment::default())
         .await
         .err()
         .expect("the start is refused")
@@ -81,7 +82,9 @@ async fn a_directory_that_a_refused_start_has_left_is_as_good_as_new_for_another
         ..cluster.joining_config(4)
     };
     let peer_address = config.peer_listen.to_string();
-    let joined = Replica::start(config, Hooks::default()).await.unwrap();
+    let joined = Replica::start(config, Environment::default())
+        .await
+        .unwrap();
     let node_id = NodeId(4);
     let add = ClusterChange::AddLearner {
         node_id,
@@ -93,7 +96,7 @@ async fn a_directory_that_a_refused_start_has_left_is_as_good_as_new_for_another
     caught_up.expect("in time").expect("a running node");
     joined.shutdown().await;
     drop((readable, joined));
-    // Now it is that node's for good.
+    // From now on it belongs to that node.
     let error = refused(&cluster, 2).await;
     assert!(matches!(error, StartError::OtherNode { .. }), "{error}");
 }
@@ -124,11 +127,11 @@ async fn a_stranger_with_an_empty_directory_is_refused() {
         panic!("a first member")
     };
     peers.insert(NodeId(1), cluster.config(1).peer_listen.to_string());
-    let error = Replica::start(config, Hooks::default())
+    let error = Replica::start(config, Environment::default())
         .await
         .err()
         .unwrap();
-    assert!(matches!(error, StartError::NotAMember { .. }), "{error}");
+    assert!(matches!(error, StartError::NodeNotMember { .. }), "{error}");
     assert!(error.hint().contains("--join"), "{}", error.hint());
 }
 
@@ -139,7 +142,7 @@ async fn a_directory_of_another_node_or_cluster_is_refused() {
     cluster.stop(2).await;
     let mut borrowed = cluster.config(1);
     borrowed.data_directory = cluster.data_directory(2);
-    let error = Replica::start(borrowed, Hooks::default())
+    let error = Replica::start(borrowed, Environment::default())
         .await
         .err()
         .unwrap();
@@ -151,7 +154,7 @@ async fn a_directory_of_another_node_or_cluster_is_refused() {
         panic!("a first member")
     };
     peers.insert(NodeId(2), other.config(2).peer_listen.to_string());
-    let error = Replica::start(mistaken, Hooks::default())
+    let error = Replica::start(mistaken, Environment::default())
         .await
         .err()
         .unwrap();
@@ -163,7 +166,7 @@ async fn a_directory_in_use_is_refused() {
     let cluster = Cluster::started(1, Tuning::default()).await;
     let mut config = cluster.config(1);
     config.peer_listen.set_port(0);
-    let error = Replica::start(config, Hooks::default())
+    let error = Replica::start(config, Environment::default())
         .await
         .err()
         .unwrap();
@@ -193,7 +196,7 @@ async fn a_node_that_is_not_in_its_own_list_of_peers_is_refused() {
     let cluster = Cluster::new(2, Tuning::default());
     let mut config = cluster.config(1);
     config.node_id = NodeId(9);
-    let error = Replica::start(config, Hooks::default())
+    let error = Replica::start(config, Environment::default())
         .await
         .err()
         .unwrap();
@@ -208,14 +211,16 @@ async fn a_later_node_joins_with_an_id_of_its_own_and_not_with_a_used_one() {
     let formation = Formation::Join { seeds };
     let mut config = later.taken_config(2);
     config.formation = formation.clone();
-    let error = Replica::start(config, Hooks::default())
+    let error = Replica::start(config, Environment::default())
         .await
         .err()
         .unwrap();
     assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
     let mut config = later.taken_config(3);
     config.formation = formation;
-    let joined = Replica::start(config, Hooks::default()).await.unwrap();
+    let joined = Replica::start(config, Environment::default())
+        .await
+        .unwrap();
     assert!(joined.fatal().borrow().is_none());
     joined.shutdown().await;
 }

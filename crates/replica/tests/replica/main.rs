@@ -1,12 +1,12 @@
-//! Replicas as their users see them, several in one process, over loopback.
+//! Tests of replicas through their public API, several in one process, over loopback.
 
 mod backups;
 mod cluster;
+mod disk_pressure;
 mod divergence;
 mod formation;
 mod membership;
 mod records;
-mod room;
 mod serving;
 mod snapshots;
 mod upgrade;

@@ -1,9 +1,10 @@
-//! Nodes that come, get a vote, lead, and leave.
+//! Nodes that join, are promoted, lead, and are removed.
 
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
 use flotilla_replica::{
-    ChangeError, ChangeRefusal, ClusterChange, FatalError, Hooks, Replica, Role, StartError, Tuning,
+    ChangeError, ChangeRefusal, ClusterChange, Environment, FatalError, Replica, Role, StartError,
+    Tuning,
 };
 use std::fs;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ async fn refusal(cluster: &Cluster, change: ClusterChange) -> ChangeRefusal {
     }
 }
 
-/// Waits until the replica says that it must end, and why.
+/// Waits until the replica reports that it must end, and why.
 async fn end_of(replica: &Replica) -> Arc<FatalError> {
     let mut fatal = replica.fatal();
     let found = tokio::time::timeout(LONG, fatal.wait_for(Option::is_some)).await;
@@ -53,7 +54,7 @@ async fn a_cluster_grows_from_one_node_to_three_and_each_new_one_can_lead() {
         .unwrap()
         .unwrap();
     cluster.grow(1, 2).await;
-    // From a node that does not lead it works as well.
+    // It also works from a node that does not lead.
     cluster.grow(2, 3).await;
     for id in [2, 3, 1] {
         assert!(cluster.transfer(1, id).await.unwrap());
@@ -100,8 +101,8 @@ async fn a_learner_receives_the_log_without_a_vote() {
         to: Some(NodeId(2)),
     };
     let refused = refusal(&cluster, to_learner).await;
-    assert_eq!(refused, ChangeRefusal::NotAVoter(NodeId(2)));
-    // Without its vote the cluster goes on without it.
+    assert_eq!(refused, ChangeRefusal::NodeNotVoter(NodeId(2)));
+    // Without its vote, the cluster continues without it.
     cluster.kill(2);
     submit(cluster.node(1), register("ship"))
         .await
@@ -120,7 +121,7 @@ async fn what_cannot_be_a_member_is_refused_and_nothing_changes() {
     let refused = refusal(&cluster, add(9, &nobody)).await;
     assert_eq!(refused, ChangeRefusal::NodeUnreachable(nobody));
     let refused = refusal(&cluster, add(4, &address)).await;
-    let differs = ChangeRefusal::NodeDiffers {
+    let differs = ChangeRefusal::NodeMismatch {
         address: address.clone(),
         expected: NodeId(4),
         found: NodeId(3),
@@ -128,19 +129,19 @@ async fn what_cannot_be_a_member_is_refused_and_nothing_changes() {
     assert_eq!(refused, differs);
     let taken = refusal(&cluster, add(2, &address)).await;
     assert!(
-        matches!(taken, ChangeRefusal::NodeIdTaken { .. }),
+        matches!(taken, ChangeRefusal::NodeIdInUse { .. }),
         "{taken}"
     );
     let own = cluster.config(1).peer_listen.to_string();
     let taken = refusal(&cluster, add(3, &own)).await;
     assert!(
-        matches!(taken, ChangeRefusal::AddressTaken { .. }),
+        matches!(taken, ChangeRefusal::AddressInUse { .. }),
         "{taken}"
     );
     let stranger = refusal(&cluster, promote(3)).await;
-    assert_eq!(stranger, ChangeRefusal::NotAMember(NodeId(3)));
+    assert_eq!(stranger, ChangeRefusal::NodeNotMember(NodeId(3)));
     let stranger = refusal(&cluster, remove(3)).await;
-    assert_eq!(stranger, ChangeRefusal::NotAMember(NodeId(3)));
+    assert_eq!(stranger, ChangeRefusal::NodeNotMember(NodeId(3)));
     assert_eq!(cluster.node(1).status().await.nodes.len(), members);
 }
 
@@ -166,21 +167,18 @@ async fn a_node_of_another_cluster_is_not_taken_in() {
 async fn a_removed_member_ends_and_its_id_is_not_used_again() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let victim = cluster.follower().await;
-    let asked = cluster.leader().await;
-    assert!(cluster.change(asked, remove(victim)).await.unwrap());
-    assert!(
-        !cluster.change(asked, remove(victim)).await.unwrap(),
-        "again"
-    );
+    let via = cluster.leader().await;
+    assert!(cluster.change(via, remove(victim)).await.unwrap());
+    assert!(!cluster.change(via, remove(victim)).await.unwrap(), "again");
     assert!(is_removed(&*end_of(cluster.node(victim)).await));
     cluster.kill(victim);
-    let refused = Replica::start(cluster.config(victim), Hooks::default()).await;
+    let refused = Replica::start(cluster.config(victim), Environment::default()).await;
     assert!(matches!(refused, Err(StartError::Removed(_))));
     // Nor with an empty directory.
     let directory = cluster.data_directory(victim);
     fs::rename(&directory, directory.with_extension("old")).unwrap();
     let config = cluster.joining_config(victim);
-    let refused = Replica::start(config, Hooks::default()).await;
+    let refused = Replica::start(config, Environment::default()).await;
     let refused = refused.err().expect("the start is refused");
     assert!(
         matches!(refused, StartError::NodeIdRetired { .. }),
@@ -210,12 +208,12 @@ async fn a_member_that_was_away_when_it_was_removed_learns_it_from_the_others() 
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let victim = cluster.follower().await;
     cluster.kill(victim);
-    let asked = cluster.leader().await;
-    assert!(cluster.change(asked, remove(victim)).await.unwrap());
+    let via = cluster.leader().await;
+    assert!(cluster.change(via, remove(victim)).await.unwrap());
     for id in cluster.ids() {
         cluster.stop(id).await;
     }
-    // Nobody is there to tell it at first.
+    // At first no member is up to report its removal.
     cluster.start(victim).await;
     let others: Vec<u64> = (1..=3).filter(|id| *id != victim).collect();
     for id in others {
@@ -242,51 +240,48 @@ async fn a_leader_that_is_removed_hands_over_first() {
 #[tokio::test]
 async fn a_voter_without_which_too_few_answer_is_not_removed() {
     let mut cluster = Cluster::started(4, Tuning::default()).await;
-    let asked = cluster.leader().await;
-    let others: Vec<u64> = cluster
-        .ids()
-        .into_iter()
-        .filter(|id| *id != asked)
-        .collect();
+    let via = cluster.leader().await;
+    let others: Vec<u64> = cluster.ids().into_iter().filter(|id| *id != via).collect();
     cluster.kill(others[0]);
-    // Of the three that would remain, this one and another answer: enough.
-    assert!(cluster.change(asked, remove(others[1])).await.unwrap());
-    let refused = cluster.change(asked, remove(others[2])).await;
+    // Of the three that would remain, this one and another respond: enough.
+    assert!(cluster.change(via, remove(others[1])).await.unwrap());
+    let refused = cluster.change(via, remove(others[2])).await;
     let at_risk = ChangeRefusal::QuorumAtRisk {
         voters: 2,
         answering: 1,
     };
     assert_eq!(refused, Err(ChangeError::Refused(at_risk)));
-    // The dead one may go: those that remain answer.
-    assert!(cluster.change(asked, remove(others[0])).await.unwrap());
+    // The dead one may be removed: those that remain respond.
+    assert!(cluster.change(via, remove(others[0])).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_change_whose_leader_dies_can_be_asked_for_again() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     for id in 4..=6 {
-        let asked = cluster.leader().await;
+        let via = cluster.leader().await;
         let address = cluster.join(id).await;
-        assert!(cluster.change(asked, add(id, &address)).await.unwrap());
+        assert!(cluster.change(via, add(id, &address)).await.unwrap());
         let leader = cluster.leader().await;
         let dying = cluster.node(leader).clone();
         let deadline = tokio::time::Instant::now() + LONG;
         let cut_short = tokio::spawn(async move { dying.change(promote(id), deadline).await });
         tokio::task::yield_now().await;
         cut_short.abort();
-        // It may have been done, wholly, in half, or not at all: asking again is right in any case.
+        // The change may have been made wholly, in half, or not at all: a retry is right in any
+        // case.
         drop(cut_short.await);
         cluster.kill(leader);
         cluster.start(leader).await;
-        let asked = cluster.leader().await;
+        let via = cluster.leader().await;
         loop {
-            match cluster.change(asked, promote(id)).await {
+            match cluster.change(via, promote(id)).await {
                 Ok(_) => break,
-                Err(ChangeError::Refused(ChangeRefusal::ChangeUnderWay)) => {}
+                Err(ChangeError::Refused(ChangeRefusal::MembershipChangeInProgress)) => {}
                 Err(error) => panic!("expected the change, but {error}"),
             }
         }
-        let status = cluster.node(asked).status().await;
+        let status = cluster.node(via).status().await;
         assert!(
             status
                 .nodes
@@ -307,7 +302,7 @@ async fn a_learner_that_does_not_answer_gets_no_vote_and_the_cluster_goes_on() {
         .unwrap()
         .unwrap();
     cluster.agreed().await;
-    // It has everything, and is gone: with its vote nothing could be written any more.
+    // It has everything, and is gone: with its vote, nothing could be written.
     cluster.kill(2);
     let refused = refusal(&cluster, promote(2)).await;
     assert_eq!(refused, ChangeRefusal::NodeUnreachable(address));
@@ -326,7 +321,9 @@ async fn a_lead_is_not_given_to_a_voter_that_does_not_answer() {
     let to_dead = cluster.transfer(leader, dead).await;
     assert_eq!(
         to_dead,
-        Err(ChangeError::Refused(ChangeRefusal::NotTakenOver))
+        Err(ChangeError::Refused(
+            ChangeRefusal::LeadershipTransferTimeout
+        ))
     );
     submit(cluster.node(leader), register("pack"))
         .await

@@ -1,11 +1,11 @@
-//! Records of the log as they lie on disk, for tests that leave a log as only a crash, or a bug, would.
+//! Log records in their stored form, for tests that leave a log as only a crash, or a bug, would.
 
 use bytes::Bytes;
 use flotilla_replica::LogDevice;
 
-/// The kinds of records, and what their bodies are.
+/// The kinds of records, with their bodies.
 pub(crate) enum Payload {
-    /// What a new leader writes first.
+    /// A new leader's first record.
     Blank,
     /// That a replica has this digest after the entry at the index.
     DigestReport { node: u8, index: u8, digest: u8 },

@@ -1,4 +1,4 @@
-//! Writes and reads from any node, over changes of leadership.
+//! Writes and reads from any node, across changes of leaders.
 
 use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, submit_surely};
 use flotilla_engine::store::{KeyRange, Order, Reader};
@@ -48,8 +48,8 @@ async fn a_single_node_founds_its_cluster_and_serves() {
     assert!(status.cluster_id.is_some_and(|id| id.len() == 32));
 }
 
-/// A node that was asked how it stands held its metrics while it borrowed them again; when consensus
-/// wanted to write them in between, both waited for good, and the node with them.
+/// A node that served its status held its metrics while it borrowed them again; when consensus
+/// wanted to write them in between, both deadlocked, and the node with them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_node_that_is_asked_how_it_stands_never_stops_consensus() {
     let cluster = Cluster::started(1, Tuning::default()).await;
@@ -67,9 +67,9 @@ async fn a_node_that_is_asked_how_it_stands_never_stops_consensus() {
         let submitted = tokio::time::timeout(LONG, submit(cluster.node(1), command)).await;
         assert_eq!(submitted.expect("in time").unwrap(), Ok(REGISTERED));
     }
-    for asked in asking {
-        let asked = tokio::time::timeout(LONG, asked).await;
-        asked.expect("in time").expect("a status is told");
+    for response in asking {
+        let response = tokio::time::timeout(LONG, response).await;
+        response.expect("in time").expect("a status");
     }
 }
 
@@ -89,7 +89,7 @@ async fn every_node_takes_commands_and_all_replicas_end_up_the_same() {
     assert_eq!(counters.commands_applied, 300);
     assert!(counters.entries_proposed < 300, "{counters:?}");
     assert!(
-        counters.log_syncs < counters.commands_applied,
+        counters.log_fsyncs < counters.commands_applied,
         "{counters:?}"
     );
 }
@@ -154,7 +154,7 @@ async fn all_nodes_may_restart_at_once_and_lose_nothing() {
             Ok(UNCHANGED)
         );
     }
-    assert_ne!(cluster.agreed().await.1, digest, "the chain has gone on");
+    assert_ne!(cluster.agreed().await.1, digest, "the chain has grown");
 }
 
 #[tokio::test]
@@ -171,7 +171,8 @@ async fn without_a_quorum_commands_fail_as_retryable_within_their_deadline_and_s
         }
     }
     let node = cluster.node(kept);
-    // A command that was taken before the quorum was missed is unknown; later ones are not taken.
+    // A command that was accepted before the quorum was lost is unknown; later ones are not
+    // accepted.
     let refused = async {
         loop {
             let deadline = Instant::now() + Duration::from_millis(500);
@@ -214,7 +215,7 @@ async fn a_leader_that_lost_its_quorum_says_that_there_is_no_leader_and_not_that
         loop {
             let deadline = Instant::now() + Duration::from_millis(250);
             match node.submit(register("ship"), deadline).await.unwrap_err() {
-                // It was proposed while there was room for entries under way.
+                // It was proposed while another entry could be in flight.
                 SubmitError::Unknown => {}
                 error => return error,
             }
@@ -231,11 +232,11 @@ async fn status_tells_roles_digests_and_addresses_of_all_members() {
         .await
         .unwrap()
         .unwrap();
-    let asked = cluster.node(cluster.follower().await);
-    // An election on a busy machine may come between the members' answers.
+    let response = cluster.node(cluster.follower().await);
+    // An election on a busy machine may come between the members' responses.
     let (status, (index, digest)) = loop {
         let agreed = cluster.agreed().await;
-        let status = asked.status().await;
+        let status = response.status().await;
         let is_even = status
             .nodes
             .iter()
@@ -368,7 +369,7 @@ async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
             .unwrap()
             .unwrap();
     }
-    let before = cluster.node(1).progress();
+    let before = cluster.node(1).applied_position();
     let live = cluster.data_directory(1);
     let killed = live.with_extension("killed");
     copy_as_killed(&live, &killed);
@@ -379,7 +380,7 @@ async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
     cluster.leader().await;
     let node = cluster.node(1);
     assert!(
-        node.progress().0 > before.0,
+        node.applied_position().0 > before.0,
         "the new term adds an entry to what was there"
     );
     for number in 0..100 {
@@ -413,7 +414,7 @@ async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_ends_
     assert!(cluster.node(leader).fatal().borrow().is_none());
 }
 
-/// Cuts off what was written last to the newest file of a closed log.
+/// Cuts off the last bytes of the newest file of a closed log.
 fn lose_end_of_log(data_directory: &Path, bytes: u64) {
     let files = fs::read_dir(data_directory.join("log")).expect("a folder of the test");
     let files = files.map(|entry| entry.expect("a file of the test").path());

@@ -1,15 +1,15 @@
-//! Snapshots, purges, and a member that the log no longer reaches.
+//! Snapshots, purges, and a member that is behind the log.
 
 use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit};
 use crate::records::{Payload, last_of, record};
 use flotilla_replica::{Durability, Operation, RocksStorage, Storage, Tuning, backup_directory};
 use std::time::Duration;
 
-/// Snapshots and purges after little, so that a short test sees many.
+/// Snapshots and purges after little data, so that a short test has many.
 pub(crate) fn eager() -> Tuning {
     Tuning {
         snapshot_log_bytes: 64 << 10,
-        log_bytes_max: 256 << 10,
+        max_log_bytes: 256 << 10,
         digest_interval: 16,
         upkeep_interval: Duration::from_millis(20),
         ..Tuning::default()
@@ -92,7 +92,7 @@ async fn a_cluster_that_purges_all_the_time_restarts_from_its_snapshots() {
     cluster.agreed().await;
 }
 
-/// A received state is put in place first, and then the log is cut off that does not go on behind it.
+/// A received state is installed first; then a log that does not continue it is cut off.
 #[tokio::test]
 async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_again() {
     let mut cluster = Cluster::started(1, Tuning::default()).await;
@@ -108,7 +108,7 @@ async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_
         .expect("a log");
     let (term, last) = last_of(log.as_ref());
     assert!(term > 1, "the log has an older term");
-    // What it then holds is longer than the state, and of a term in which nobody agreed on it.
+    // What it holds then is longer than the state, and of a term in which it was never committed.
     let from = last - 1;
     let stale = (from..last + 5).map(|index| Operation::Put {
         index,
@@ -121,7 +121,7 @@ async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_
     log.write(&operations, Durability::Synced).unwrap();
     drop(log);
 
-    // Nor is it taken for the rest of the log by a backup.
+    // A backup does not take it for the rest of the log either.
     let directory = cluster.data_directory(1);
     let header = backup_directory(&directory, "test".to_owned(), &mut |_| Ok(()));
     assert_eq!(header.unwrap().index, last);
@@ -137,7 +137,7 @@ async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_
 }
 
 /// openraft's issue 2116: a purge that overtakes a queued apply makes its core panic. Small logs,
-/// eager snapshots and a follower that comes and goes are what is said to provoke it.
+/// eager snapshots and a follower that comes and goes are said to provoke it.
 #[tokio::test]
 async fn purges_and_installs_under_load_never_end_a_replica() {
     let mut cluster = Cluster::started(3, eager()).await;

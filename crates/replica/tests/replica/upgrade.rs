@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
 use flotilla_replica::{
-    ChangeError, ChangeRefusal, ClusterChange, Hooks, Replica, StartError, Tuning,
+    ChangeError, ChangeRefusal, ClusterChange, Environment, Replica, StartError, Tuning,
 };
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -38,7 +38,7 @@ async fn restart(cluster: &mut Cluster, id: u64, version: u32) {
     cluster.leader().await;
 }
 
-/// Waits until each node has applied that the cluster agrees on this version.
+/// Waits until each node has applied the agreement on this version.
 async fn await_agreed(cluster: &Cluster, version: u32) {
     for id in cluster.ids() {
         let looking = async {
@@ -50,8 +50,8 @@ async fn await_agreed(cluster: &Cluster, version: u32) {
     }
 }
 
-/// Has the leader look at all members at least once more: it does so within the writes' time, since each
-/// waits for a look of its own.
+/// Makes the leader check all members at least once more: it does so while it writes, since each
+/// write waits for a separate check.
 async fn write_for_a_while(cluster: &Cluster) {
     for number in 0..20 {
         let name = format!("action-{number}");
@@ -85,7 +85,7 @@ async fn a_binary_that_knows_less_than_was_agreed_on_is_refused() {
 
     cluster.stop(3).await;
     cluster.set_engine_version(3, OLD);
-    let error = Replica::start(cluster.config(3), Hooks::default())
+    let error = Replica::start(cluster.config(3), Environment::default())
         .await
         .err()
         .expect("it decides differently");

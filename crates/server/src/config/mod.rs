@@ -1,4 +1,4 @@
-//! What a node needs to know before it starts.
+//! A node's configuration: its fields, their defaults and their validation.
 
 mod peer;
 
@@ -12,113 +12,114 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// What a node needs to know before it starts. Every field has the default of a single node on
-/// this machine.
+/// The configuration of a node. The defaults describe a single node on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
-    /// The node's id; from 1, never reused.
+    /// The node's id: at least 1, never reused.
     pub node_id: u64,
-    /// Where gRPC clients are served.
+    /// The address that serves gRPC clients.
     pub listen: SocketAddr,
-    /// Where HTTP is served. Workers are told of it as the host of `advertise` with this port, when
-    /// it is on the interface of `listen` or on all of them; else as it stands here.
+    /// The address that serves HTTP. Workers receive the host of `advertise` with this port if HTTP
+    /// listens on the interface of `listen` or on all interfaces; otherwise they receive this
+    /// address.
     pub http_listen: SocketAddr,
-    /// Where the other nodes are served.
+    /// The address that serves the other nodes.
     pub peer_listen: SocketAddr,
-    /// The `host:port` under which clients reach `listen`; `listen` itself when it is not given.
+    /// The `host:port` that clients use to reach `listen`; `listen` itself if it is not set.
     pub advertise: Option<String>,
-    /// Where log and state are kept; made when it is not there.
+    /// The directory of the log and the state; created if it does not exist.
     pub data_dir: PathBuf,
-    /// Every first member, this node included; the same list on each. None: a single node.
+    /// All first members, this node included; the same list on each of them. `None`: a single node.
     #[serde(deserialize_with = "peer::list")]
     pub peers: Vec<Peer>,
-    /// The peer address of a member, for a node that joins later.
+    /// The peer address of any member; set on a node that joins an existing cluster.
     pub join: Option<String>,
-    /// Whether other machines may connect although nothing is encrypted.
+    /// Allows non-loopback addresses without TLS.
     pub insecure: bool,
-    /// The node's certificate, for clients, peers and HTTP, with those between it and the authority: a
-    /// PEM file, looked at again while the node runs. All three files of TLS, or none.
+    /// The node's certificate for clients, peers and HTTP, followed by its intermediates: a PEM
+    /// file, checked for changes while the node runs. TLS needs all three of its files.
     pub tls_cert: Option<PathBuf>,
-    /// The key of `tls_cert`: a PEM file.
+    /// The private key of `tls_cert`: a PEM file.
     pub tls_key: Option<PathBuf>,
-    /// The authorities that have signed the certificates of nodes and clients: a PEM file.
+    /// The authorities that sign the certificates of nodes and clients: a PEM file.
     pub tls_ca: Option<PathBuf>,
-    /// A snapshot is made after so many bytes of log, or at 60 % of them or more, by the node's id.
+    /// Snapshot after this many bytes of log; each node uses 60–100 % of it, by its id, so that
+    /// snapshots are staggered.
     pub snapshot_log_bytes: u64,
-    /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
-    /// In bytes, not below `snapshot_log_bytes`.
-    pub log_bytes_max: u64,
-    /// With less free than this on the disk no new work is taken, with less than half of it no command, and with less
-    /// than a quarter nothing but what keeps the cluster going. In bytes; 0: the disk is not looked at.
+    /// A log longer than this is purged even if a member still needs it; that member gets a
+    /// snapshot. In bytes, at least `snapshot_log_bytes`.
+    pub max_log_bytes: u64,
+    /// Below this much free disk space the node takes no new work, below half of it no command, and
+    /// below a quarter only what keeps the cluster running. In bytes; 0 disables the check.
     pub disk_reserve_bytes: u64,
-    /// The collector that spans are sent to, over OTLP with gRPC; none are made without it.
+    /// The collector that receives spans, over OTLP with gRPC. Without it the node makes no spans.
     pub otlp_endpoint: Option<Endpoint>,
-    /// How many of the traces that no caller has begun are kept.
+    /// The share of traces to keep among those that no caller began.
     pub otlp_sample_ratio: SampleRatio,
 }
 
-/// Why a configuration is refused.
+/// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigInvalid {
-    /// Node ids begin with 1.
+    /// Node ids start at 1.
     #[error("expected `node_id` to be at least 1, but it is 0")]
     NodeIdZero,
-    /// The node is not one of its peers.
+    /// `peers` does not contain this node.
     #[error("expected `peers` to name this node, but node {0} is not among them")]
     NodeNotAmongPeers(u64),
-    /// Two peers have one id.
-    #[error("expected every peer to have an id of its own, but two have the id {0}")]
+    /// Two peers have the same id.
+    #[error("expected every peer to have a different id, but two have the id {0}")]
     PeerRepeated(u64),
-    /// Two peers have one address.
-    #[error("expected every peer to have an address of its own, but two have {0}")]
+    /// Two peers have the same address.
+    #[error("expected every peer to have a different address, but two have {0}")]
     PeerAddressRepeated(String),
-    /// Something that should be a peer is none.
+    /// An item of `peers` is not `ID=HOST:PORT`.
     #[error("expected each of `peers` to be ID=HOST:PORT, but one is {0:?}")]
     PeerMalformed(String),
-    /// Something that should be an address is none.
+    /// A value is not `HOST:PORT`.
     #[error("expected `{key}` to be HOST:PORT, but it is {found:?}")]
     Address {
-        /// The key of the configuration.
+        /// The configuration key.
         key: &'static str,
-        /// Its value.
+        /// The configured value.
         found: String,
     },
-    /// A first member does not join.
+    /// `peers` and `join` exclude each other: a first member does not join.
     #[error("expected either `peers` or `join`, but both are given")]
     PeersAndJoin,
-    /// Other machines could connect, and nothing is encrypted.
+    /// A non-loopback address without TLS.
     #[error("expected `{key}` to be a loopback address, but it is {found}")]
     NotLoopback {
-        /// The key of the configuration.
+        /// The configuration key.
         key: &'static str,
-        /// Its value.
+        /// The configured address.
         found: SocketAddr,
     },
-    /// Some of the files of TLS are named.
+    /// Only some of the three TLS files are configured.
     #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
     TlsIncomplete {
         /// The key that is missing.
         missing: &'static str,
     },
-    /// Clients cannot be told where the node is.
+    /// Clients need a reachable address: `listen` is a wildcard and `advertise` is not set.
     #[error(
-        "expected `advertise`, since `listen` is {0}, which names no machine, but it is not given"
+        "expected `advertise`, since `listen` is {0}, which names no host, but it is not given"
     )]
     AdvertiseMissing(SocketAddr),
-    /// No place for the data.
+    /// The data directory is empty text.
     #[error("expected `data_dir` to name a directory, but it is empty")]
     DataDirEmpty,
-    /// The log would be cut before a snapshot could stand in for it.
+    /// The log would be purged before a snapshot covers it.
     #[error(
-        "expected `log_bytes_max` to be at least `snapshot_log_bytes` and that above 0, but they are \
-         {log_bytes_max} and {snapshot_log_bytes}"
+        "expected `max_log_bytes` to be at least `snapshot_log_bytes`, and both to be above 0, \
+         but they are {max_log_bytes} and {snapshot_log_bytes}"
     )]
     LogBytes {
-        /// As configured.
+        /// The configured value.
         snapshot_log_bytes: u64,
-        /// As configured.
-        log_bytes_max: u64,
+        /// The configured value.
+        max_log_bytes: u64,
     },
 }
 
@@ -139,7 +140,7 @@ impl Default for ServerConfig {
             tls_key: None,
             tls_ca: None,
             snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
-            log_bytes_max: Tuning::default().log_bytes_max,
+            max_log_bytes: Tuning::default().max_log_bytes,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
             otlp_endpoint: None,
             otlp_sample_ratio: SampleRatio::ALL,
@@ -148,8 +149,8 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// The names of all keys: those of the file, the flags and, in capitals behind `FLO_`, the
-    /// environment.
+    /// All configuration keys. The file and the flags use these names; environment variables use
+    /// them in capitals with the prefix `FLO_`.
     pub const KEYS: [&str; 17] = [
         "node_id",
         "listen",
@@ -164,16 +165,16 @@ impl ServerConfig {
         "tls_key",
         "tls_ca",
         "snapshot_log_bytes",
-        "log_bytes_max",
+        "max_log_bytes",
         "disk_reserve_bytes",
         "otlp_endpoint",
         "otlp_sample_ratio",
     ];
 
-    /// Checks what a single field cannot say.
+    /// Validates the configuration across fields.
     ///
     /// # Errors
-    /// [`ConfigInvalid`] names the first fault.
+    /// [`ConfigInvalid`] names the first error.
     pub fn validate(&self) -> Result<(), ConfigInvalid> {
         if self.node_id == 0 {
             return Err(ConfigInvalid::NodeIdZero);
@@ -187,7 +188,7 @@ impl ServerConfig {
         self.check_addresses()
     }
 
-    /// The first members by id; this node alone when no others are named.
+    /// The addresses of the first members by id; only this node if `peers` is not set.
     pub(crate) fn members(&self) -> BTreeMap<u64, String> {
         if self.peers.is_empty() {
             return BTreeMap::from([(self.node_id, self.peer_listen.to_string())]);
@@ -198,7 +199,7 @@ impl ServerConfig {
             .collect()
     }
 
-    /// The files of TLS, when the node is to have it.
+    /// The TLS files, if TLS is configured.
     pub(crate) fn tls_files(&self) -> Option<TlsFiles> {
         Some(TlsFiles {
             cert: self.tls_cert.clone()?,
@@ -207,7 +208,7 @@ impl ServerConfig {
         })
     }
 
-    /// The hosts under which others are told to connect to the node, with the keys that say so.
+    /// The hosts that others use to reach the node, each with the key that configures it.
     pub(crate) fn own_hosts(&self) -> Vec<(&'static str, String)> {
         let own = self.peers.iter().find(|peer| peer.node_id == self.node_id);
         let for_peers = own.map(|peer| ("peers", host(&peer.address).to_owned()));
@@ -265,15 +266,15 @@ impl ServerConfig {
     fn check_log(&self) -> Result<(), ConfigInvalid> {
         let Self {
             snapshot_log_bytes,
-            log_bytes_max,
+            max_log_bytes,
             ..
         } = *self;
-        if snapshot_log_bytes > 0 && log_bytes_max >= snapshot_log_bytes {
+        if snapshot_log_bytes > 0 && max_log_bytes >= snapshot_log_bytes {
             return Ok(());
         }
         Err(ConfigInvalid::LogBytes {
             snapshot_log_bytes,
-            log_bytes_max,
+            max_log_bytes,
         })
     }
 
@@ -306,20 +307,23 @@ impl ServerConfig {
 }
 
 impl ConfigInvalid {
-    /// What to do about it, where there is something beyond the obvious.
+    /// What to do about it, unless that is obvious.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NodeNotAmongPeers(_) => {
-                Some("`peers` is the same list on every first member; a later node uses `join`")
+            Self::NodeNotAmongPeers(_) => Some(
+                "`peers` is the same list on every first member; a node that joins later uses \
+                 `join`",
+            ),
+            Self::PeersAndJoin => {
+                Some("a first member has `peers`, a node that joins later has `join`")
             }
-            Self::PeersAndJoin => Some("a first member has `peers`, a later node has `join`"),
             Self::NotLoopback { .. } => Some(
-                "give the node certificates with `tls_cert`, `tls_key` and `tls_ca`, or say `--insecure` where \
-                 the network itself is trusted",
+                "configure certificates with `tls_cert`, `tls_key` and `tls_ca`, or pass \
+                 `--insecure` if the network is trusted",
             ),
             Self::TlsIncomplete { .. } => {
-                Some("`flo cert dev DIR` makes all three, for a cluster that is tried out")
+                Some("`flo cert dev DIR` makes all three files for a test cluster")
             }
             Self::NodeIdZero
             | Self::PeerRepeated(_)
@@ -402,7 +406,7 @@ mod tests {
         let cases = [
             (json!({"node_id": 0}), "at least 1"),
             (
-                json!({"snapshot_log_bytes": 2, "log_bytes_max": 1}),
+                json!({"snapshot_log_bytes": 2, "max_log_bytes": 1}),
                 "at least `snapshot_log_bytes`",
             ),
             (
@@ -423,7 +427,7 @@ mod tests {
             ),
             (
                 json!({"listen": "0.0.0.0:9000", "insecure": true}),
-                "names no machine",
+                "names no host",
             ),
             (
                 json!({"peer_listen": "10.0.0.1:9001"}),

@@ -1,4 +1,4 @@
-//! The first members of a cluster, as a configuration names them.
+//! The first members of a cluster, as the configuration lists them.
 
 use super::ConfigInvalid;
 use serde::de::{Error as _, SeqAccess, Visitor};
@@ -9,13 +9,13 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// Its id.
+    /// Its node id.
     pub node_id: u64,
     /// Its peer address, `host:port`.
     pub address: String,
 }
 
-/// Peers in either form: a list of tables, or the text `1=HOST:PORT,2=HOST:PORT`.
+/// Deserializes peers from either form: a list of tables, or the text `1=HOST:PORT,2=HOST:PORT`.
 pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Peer>, D::Error> {
     deserializer.deserialize_any(PeersVisitor)
 }
@@ -23,7 +23,7 @@ pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pee
 impl std::str::FromStr for Peer {
     type Err = ConfigInvalid;
 
-    /// Reads `1=HOST:PORT`.
+    /// Parses `1=HOST:PORT`.
     fn from_str(text: &str) -> Result<Self, ConfigInvalid> {
         let invalid = || ConfigInvalid::PeerMalformed(text.to_owned());
         let (node_id, address) = text.trim().split_once('=').ok_or_else(invalid)?;

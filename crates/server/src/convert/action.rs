@@ -1,10 +1,10 @@
-//! Actions.
+//! Converts actions to messages.
 
 use flotilla_api::v1;
-use flotilla_engine::tables::{ActionKind, WasmLimits};
+use flotilla_engine::tables::{ActionType, WasmLimits};
 use flotilla_engine::view::ActionView;
 
-/// An action as a message.
+/// Converts an action.
 pub(crate) fn message(view: ActionView) -> v1::Action {
     let ActionView {
         name,
@@ -21,17 +21,17 @@ pub(crate) fn message(view: ActionView) -> v1::Action {
         max_retries: record.max_retries,
         retry_delay_ms: record.retry_delay_ms,
         description: record.description.unwrap_or_default(),
-        memory_bytes_max: limits.map(|limits| limits.memory_bytes_max),
-        output_bytes_max: limits.map(|limits| limits.output_bytes_max),
+        max_memory_bytes: limits.map(|limits| limits.max_memory_bytes),
+        max_output_bytes: limits.map(|limits| limits.max_output_bytes),
         wasm_module_bytes: module_bytes,
         created_at_ms: record.created_at_ms,
         updated_at_ms: record.updated_at_ms,
     }
 }
 
-fn kind(kind: &ActionKind) -> (v1::ActionType, Option<WasmLimits>) {
+fn kind(kind: &ActionType) -> (v1::ActionType, Option<WasmLimits>) {
     match kind {
-        ActionKind::User => (v1::ActionType::User, None),
-        ActionKind::Wasm { limits, .. } => (v1::ActionType::Wasm, Some(*limits)),
+        ActionType::User => (v1::ActionType::User, None),
+        ActionType::Wasm { limits, .. } => (v1::ActionType::Wasm, Some(*limits)),
     }
 }

@@ -1,11 +1,11 @@
-//! Action runs.
+//! Converts action runs to messages.
 
 use super::json;
 use flotilla_api::v1;
 use flotilla_engine::tables::{ActionRunRecord, ActionRunStatus};
 use flotilla_engine::view::ActionRunView;
 
-/// An action run as a message.
+/// Converts an action run.
 pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
     let ActionRunView {
         number,
@@ -41,7 +41,7 @@ pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
     }
 }
 
-/// An action run as the row of a list: without its payloads.
+/// Converts an action run to a list row, without its payloads.
 pub(crate) fn row(view: ActionRunView) -> v1::ActionRun {
     v1::ActionRun {
         input: bytes::Bytes::new(),
@@ -61,7 +61,8 @@ fn status(status: ActionRunStatus) -> v1::ActionRunStatus {
     }
 }
 
-/// How many attempts were begun: the record numbers the one that is next while it is pending.
+/// The number of attempts that have begun. While a run is pending, its record holds the number of
+/// the next attempt.
 fn attempts(record: &ActionRunRecord) -> u32 {
     match record.status {
         _ if record.started_at_ms.is_none() => 0,

@@ -1,17 +1,17 @@
-//! The cluster's status.
+//! Converts the cluster's status to a message.
 
 use flotilla_api::v1;
 use flotilla_engine::NodeId;
 use flotilla_replica::{DigestStatus, NodeStatus, Role, Status};
 
-/// The cluster as this node sees it.
-pub(crate) fn message(status: Status, answered_by: NodeId) -> v1::ClusterStatus {
+/// Converts the cluster's status as this node sees it.
+pub(crate) fn message(status: Status, responding_node_id: NodeId) -> v1::ClusterStatus {
     v1::ClusterStatus {
         cluster_id: status.cluster_id.unwrap_or_default(),
-        leader: status.leader.map(|leader| leader.0),
+        leader_id: status.leader.map(|leader| leader.0),
         term: status.term,
         nodes: status.nodes.into_iter().map(node).collect(),
-        answered_by: answered_by.0,
+        responding_node_id: responding_node_id.0,
         engine_version: status.engine_version,
     }
 }

@@ -1,4 +1,4 @@
-//! Dead letters.
+//! Converts dead letters to messages.
 
 use super::json;
 use bytes::Bytes;
@@ -7,20 +7,20 @@ use flotilla_engine::ids::ActionName;
 use flotilla_engine::json::Json;
 use flotilla_engine::view::DeadLetterView;
 
-/// A dead letter of an action as a message.
+/// Converts a dead letter of an action.
 pub(crate) fn message(
-    (letter, input): (DeadLetterView, Json),
+    (dead_letter, input): (DeadLetterView, Json),
     action: &ActionName,
 ) -> v1::DeadLetter {
     v1::DeadLetter {
         input: json(&input),
-        ..row(letter, action)
+        ..row(dead_letter, action)
     }
 }
 
-/// A dead letter as the row of a list: without its input.
-pub(crate) fn row(letter: DeadLetterView, action: &ActionName) -> v1::DeadLetter {
-    let record = letter.record;
+/// Converts a dead letter to a list row, without its input.
+pub(crate) fn row(dead_letter: DeadLetterView, action: &ActionName) -> v1::DeadLetter {
+    let record = dead_letter.record;
     let (error_code, error_message) = match record.error {
         Some(error) => (error.code, error.message),
         None => Default::default(),
@@ -30,7 +30,7 @@ pub(crate) fn row(letter: DeadLetterView, action: &ActionName) -> v1::DeadLetter
         None => (None, None),
     };
     v1::DeadLetter {
-        id: letter.action_run.to_string(),
+        id: dead_letter.action_run.to_string(),
         action: action.to_string(),
         input: Bytes::new(),
         attempts: record.attempts,

@@ -1,9 +1,9 @@
-//! Events of a run's history.
+//! Converts the events of a run's history to messages.
 
 use flotilla_api::v1;
 use flotilla_engine::view::EventView;
 
-/// An event as a message.
+/// Converts an event.
 pub(crate) fn message(view: EventView) -> v1::Event {
     v1::Event {
         seq: view.seq,

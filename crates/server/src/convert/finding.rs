@@ -1,21 +1,21 @@
-//! Findings of validation (W6).
+//! Converts validation findings (W6) to messages and field violations.
 
 use crate::errors::Violation;
 use crate::limits::SOURCE_LINE_BYTES_MAX;
 use flotilla_api::v1;
 use flotilla_dsl::{Finding, Severity};
 
-/// What findings call a text whose sender gave it no name.
+/// The file name in findings if the sender gave none.
 const FILE_NAME_DEFAULT: &str = "definition";
 
-/// A definition's text, to say where findings are.
+/// A definition's text, from which findings quote lines.
 pub(crate) struct Source<'a> {
     file_name: &'a str,
     lines: Vec<&'a str>,
 }
 
 impl<'a> Source<'a> {
-    /// The text under the name that its sender gave it, which may be empty.
+    /// The text with the sender's file name, which may be empty.
     pub(crate) fn new(file_name: &'a str, text: &'a str) -> Self {
         let file_name = if file_name.is_empty() {
             FILE_NAME_DEFAULT
@@ -28,7 +28,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// All findings as messages.
+    /// Converts all findings.
     pub(crate) fn messages(&self, findings: Vec<Finding>) -> Vec<v1::Finding> {
         findings
             .into_iter()
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
             .collect()
     }
 
-    /// A finding as a fault of the request.
+    /// Converts a finding to a field violation.
     pub(crate) fn violation(&self, finding: &Finding) -> Violation {
         let span = finding.span;
         Violation {
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The text of a line, from 1; empty when it is too long to be repeated for each finding.
+    /// The text of a line, counted from 1; empty if the line is too long to quote.
     fn line(&self, number: u32) -> &'a str {
         let position = usize::try_from(number)
             .ok()

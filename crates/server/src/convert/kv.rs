@@ -1,11 +1,11 @@
-//! Keys and values.
+//! Converts keys and values to messages.
 
 use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::ids::KvKey;
 use flotilla_engine::tables::KeyRecord;
 
-/// A key as a message.
+/// Converts a key.
 pub(crate) fn message(key: KvKey, record: KeyRecord) -> v1::KeyValue {
     v1::KeyValue {
         key: key.to_string(),

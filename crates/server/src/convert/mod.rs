@@ -1,4 +1,4 @@
-//! The engine's views as messages: one file per noun.
+//! Converts the engine's views to gRPC messages, with one file per noun.
 
 pub(crate) mod action;
 pub(crate) mod action_run;
@@ -19,7 +19,7 @@ pub(crate) mod workflow;
 use bytes::Bytes;
 use flotilla_engine::json::Json;
 
-/// A JSON text as it travels.
+/// JSON text as bytes.
 pub(crate) fn json(json: &Json) -> Bytes {
     Bytes::copy_from_slice(json.as_str().as_bytes())
 }

@@ -1,22 +1,22 @@
-//! Plans.
+//! Converts plans to messages.
 
 use flotilla_api::v1;
 use flotilla_engine::definition::{RateWindow, Selection};
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::view::{BreakerStatus, ExecutorView, PlanView};
 
-/// A plan's state as a message.
+/// Converts a plan's state.
 pub(crate) fn message(workflow: &WorkflowName, view: PlanView) -> v1::PlanStatus {
     v1::PlanStatus {
         workflow: workflow.to_string(),
         plan: view.name.to_string(),
         selection: selection(view.selection).to_owned(),
         executors: view.executors.into_iter().map(executor).collect(),
-        cached_results: view.cache.map_or(0, |cache| cache.results_count),
+        cached_result_count: view.cache.map_or(0, |cache| cache.results_count),
     }
 }
 
-/// The name as definitions spell it.
+/// The selection's name in definitions.
 fn selection(selection: Selection) -> &'static str {
     match selection {
         Selection::StaticOrder => "static-order",
@@ -33,7 +33,7 @@ fn executor(view: ExecutorView) -> v1::ExecutorStatus {
     };
     let mut message = v1::ExecutorStatus {
         health_millionths: view.health.map(|health| health.score),
-        samples: view.health.map_or(0, |health| health.samples_count),
+        sample_count: view.health.map_or(0, |health| health.samples_count),
         remaining_per_second: remaining(RateWindow::Second),
         remaining_per_minute: remaining(RateWindow::Minute),
         remaining_per_hour: remaining(RateWindow::Hour),
@@ -48,9 +48,9 @@ fn executor(view: ExecutorView) -> v1::ExecutorStatus {
             BreakerStatus::Open => v1::BreakerState::Open,
             BreakerStatus::HalfOpen => v1::BreakerState::HalfOpen,
         });
-        message.consecutive_failures = breaker.failures_count;
-        message.breaker_open_until_ms = breaker.open_until_ms;
-        message.open_probes = breaker.open_probes;
+        message.consecutive_failure_count = breaker.failures_count;
+        message.breaker_half_open_at_ms = breaker.open_until_ms;
+        message.open_probe_count = breaker.open_probe_count;
     }
     message
 }
@@ -81,7 +81,7 @@ mod tests {
                 failures_count: 0,
                 failure_threshold: 5,
                 open_until_ms: Some(9),
-                open_probes: 0,
+                open_probe_count: 0,
                 probes_max: 1,
             }),
             ..bare.clone()
@@ -102,6 +102,6 @@ mod tests {
         let rates = (bare.remaining_per_second, bare.remaining_per_minute);
         assert_eq!(rates, (None, Some(0)));
         assert_eq!(guarded.breaker(), v1::BreakerState::Open);
-        assert_eq!(guarded.breaker_open_until_ms, Some(9));
+        assert_eq!(guarded.breaker_half_open_at_ms, Some(9));
     }
 }

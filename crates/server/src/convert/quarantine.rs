@@ -1,20 +1,20 @@
-//! What is set aside after a bug.
+//! Converts quarantined items to messages.
 
 use flotilla_api::v1;
 use flotilla_engine::tables::QuarantinedKind;
 use flotilla_engine::view::QuarantinedView;
 
-/// Something that is set aside, as a message.
-pub(crate) fn message(view: QuarantinedView) -> v1::Quarantined {
+/// Converts a quarantined item.
+pub(crate) fn message(view: QuarantinedView) -> v1::QuarantinedItem {
     let (kind, number) = view.subject;
-    v1::Quarantined {
+    v1::QuarantinedItem {
         kind: kind_message(kind).into(),
         number,
         namespace: view
             .namespace
             .map_or_else(String::new, |one| one.to_string()),
         name: view.name,
-        at_ms: view.record.at_ms,
+        quarantined_at_ms: view.record.at_ms,
         raft_index: view.record.raft_index,
     }
 }
@@ -32,7 +32,7 @@ fn kind_message(kind: QuarantinedKind) -> v1::QuarantinedKind {
     }
 }
 
-/// The kind that a message names; `None` for one that it leaves open.
+/// Converts the kind of a request; `None` if it is unspecified.
 pub(crate) fn kind(kind: v1::QuarantinedKind) -> Option<QuarantinedKind> {
     Some(match kind {
         v1::QuarantinedKind::Unspecified => return None,

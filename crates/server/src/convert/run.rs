@@ -1,4 +1,4 @@
-//! Runs.
+//! Converts runs to messages.
 
 use super::json;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use flotilla_engine::tables::{AttributeValue, RunStatus};
 use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
 use std::collections::BTreeMap;
 
-/// A run as a message.
+/// Converts a run.
 pub(crate) fn message(view: RunView) -> v1::Run {
     let steps = steps(&view);
     let RunRow {
@@ -46,7 +46,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
     }
 }
 
-/// A run's row in a list.
+/// Converts a run to a list row.
 pub(crate) fn row(row: RunRow) -> v1::RunRow {
     v1::RunRow {
         run_id: row.run_id.to_string(),
@@ -72,7 +72,7 @@ pub(crate) fn status_change(view: RunView) -> v1::RunStatusChange {
     }
 }
 
-/// How a run has ended.
+/// The status change that ends a run.
 pub(crate) fn end(end: RunEnd) -> v1::RunStatusChange {
     v1::RunStatusChange {
         seq: end.events_count,
@@ -83,7 +83,7 @@ pub(crate) fn end(end: RunEnd) -> v1::RunStatusChange {
     }
 }
 
-/// The status that a request asks for; `None` for any.
+/// The status that a request filters by; `None` for any.
 pub(crate) fn wanted_status(wanted: v1::RunStatus) -> Option<RunStatus> {
     RunStatus::ALL
         .into_iter()
@@ -103,10 +103,10 @@ fn status(run_status: RunStatus) -> v1::RunStatus {
 }
 
 fn current_step(step: &CurrentStep) -> v1::CurrentStep {
-    let (step_status, waiting_for, deadline_ms) = match step.waiting_for {
+    let (step_status, waiting_for, deadline_at_ms) = match step.waiting_for {
         None => (v1::RunStatus::Running, v1::WaitingFor::Unspecified, None),
-        Some((waiting_for, deadline_ms)) => {
-            (v1::RunStatus::Waiting, waiting(waiting_for), deadline_ms)
+        Some((waiting_for, deadline_at_ms)) => {
+            (v1::RunStatus::Waiting, waiting(waiting_for), deadline_at_ms)
         }
     };
     v1::CurrentStep {
@@ -114,7 +114,7 @@ fn current_step(step: &CurrentStep) -> v1::CurrentStep {
         status: step_status.into(),
         attempt: step.attempt,
         waiting_for: waiting_for.into(),
-        deadline_ms,
+        deadline_at_ms,
     }
 }
 
@@ -129,7 +129,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
     }
 }
 
-/// The steps by name, each with its last activation: for an active one that is the one under way.
+/// The steps by name, each with its last activation; for an active step, that is the open one.
 fn steps(view: &RunView) -> BTreeMap<String, v1::StepResult> {
     let left = view
         .steps
@@ -162,7 +162,7 @@ fn active_step(step: &CurrentStep) -> v1::StepResult {
     }
 }
 
-/// A JSON object of attribute values (W22).
+/// Search attributes as a JSON object (W22).
 fn attributes(attributes: &BTreeMap<AttributeName, AttributeValue>) -> Bytes {
     let mut object = String::from("{");
     for (position, (name, value)) in attributes.iter().enumerate() {
@@ -211,7 +211,7 @@ mod tests {
         let message = current_step(&step(Some((WaitingFor::Retry, Some(9)))));
         assert_eq!(message.status(), v1::RunStatus::Waiting);
         assert_eq!(message.waiting_for(), v1::WaitingFor::Retry);
-        assert_eq!((message.attempt, message.deadline_ms), (2, Some(9)));
+        assert_eq!((message.attempt, message.deadline_at_ms), (2, Some(9)));
         assert_eq!(current_step(&step(None)).status(), v1::RunStatus::Running);
     }
 

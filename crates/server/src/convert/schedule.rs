@@ -1,11 +1,11 @@
-//! Schedules.
+//! Converts schedules to messages.
 
 use flotilla_api::v1;
 use flotilla_engine::definition::Timing;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::view::{ScheduleState, ScheduleView};
 
-/// A workflow's schedule as a message; `next_at_ms` are its next firings.
+/// Converts a workflow's schedule; `next_at_ms` are its next firings.
 pub(crate) fn message(
     workflow: &WorkflowName,
     view: ScheduleView,
@@ -29,7 +29,8 @@ pub(crate) fn message(
         interval_ms,
         state: state(view.state).into(),
         max_concurrent: view.schedule.max_concurrent,
-        open_runs: view.open_count,
+        open_run_count: view.open_count,
+        quarantined_runs: view.quarantined_count,
         last_fired_at_ms,
         last_run_id,
         last_skipped_at_ms: view.last_skipped_ms,

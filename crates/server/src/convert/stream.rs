@@ -1,11 +1,11 @@
-//! Streams and their records.
+//! Converts streams and their records to messages.
 
 use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::RecordId;
 use flotilla_engine::view::{RecordView, StreamView};
 
-/// A stream as a message.
+/// Converts a stream.
 pub(crate) fn message(view: StreamView) -> v1::StreamInfo {
     let StreamView {
         name,
@@ -19,23 +19,23 @@ pub(crate) fn message(view: StreamView) -> v1::StreamInfo {
         name: name.to_string(),
         partitions: record.settings.partitions.get(),
         retention: Some(v1::Retention {
-            records_max: retention.count_max,
-            age_ms_max: retention.age_ms_max,
-            bytes_max: retention.bytes_max,
+            max_records: retention.count_max,
+            max_age_ms: retention.max_age_ms,
+            max_bytes: retention.max_bytes,
         }),
-        hard_bytes_max: record.settings.bytes_limit,
-        records_count: record.records_count,
+        hard_limit_bytes: record.settings.bytes_limit,
+        record_count: record.record_count,
         bytes: record.bytes,
         first_id: first_id.map(|id| id.to_string()),
         last_id: last_id.map(|id| id.to_string()),
         lost_count: record.lost_count,
-        groups_count: record.groups_count,
+        group_count: record.group_count,
         created_at_ms: record.created_at_ms,
         quarantined: is_quarantined,
     }
 }
 
-/// A record as a message.
+/// Converts a record.
 pub(crate) fn record(view: RecordView) -> v1::Record {
     let RecordView {
         id,

@@ -1,11 +1,11 @@
-//! Triggers.
+//! Converts triggers to messages.
 
 use super::group;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::view::{TriggerState, TriggerView};
 
-/// A trigger as a message; `namespace` is its workflow's.
+/// Converts a trigger; `namespace` is its workflow's.
 pub(crate) fn message(namespace: &Namespace, view: TriggerView) -> v1::Trigger {
     let trigger = view.trigger;
     v1::Trigger {
@@ -17,8 +17,8 @@ pub(crate) fn message(namespace: &Namespace, view: TriggerView) -> v1::Trigger {
         batch_timeout_ms: trigger.batch_timeout_ms,
         state: state(view.state).into(),
         lag: view.lag,
-        runs_count: view.runs_count,
-        records_count: view.records_count,
+        run_count: view.run_count,
+        record_count: view.record_count,
         refused_count: view.refused_count,
         lost_count: view.lost_count,
         last_fired_at_ms: view.last_fired_ms,

@@ -1,9 +1,9 @@
-//! Workflows.
+//! Converts workflows to messages.
 
 use flotilla_api::v1;
 use flotilla_engine::view::WorkflowView;
 
-/// A revision of a workflow as a message, without its trigger; `source` is empty in lists.
+/// Converts a revision of a workflow, without its trigger; `source` is empty in lists.
 pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
     let definition = view.definition.definition;
     v1::Workflow {
@@ -12,7 +12,7 @@ pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
         revision: view.definition.revision,
         source,
         enabled: view.is_enabled,
-        is_latest: view.is_latest,
+        latest: view.is_latest,
         created_at_ms: view.definition.created_at_ms,
         description: definition.description.unwrap_or_default(),
         trigger: None,

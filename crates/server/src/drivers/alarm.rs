@@ -1,11 +1,11 @@
-//! When a driver looks at the state next.
+//! When a driver next reads the state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// Wakes a driver that sleeps until the next deadline when an earlier one is set meanwhile.
+/// Wakes a driver that sleeps until its next deadline when an earlier one is set.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     state: Mutex<State>,
@@ -14,22 +14,22 @@ pub(super) struct Alarm {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// The driver is looking: anything that is set meanwhile may have been missed.
+    /// The driver is reading: it may miss whatever is set meanwhile.
     #[default]
     Looking,
-    /// As `Looking`, and something was set for this time, in milliseconds.
+    /// As `Looking`, and a deadline was set for this time, in milliseconds.
     Missed(u64),
-    /// The driver sleeps until this time, in milliseconds; `None` for as long as nothing is set.
+    /// The driver sleeps until this time, in milliseconds; `None`: until something is set.
     Asleep(Option<u64>),
 }
 
 impl Alarm {
-    /// Forgets what was set.
+    /// Clears what was set.
     pub(super) fn clear(&self) {
         *self.state() = State::Looking;
     }
 
-    /// Something was set for `due_ms`. Wakes the driver only if it would sleep longer.
+    /// Sets the deadline `due_ms`. Wakes the driver only if it would sleep longer.
     pub(super) fn arm(&self, due_ms: u64) {
         let state = &mut *self.state();
         match *state {
@@ -43,8 +43,8 @@ impl Alarm {
         }
     }
 
-    /// The driver begins to look at the state. Returns the earliest time that was set since it last
-    /// did so, unless that was no reason to wake it.
+    /// The driver begins to read the state. Returns the earliest deadline that was set since the
+    /// last read and did not wake the driver.
     pub(super) fn look(&self) -> Option<u64> {
         match std::mem::take(&mut *self.state()) {
             State::Missed(earliest) => Some(earliest),
@@ -52,8 +52,8 @@ impl Alarm {
         }
     }
 
-    /// The driver has looked at `now_ms`. Waits until `until_ms`, or until something earlier is set;
-    /// without a deadline only the latter.
+    /// The driver has read the state at `now_ms`. Waits until `until_ms`, or until an earlier
+    /// deadline is set; with `None`, until any deadline is set.
     pub(super) async fn sleep(&self, now_ms: u64, until_ms: Option<u64>) {
         if !self.fall_asleep(until_ms) {
             return;
@@ -68,7 +68,7 @@ impl Alarm {
         }
     }
 
-    /// False when something earlier was set meanwhile, so that the driver must look again.
+    /// False if an earlier deadline was set meanwhile: the driver must read again.
     fn fall_asleep(&self, until_ms: Option<u64>) -> bool {
         let state = &mut *self.state();
         if let State::Missed(due_ms) = *state

@@ -1,11 +1,11 @@
-//! Waiting after refusals that time alone can mend.
+//! A driver's backoff after transient refusals.
 
 use crate::errors::Refusal;
 use crate::limits::{RETRY_DELAY_MAX, RETRY_DELAY_MIN};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Waits longer after each refusal in a row.
+/// Waits longer after each consecutive refusal.
 #[derive(Debug)]
 pub(super) struct Backoff {
     next: Duration,
@@ -32,13 +32,13 @@ impl Backoff {
         match attempt {
             Ok(()) => self.reset(),
             Err(refusal) => {
-                tracing::debug!(%refusal, "a driver tries again later");
+                tracing::debug!(%refusal, "a driver retries later");
                 self.wait().await;
             }
         }
     }
 
-    /// An attempt succeeded.
+    /// Resets the delay after a success.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }

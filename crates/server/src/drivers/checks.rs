@@ -1,9 +1,10 @@
-//! Verdicts on children's inputs (W4): a schema library's answer must not depend on its version
-//! inside `apply`, so the leader asks it here and the log carries the verdict.
+//! The driver of checks: validates the inputs of child runs (W4). A schema library's result must
+//! not depend on its version inside `apply`, so the leader calls the library and the log carries
+//! the verdict.
 
 use super::Driver;
 use super::backoff::Backoff;
-use super::signals::Check;
+use super::wakeups::Check;
 use crate::errors::Refusal;
 use crate::limits::{CHECKS_PAGE_MAX, CHECKS_UNDER_WAY_MAX};
 use crate::schemas;
@@ -12,24 +13,24 @@ use flotilla_engine::{Body, Command, DecideChildInput, InputVerdict};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 
-/// What became of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
-    /// Nobody waits for its verdict any more.
+enum CheckResult {
+    /// No run waits for its verdict.
     Done,
-    /// Its verdict is refused for good, as that of a run that is set aside (design rule 10). It
-    /// stays in the state until the run is taken up again.
+    /// Its verdict is rejected permanently, for example because the run is quarantined (design rule
+    /// 10). The check stays in the state until the run is released.
     Refused(Check),
 }
 
-/// Makes the checks that were left open, then those that come.
+/// Makes the open checks of the state, then those that arrive.
 pub(super) async fn drive(driver: &Driver) {
     make_left_open(driver).await;
     let mut under_way = FuturesUnordered::new();
     loop {
         let room = CHECKS_UNDER_WAY_MAX - under_way.len();
         tokio::select! {
-            checks = driver.signals.checks(room), if room > 0 => {
+            checks = driver.wakeups.checks(room), if room > 0 => {
                 under_way.extend(checks.into_iter().map(|check| make(driver, check)));
             }
             Some(_) = under_way.next() => {}
@@ -37,21 +38,21 @@ pub(super) async fn drive(driver: &Driver) {
     }
 }
 
-/// Makes the checks that are in the state, page by page: what is made leaves the state, and what is
-/// refused is passed over. Those that come meanwhile are hinted at as well.
+/// Makes the checks that are in the state, page by page: finished ones leave the state, rejected
+/// ones are skipped. Checks that arrive meanwhile come as hints as well.
 async fn make_left_open(driver: &Driver) {
     let mut refused = BTreeSet::new();
     loop {
         let page = read_page(driver, &refused).await;
         let is_last = page.len() < CHECKS_PAGE_MAX;
-        let made: Vec<Made> = stream::iter(page)
+        let made: Vec<CheckResult> = stream::iter(page)
             .map(|check| make(driver, check))
             .buffer_unordered(CHECKS_UNDER_WAY_MAX)
             .collect()
             .await;
         refused.extend(made.into_iter().filter_map(|made| match made {
-            Made::Done => None,
-            Made::Refused(check) => Some(check),
+            CheckResult::Done => None,
+            CheckResult::Refused(check) => Some(check),
         }));
         if is_last {
             return;
@@ -59,7 +60,7 @@ async fn make_left_open(driver: &Driver) {
     }
 }
 
-/// The first open checks that were not refused before.
+/// The first open checks that have not been rejected.
 async fn read_page(driver: &Driver, refused: &BTreeSet<Check>) -> Vec<Check> {
     let limit = CHECKS_PAGE_MAX + refused.len();
     let open = driver
@@ -69,20 +70,21 @@ async fn read_page(driver: &Driver, refused: &BTreeSet<Check>) -> Vec<Check> {
     open.filter(|check| !refused.contains(check)).collect()
 }
 
-/// Makes one check, however often its verdict is refused for a while.
-async fn make(driver: &Driver, check: Check) -> Made {
+/// Makes one check and retries while its verdict is refused temporarily.
+async fn make(driver: &Driver, check: Check) -> CheckResult {
     let mut backoff = Backoff::default();
     loop {
         match try_make(driver, check).await {
-            Ok(()) => return Made::Done,
+            Ok(()) => return CheckResult::Done,
             Err(refusal) if refusal.may_succeed_later() => {
-                tracing::debug!(%refusal, "a verdict on a child's input was not taken yet");
+                tracing::debug!(%refusal, "a verdict on a child run's input was not accepted yet");
                 backoff.wait().await;
             }
             Err(refusal) => {
                 let (run, _) = check;
-                tracing::info!(run = run.0, %refusal, "a verdict on a child's input is not taken");
-                return Made::Refused(check);
+                tracing::info!(run = run.0, %refusal, "a verdict on a child run's input was \
+                                                       rejected");
+                return CheckResult::Refused(check);
             }
         }
     }
@@ -158,14 +160,14 @@ start:
         let node = StillNode::start().await;
         let workflows = Workflows::new(Arc::clone(&node.context));
         for source in [CHILD, PARENT] {
-            let asked = v1::CreateWorkflowRequest {
+            let request = v1::CreateWorkflowRequest {
                 source: source.to_owned(),
                 make_latest: true,
                 request_id: rand::random::<[u8; 16]>().to_vec().into(),
                 ..Default::default()
             };
             workflows
-                .create_workflow(Request::new(asked))
+                .create_workflow(Request::new(request))
                 .await
                 .unwrap();
         }

@@ -1,38 +1,37 @@
-//! Ready tasks meet free slots.
+//! The dispatch driver: assigns ready tasks to free slots.
 //!
-//! Most tasks are given to an offer in the very turn that makes them ready. The rest wait in the
+//! Most tasks are assigned to an offer in the turn that makes them ready. The rest wait in the
 //! queue; this driver proposes to assign them whenever an action may have both a ready task and a
-//! free slot. The hub says when that is; a task that no open poll fits waits without being asked
-//! about until a poll opens, slots come free or another task becomes ready.
+//! free slot, as the hub reports. A task that no open poll fits is not scanned for until a poll
+//! opens, slots become free or another task becomes ready.
 
 use super::Driver;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
-use crate::workers::{ActionKey, Looked};
+use crate::workers::{ActionKey, ScanResult};
 use flotilla_engine::{AssignTasks, Command, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 
-/// Assigns as long as the node leads: one proposal for an action at a time.
+/// Assigns tasks while the node leads, with one proposal per action at a time.
 pub(super) async fn drive(driver: &Driver) {
-    driver.hub.forget_looks();
+    driver.hub.forget_scans();
     let mut looks = FuturesUnordered::new();
     loop {
         tokio::select! {
-            due = driver.hub.due() => looks.extend(due.into_iter().map(|key| look(driver, key))),
+            due = driver.hub.due() => looks.extend(due.into_iter().map(|key| scan_action(driver, key))),
             Some(()) = looks.next() => {}
         }
     }
 }
 
-/// Looks at one action, and has its ready tasks assigned if there are any that fit.
-async fn look(driver: &Driver, key: ActionKey) {
+/// Scans one action and proposes to assign its ready tasks if any fit.
+async fn scan_action(driver: &Driver, key: ActionKey) {
     let mut backoff = Backoff::default();
     loop {
         match assign(driver, &key).await {
-            Ok(Some(looked)) => return driver.hub.looked(&key, looked),
-            // The slots were in other entries, or belong to workers that take no tasks although they
-            // have a poll. Without growing pauses these would be asked about as fast as the log is
-            // written.
+            Ok(Some(scan_result)) => return driver.hub.record_scan(&key, scan_result),
+            // The slots were in other entries, or belong to workers that have a poll and take no
+            // tasks. Without a growing backoff, this loop would run as fast as the log is written.
             Ok(None) => {}
             Err(refusal) => tracing::debug!(%refusal, "ready tasks were not assigned"),
         }
@@ -40,16 +39,16 @@ async fn look(driver: &Driver, key: ActionKey) {
     }
 }
 
-/// What a look came to; `None` when a fitting task was to be assigned and none was.
-async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<Looked>, Refusal> {
+/// The result of the scan; `None` if a fitting task was to be assigned and none was.
+async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<ScanResult>, Refusal> {
     let (namespace, action) = key;
     let workers = driver.hub.free_labels(key);
     let found = driver.context.gateway.read_here(|reader| {
         if !view::has_ready(reader, namespace, action)? {
-            return Ok(Some(Looked::NoneReady));
+            return Ok(Some(ScanResult::NoneReady));
         }
         let is_fitting = view::has_ready_for(reader, namespace, action, &workers)?;
-        Ok((!is_fitting).then_some(Looked::NoneFitting))
+        Ok((!is_fitting).then_some(ScanResult::NoneFitting))
     })?;
     if found.is_some() {
         return Ok(found);
@@ -57,5 +56,5 @@ async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<Looked>, Refu
     let action = action.clone();
     let command = Command::new(namespace.clone(), AssignTasks { action });
     let assigned = driver.submit(command).await?;
-    Ok((assigned.count > 0).then_some(Looked::MayBeLeft))
+    Ok((assigned.count > 0).then_some(ScanResult::MayBeLeft))
 }

@@ -1,8 +1,9 @@
-//! Embedded workers of nodes that died: their leases are freed without waiting for their end (A4).
+//! The health driver: returns the tasks of embedded workers whose nodes died, before their leases
+//! end (A4).
 //!
-//! A node is taken for dead when its worker has had no open poll at the leader for a while. What
-//! counts is when that worker lost its own poll, not when somebody else did: else a live worker
-//! that is just connecting again would lose its tasks.
+//! A node counts as dead when its worker has had no open poll at the leader for a while. The clock
+//! starts when that worker lost its poll, not when any other did: otherwise a live worker that is
+//! just reconnecting would lose its tasks.
 
 use super::Driver;
 use super::backoff::Backoff;
@@ -16,8 +17,8 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Frees the tasks of workers that stay away: those that are not there when the grace of the new
-/// term is over, then those that leave.
+/// Returns the tasks of absent workers: those that are absent when the new term's grace ends, then
+/// those that leave.
 pub(super) async fn drive(driver: &Driver) {
     let began = Instant::now();
     sleep(Duration::from_millis(LEADER_GRACE_MS)).await;
@@ -45,17 +46,19 @@ async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
         .collect()
 }
 
-/// Frees the tasks of a worker, until that is done or the worker is back.
+/// Returns the tasks of a worker, until that succeeds or the worker is back.
 async fn release(driver: &Driver, key: WorkerKey) {
     let mut backoff = Backoff::default();
     while !driver.hub.is_open(&key) {
         match try_release(driver, &key).await {
             Err(refusal) if refusal.may_succeed_later() => {
-                tracing::debug!(%refusal, "a lost worker's tasks are not freed yet");
+                tracing::debug!(%refusal, "a lost worker's tasks are not returned yet");
                 backoff.wait().await;
             }
-            // Most often it is back, or has deregistered and its leases went with that.
-            Err(refusal) => return tracing::debug!(%refusal, "a lost worker's tasks are not freed"),
+            // Usually it is back, or it deregistered and its leases ended with that.
+            Err(refusal) => {
+                return tracing::debug!(%refusal, "a lost worker's tasks were not returned");
+            }
             Ok(()) => return,
         }
     }
@@ -70,7 +73,7 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     let Some(known) = known.filter(|known| known.activity.state == WorkerState::Healthy) else {
         return Ok(());
     };
-    // This node lives.
+    // This node is alive.
     let Some(node) = known
         .record
         .node
@@ -81,10 +84,10 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     let body = Body::ReleaseWorker(ReleaseWorker {
         worker_id: worker.clone(),
         incarnation: known.record.incarnation,
-        heard_at_ms: known.activity.heard_at_ms,
+        last_heartbeat_at_ms: known.activity.last_heartbeat_at_ms,
     });
     driver.submit(Command::new(namespace.clone(), body)).await?;
-    tracing::info!(node = node.0, %worker, "the tasks of a lost node were freed");
+    tracing::info!(node = node.0, %worker, "the tasks of a lost node were returned");
     Ok(())
 }
 

@@ -1,23 +1,23 @@
-//! What the leader does because time passes or state asks for it (design rule 6).
+//! The leader's drivers: loops that submit what is due by time or by state (design rule 6).
 //!
-//! A node's pump listens to what is applied: it feeds the open polls and wakes the drivers. The
-//! drivers run only while the node leads. They are woken by effects and by the next deadline, not
-//! by polling; what they act on is read from the tables, so a new leader finds all of it.
+//! Each node has a pump, which follows the applied entries, feeds the open polls and wakes the
+//! drivers. The drivers run only while the node leads. Effects and deadlines wake them; they do not
+//! poll. They act on what they read from the tables, so a new leader finds all of it there.
 
 mod alarm;
-mod aside;
 mod backoff;
 mod checks;
+mod deferred;
 mod dispatch;
 mod health;
 mod pump;
 mod retention;
 mod schedules;
-mod signals;
 mod sweep;
 mod term;
 mod timers;
 mod triggers;
+mod wakeups;
 
 pub(crate) use pump::start;
 
@@ -29,26 +29,26 @@ use backoff::Backoff;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Command, Operation};
 use futures::future::join_all;
-use signals::Signals;
 use std::sync::Arc;
 use tokio::time::Instant;
+use wakeups::Wakeups;
 
 /// What every driver works with.
 #[derive(Clone)]
 struct Driver {
     context: Arc<Context>,
     hub: Arc<Hub>,
-    signals: Arc<Signals>,
+    wakeups: Arc<Wakeups>,
 }
 
 impl Driver {
-    /// That of a test, which does what the pump would do.
+    /// A driver for tests, which do what the pump would do.
     #[cfg(test)]
     fn new(context: Arc<Context>) -> Self {
         Self {
             context,
             hub: Arc::default(),
-            signals: Arc::default(),
+            wakeups: Arc::default(),
         }
     }
 
@@ -58,8 +58,8 @@ impl Driver {
         self.context.gateway.submit(command, deadline).await
     }
 
-    /// Submits the commands of obligations together: they travel in few entries. An error when none
-    /// was accepted, so that a cluster whose time stands still is not flooded.
+    /// Submits the commands of several obligations together, in few entries. An error if none was
+    /// accepted, so that a cluster whose clock stands still is not flooded.
     async fn submit_all(&self, commands: impl IntoIterator<Item = Command>) -> Result<(), Refusal> {
         let submitted = commands.into_iter().map(|command| self.submit(command));
         let mut refused = None;
@@ -67,10 +67,10 @@ impl Driver {
         for result in join_all(submitted).await {
             match result {
                 Ok(_) => is_any_accepted = true,
-                // Most often a leader before this one has met the obligation, the state has changed
-                // since it was read, or it is due by this node's clock but not by the log's.
+                // Usually a former leader has done it, the state has changed since it was read, or
+                // it is due by this node's clock but not yet by the log's.
                 Err(refusal) => {
-                    tracing::debug!(%refusal, "an obligation was not met");
+                    tracing::debug!(%refusal, "a due command was rejected");
                     refused = Some(refusal);
                 }
             }
@@ -81,7 +81,7 @@ impl Driver {
         }
     }
 
-    /// Reads a few rows of what this node has applied, however often that takes.
+    /// Reads a few rows of this node's applied state, retrying until it succeeds.
     async fn read<T>(&self, mut read: impl FnMut(&dyn Reader) -> Result<T, StoreError>) -> T {
         let mut backoff = Backoff::default();
         loop {

@@ -1,10 +1,10 @@
-//! What is applied on this node goes to the polls and the drivers.
+//! The pump: passes what this node applies to the polls and the drivers.
 
 use super::Driver;
-use super::signals::Signals;
 use super::term;
+use super::wakeups::Wakeups;
 use crate::context::Context;
-use crate::workers::{Hub, Parcel, ToWorker, WorkerKey};
+use crate::workers::{Delivery, Hub, ToWorker, WorkerKey};
 use flotilla_engine::Effect;
 use flotilla_replica::{AppliedBatch, Notice};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(crate) fn start(context: Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
     let driver = Driver {
         context,
         hub,
-        signals: Arc::new(Signals::default()),
+        wakeups: Arc::new(Wakeups::default()),
     };
-    let terms = tokio::spawn(term::lead_again_and_again(driver.clone()));
+    let terms = tokio::spawn(term::run_terms(driver.clone()));
     tokio::spawn(async move {
         pump(&driver).await;
         // The pump ends at shutdown, and so do the terms.
@@ -42,39 +42,40 @@ async fn pump(driver: &Driver) {
 }
 
 impl Driver {
-    /// What was assigned is unknown now: workers open their polls anew and say what they hold.
+    /// Assignments are unknown now: workers reopen their polls and report the tasks that they hold.
     fn lose_track(&self) {
         if self.hub.is_taking() {
             self.hub.close_all();
-            self.signals.lose();
+            self.wakeups.lose();
         }
     }
 
-    /// Only a leader has polls and drivers; on other nodes nobody would drain the hints.
+    /// Only a leader has polls and drivers; on other nodes nothing would drain the hints.
     fn take_in(&self, batch: &AppliedBatch) {
         if !self.hub.is_taking() {
             return;
         }
-        let parcels = batch.effects.iter().filter_map(parcel).collect();
-        self.hub.settle(&batch.offers, parcels);
+        let deliveries = batch.effects.iter().filter_map(delivery).collect();
+        self.hub.return_slots(&batch.offers, deliveries);
         for effect in &batch.effects {
             match effect {
                 Effect::WakeWorkers { namespace, action } => {
                     self.hub.task_waits(&(namespace.clone(), action.clone()));
                 }
-                Effect::ArmTimer { due_ms } => self.signals.timers.arm(*due_ms),
-                Effect::ArmSchedule { due_ms } => self.signals.schedules.arm(*due_ms),
-                Effect::ArmTrigger { due_ms } => self.signals.triggers.arm(*due_ms),
-                Effect::ArmRetention { due_ms } => self.signals.retention.arm(*due_ms),
+                Effect::ArmTimer { due_ms } => self.wakeups.timers.arm(*due_ms),
+                Effect::ArmSchedule { due_ms } => self.wakeups.schedules.arm(*due_ms),
+                Effect::ArmTrigger { due_ms } => self.wakeups.triggers.arm(*due_ms),
+                Effect::ArmRetention { due_ms } => self.wakeups.retention.arm(*due_ms),
                 Effect::CheckChildInput { parent, activation } => {
-                    self.signals.check((*parent, *activation));
+                    self.wakeups.check((*parent, *activation));
                 }
                 Effect::RecordsLost {
                     namespace,
                     stream,
                     count,
                 } => {
-                    tracing::warn!(%namespace, %stream, count, "a full stream dropped records that a trigger wanted");
+                    tracing::warn!(%namespace, %stream, count, "a full stream dropped records \
+                                                                that a trigger had not consumed");
                 }
                 Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
@@ -89,8 +90,8 @@ impl Driver {
     }
 }
 
-/// What an effect has for a worker.
-fn parcel(effect: &Effect) -> Option<Parcel> {
+/// The delivery that an effect holds for a worker.
+fn delivery(effect: &Effect) -> Option<Delivery> {
     let (namespace, worker, poll, message) = match effect {
         Effect::DeliverTask {
             worker,
@@ -119,7 +120,7 @@ fn parcel(effect: &Effect) -> Option<Parcel> {
         | Effect::RecordsLost { .. }
         | Effect::ModulesChanged => return None,
     };
-    Some(Parcel {
+    Some(Delivery {
         key: WorkerKey {
             namespace: namespace.clone(),
             worker: worker.clone(),

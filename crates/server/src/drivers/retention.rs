@@ -1,4 +1,4 @@
-//! Ended runs whose time is over are forgotten (W4).
+//! The retention driver: deletes ended runs whose retention has ended (W4).
 
 use super::Driver;
 use super::backoff::Backoff;
@@ -6,13 +6,13 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::view::{self, Expired};
 use flotilla_engine::{Body, Command, SweepRuns};
 
-/// Sweeps in bounded pieces while anything has expired, then sleeps until something may have.
+/// Sweeps in bounded batches while anything has expired, then sleeps until something may have.
 pub(super) async fn drive(driver: &Driver) {
-    let alarm = &driver.signals.retention;
+    let alarm = &driver.wakeups.retention;
     let mut backoff = Backoff::default();
     let mut before = Expired::default();
     loop {
-        // The rows are read from where the state says that they begin: that needs no hint.
+        // The state says where the rows begin; that needs no hint.
         alarm.look();
         let now_ms = driver.now_ms();
         let expired = driver.read(|reader| view::expired(reader, now_ms)).await;
@@ -23,8 +23,8 @@ pub(super) async fn drive(driver: &Driver) {
             backoff.reset();
             sweep(driver).await;
         } else {
-            // The last sweep came to nothing: it was refused, or the log's time stands still or is
-            // behind this node's clock. Sweeping as fast as entries are written would not mend that.
+            // The last sweep did nothing: it was refused, or the log's clock stands still or is
+            // behind this node's. Sweeping as fast as entries are written would not change that.
             backoff.wait().await;
             sweep(driver).await;
         }

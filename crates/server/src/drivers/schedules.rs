@@ -1,12 +1,12 @@
-//! Schedules fire (W40).
+//! The schedule driver: fires due schedules (W40).
 //!
-//! What a due schedule waits for is asked here, outside `apply`: a calendar's answer must not depend
-//! on the version of a library. The command names what it fires, so that two leaders cannot fire it
-//! twice.
+//! The next scheduled times are computed here, outside `apply`, because a calendar's result must
+//! not depend on a library's version. The command names the firing, so that two leaders cannot fire
+//! it twice.
 
 use super::Driver;
-use super::aside::Aside;
 use super::backoff::Backoff;
+use super::deferred::Deferred;
 use crate::errors::Refusal;
 use crate::limits::SCHEDULES_BATCH_MAX;
 use flotilla_engine::Command;
@@ -19,20 +19,20 @@ use tokio::time::{Instant, sleep_until};
 pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
     let mut cursor = DueCursor::default();
-    let mut unknown = Aside::default();
+    let mut unknown = Deferred::default();
     loop {
         let looked = look(driver, &mut cursor, &mut unknown).await;
         backoff.after(looked).await;
     }
 }
 
-/// Fires what is due, or sleeps until something may be. An error when nothing due could be fired.
+/// Fires what is due, or sleeps until something may be. An error if nothing due could be fired.
 async fn look(
     driver: &Driver,
     cursor: &mut DueCursor,
-    unknown: &mut Aside<ScheduleKey>,
+    unknown: &mut Deferred<ScheduleKey>,
 ) -> Result<(), Refusal> {
-    if let Some(due_ms) = driver.signals.schedules.look() {
+    if let Some(due_ms) = driver.wakeups.schedules.look() {
         cursor.lower(due_ms);
     }
     let now_ms = driver.now_ms();
@@ -53,8 +53,8 @@ async fn look(
     driver.submit_all(commands).await
 }
 
-/// What the schedule waits for, unless this node does not know it.
-fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Aside<ScheduleKey>) -> Option<Command> {
+/// The command for a due schedule; `None` if this node cannot interpret the schedule.
+fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Deferred<ScheduleKey>) -> Option<Command> {
     if unknown.contains(&key(due)) {
         return None;
     }
@@ -62,7 +62,7 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Aside<ScheduleKey>) -> 
         Ok(body) => body.map(|body| Command::new(due.namespace.clone(), body)),
         Err(error) => {
             let (namespace, workflow) = (&due.namespace, &due.workflow);
-            tracing::warn!(%error, %namespace, %workflow, "a schedule cannot be understood");
+            tracing::warn!(%error, %namespace, %workflow, "a schedule cannot be interpreted");
             unknown.add(key(due));
             None
         }
@@ -71,7 +71,7 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Aside<ScheduleKey>) -> 
 
 /// Sleeps until the next firing, until a schedule changes, or until `next_try`.
 async fn rest(driver: &Driver, (now_ms, due_ms): (u64, Option<u64>), next_try: Option<Instant>) {
-    let firing = driver.signals.schedules.sleep(now_ms, due_ms);
+    let firing = driver.wakeups.schedules.sleep(now_ms, due_ms);
     match next_try {
         None => firing.await,
         Some(next_try) => tokio::select! {
@@ -81,8 +81,8 @@ async fn rest(driver: &Driver, (now_ms, due_ms): (u64, Option<u64>), next_try: O
     }
 }
 
-/// A revision of a workflow. One that is due but cannot be understood here is set aside, as when this
-/// node's time zones are older than those of the node which accepted it.
+/// A revision of a workflow. A due schedule that this node cannot interpret is deferred, for
+/// example if this node's time zones are older than those of the node that accepted it.
 type ScheduleKey = (Namespace, WorkflowName, DefinitionNumber);
 
 fn key(due: &DueSchedule) -> ScheduleKey {
@@ -92,7 +92,7 @@ fn key(due: &DueSchedule) -> ScheduleKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::ASIDE_DELAY;
+    use crate::limits::DEFER_DELAY;
     use flotilla_engine::Body;
     use flotilla_engine::definition::{Schedule, Timing};
     use flotilla_engine::tables::NextFiring;
@@ -119,19 +119,19 @@ mod tests {
 
     #[test]
     fn a_due_schedule_is_fired_where_it_belongs() {
-        let command = command(&due("UTC"), 60_001, &mut Aside::default()).unwrap();
+        let command = command(&due("UTC"), 60_001, &mut Deferred::default()).unwrap();
         assert_eq!(command.namespace, Namespace::default_namespace());
         assert!(matches!(command.body, Body::FireSchedule(_)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_schedule_that_is_not_understood_is_left_alone_for_a_minute() {
-        let mut unknown = Aside::default();
+        let mut unknown = Deferred::default();
         assert!(command(&due("Moon/Tycho"), 60_001, &mut unknown).is_none());
         assert!(unknown.contains(&key(&due("UTC"))));
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_none());
         let again = unknown.next_try().unwrap();
-        assert_eq!(again, Instant::now() + ASIDE_DELAY);
+        assert_eq!(again, Instant::now() + DEFER_DELAY);
         unknown.forget_until(again);
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_some());
     }

@@ -1,4 +1,4 @@
-//! What is past its time is removed: request ids (design rule 9), keys (A40).
+//! The sweep driver: deletes expired request ids (design rule 9) and keys (A40).
 
 use super::Driver;
 use crate::limits::{SWEEP_INTERVAL, SWEEP_PAUSE};
@@ -8,8 +8,9 @@ use flotilla_engine::view::{self, KeyCursor};
 use flotilla_engine::{Body, Command, SweepKeys, SweepRequests};
 use tokio::time::sleep;
 
-/// Sweeps whenever something may have expired, in bounded pieces until nothing is left. Nobody waits for it,
-/// so there is a pause behind a piece of each kind: what ten minutes of load left goes beside the load, not before it.
+/// Sweeps whenever something may have expired, in bounded batches until nothing is left. No caller
+/// waits for it, so it pauses after each batch: ten minutes' worth of expired rows are deleted
+/// alongside the load, not ahead of it.
 pub(super) async fn drive(driver: &Driver) {
     let mut keys = KeyCursor::default();
     loop {
@@ -29,15 +30,15 @@ pub(super) async fn drive(driver: &Driver) {
     }
 }
 
-/// What forgets request ids whose window is over, if there are any.
+/// The command that deletes expired request ids, if there are any.
 fn requests(reader: &dyn Reader) -> Result<Option<Body>, StoreError> {
-    // What has expired by the log's own time is removed by a sweep for certain.
+    // A sweep always removes what has expired by the log's own clock.
     let now_ms = view::cluster(reader)?.now_ms;
     let is_due = view::has_expired_requests(reader, now_ms)?;
     Ok(is_due.then_some(Body::SweepRequests(SweepRequests {})))
 }
 
-/// Submits the next piece, if there is one; tells whether it was swept.
+/// Submits the next batch, if there is one; returns whether it was swept.
 async fn sweep(
     driver: &Driver,
     next: impl FnMut(&dyn Reader) -> Result<Option<Body>, StoreError>,
@@ -48,7 +49,7 @@ async fn sweep(
     let command = Command::new(Namespace::default_namespace(), body);
     let swept = driver.submit(command).await;
     if let Err(refusal) = &swept {
-        tracing::debug!(%refusal, "what has expired was not swept");
+        tracing::debug!(%refusal, "expired rows were not swept");
     }
     swept.is_ok()
 }

@@ -1,4 +1,4 @@
-//! A leader's term: its first word, and the drivers that run while it lasts.
+//! A leader's term: its first command, and the drivers that run while it lasts.
 
 use super::backoff::Backoff;
 use super::{Driver, checks, dispatch, health, retention, schedules, sweep, timers, triggers};
@@ -9,7 +9,7 @@ use flotilla_replica::Leadership;
 use tokio::sync::watch;
 
 /// Leads whenever this node is the leader, until shutdown.
-pub(super) async fn lead_again_and_again(driver: Driver) {
+pub(super) async fn run_terms(driver: Driver) {
     let mut leadership = driver.context.gateway.replica().leadership();
     let shutdown = driver.context.shutdown.clone();
     loop {
@@ -19,12 +19,12 @@ pub(super) async fn lead_again_and_again(driver: Driver) {
         };
         let Some(term) = term else { return };
         tracing::info!(term, "this node leads");
-        // From here on hints are kept; what came before the drivers find in the state.
-        driver.signals.clear();
+        // Hints are kept from here on; what came before, the drivers find in the state.
+        driver.wakeups.clear();
         driver.hub.begin_term();
         tokio::select! {
             () = lead(&driver, term) => {}
-            () = ended(&mut leadership, term) => tracing::info!(term, "this node leads no more"),
+            () = ended(&mut leadership, term) => tracing::info!(term, "this node no longer leads"),
             () = shutdown.cancelled() => {}
         }
         driver.hub.end_term();
@@ -32,7 +32,7 @@ pub(super) async fn lead_again_and_again(driver: Driver) {
     }
 }
 
-/// The term in which this node leads; `None` when the replica is gone.
+/// The term in which this node leads; `None` if the replica has stopped.
 async fn begun(leadership: &mut watch::Receiver<Leadership>) -> Option<u64> {
     let now = leadership
         .wait_for(|now| now.is_self && now.is_ready)
@@ -52,27 +52,27 @@ async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
 
 /// Begins the term and runs the drivers, until the caller drops it.
 ///
-/// Without its beginning the drivers would act without grace: leases that ran out while nobody led
-/// would be taken from workers that could not touch them. So it is tried until it is accepted, or
-/// the term is over.
+/// The term's first command gives leases their grace: without it, leases that expired while there
+/// was no leader would be taken from workers that could not touch them. So it is retried until it
+/// is accepted or the term ends.
 async fn lead(driver: &Driver, term: u64) {
     let mut backoff = Backoff::default();
-    let mut is_told = false;
+    let mut is_logged = false;
     while let Err(refusal) = begin_term(driver, term).await {
-        // Told once: without a quorum this may go on for long.
-        if is_told {
-            tracing::debug!(%refusal, "the term is not begun yet");
+        // Logged once: without a quorum, this may continue for long.
+        if is_logged {
+            tracing::debug!(%refusal, "the term has not begun yet");
         } else {
-            tracing::warn!(%refusal, "the term is not begun yet");
+            tracing::warn!(%refusal, "the term has not begun yet");
         }
-        is_told = true;
+        is_logged = true;
         backoff.wait().await;
     }
     loop {
         tokio::select! {
             () = drive(driver) => return,
-            () = driver.signals.lost() => {
-                tracing::warn!("this node fell behind itself: its drivers begin anew");
+            () = driver.wakeups.lost() => {
+                tracing::warn!("the drivers fell behind the applied entries and restart");
             }
         }
     }

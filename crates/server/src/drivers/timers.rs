@@ -1,4 +1,4 @@
-//! Timers fall due.
+//! The timer driver: fires due timers.
 
 use super::Driver;
 use super::backoff::Backoff;
@@ -15,17 +15,17 @@ pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
     let mut cursor = TimerCursor::default();
     loop {
-        // A refusal most often means that the time of the log stands still, or has not come to where
-        // this node's clock is.
+        // A refusal usually means that the log's clock stands still, or has not yet reached this
+        // node's.
         let looked = look(driver, &mut cursor).await;
         backoff.after(looked).await;
     }
 }
 
-/// Fires what is due, or sleeps until something may be. An error when nothing due could be fired.
+/// Fires what is due, or sleeps until something may be. An error if nothing due could be fired.
 async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Refusal> {
-    let alarm = &driver.signals.timers;
-    // Timers are set for times to come: the cursor needs no hint.
+    let alarm = &driver.wakeups.timers;
+    // Timers are set for future times, so the cursor needs no hint.
     alarm.look();
     let now_ms = driver.now_ms();
     let mut due = driver

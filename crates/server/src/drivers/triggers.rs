@@ -1,12 +1,12 @@
-//! Triggers fire (W41).
+//! The trigger driver: starts runs from stream records (W41).
 //!
-//! Whether a record is JSON, and what an input schema says of the input that it becomes, is asked here,
-//! outside `apply`: the answers must not depend on the version of a library. The command names where the
-//! trigger stands and the very records, so that two leaders cannot fire them twice.
+//! Whether a record is JSON and whether an input matches its schema is decided here, outside
+//! `apply`, because the results must not depend on a library's version. The command names the
+//! trigger's position and the exact records, so that two leaders cannot fire them twice.
 
 use super::Driver;
-use super::aside::Aside;
 use super::backoff::Backoff;
+use super::deferred::Deferred;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::{
@@ -23,41 +23,41 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Whose trigger.
+/// The workflow that owns the trigger.
 type TriggerKey = (Namespace, WorkflowName);
 
-/// Fires what is due, a few triggers at a time and each by itself, those first whose records have
-/// waited the longest; then sleeps until a batch is to be flushed or a stream grows.
+/// Fires what is due, a few triggers at a time and independently of each other, longest-waiting
+/// records first; then sleeps until a batch is due or a stream grows.
 pub(super) async fn drive(driver: &Driver) {
-    let alarm = &driver.signals.triggers;
+    let alarm = &driver.wakeups.triggers;
     let mut cursor = DueCursor::default();
     let mut busy: BTreeSet<TriggerKey> = BTreeSet::new();
-    let mut aside = Aside::default();
+    let mut deferred = Deferred::default();
     let mut firings = FuturesUnordered::new();
     loop {
         if let Some(due_ms) = alarm.look() {
             cursor.lower(due_ms);
         }
         let now_ms = driver.now_ms();
-        aside.forget_until(Instant::now());
-        let count_max = TRIGGERS_UNDER_WAY_MAX + aside.len();
+        deferred.forget_until(Instant::now());
+        let count_max = TRIGGERS_UNDER_WAY_MAX + deferred.len();
         let due = driver
             .read(|reader| cursor.due_triggers(reader, now_ms, count_max))
             .await;
         for key in due.triggers {
-            let has_room = busy.len() < TRIGGERS_UNDER_WAY_MAX && !aside.contains(&key);
+            let has_room = busy.len() < TRIGGERS_UNDER_WAY_MAX && !deferred.contains(&key);
             if has_room && busy.insert(key.clone()) {
                 firings.push(fire(driver, key));
             }
         }
         tokio::select! {
-            // With as many under way as may be, only an end makes room.
+            // At the maximum in flight, only a completion makes room.
             () = alarm.sleep(now_ms, due.next_due_ms), if busy.len() < TRIGGERS_UNDER_WAY_MAX => {}
-            () = until(aside.next_try()) => {}
+            () = until(deferred.next_try()) => {}
             Some((key, fired)) = firings.next() => {
                 busy.remove(&key);
-                if fired == Fired::Never {
-                    aside.add(key);
+                if fired == FiringResult::Never {
+                    deferred.add(key);
                 }
             }
         }
@@ -71,34 +71,35 @@ async fn until(next_try: Option<Instant>) {
     }
 }
 
-/// What became of a trigger that was due.
+/// The result of firing a due trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fired {
-    /// Nothing is left of what was seen. If there is more, the trigger is still due.
+enum FiringResult {
+    /// Everything that was read is fired. If there is more, the trigger is still due.
     Done,
-    /// It was refused again and again, and not for a while only: a schema that does not compile here, say.
+    /// It was refused repeatedly, and not temporarily: for example, its schema does not compile
+    /// here.
     Never,
 }
 
-/// Fires once what a trigger has to fire, however often that is refused for a while.
-async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, Fired) {
+/// Fires a trigger once, retrying while that is refused temporarily.
+async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, FiringResult) {
     let mut backoff = Backoff::default();
     let mut refusals_count = 0;
     loop {
         match try_fire(driver, &key).await {
-            Ok(true) => return (key, Fired::Done),
+            Ok(true) => return (key, FiringResult::Done),
             Ok(false) => {
-                // It was stopped just now. Should it be due all the same, it is not looked at as fast
-                // as the state can be read.
+                // The trigger was just stopped. If it is still listed as due, do not reread it in a
+                // tight loop.
                 backoff.wait().await;
-                return (key, Fired::Done);
+                return (key, FiringResult::Done);
             }
             Err(refusal) => {
                 let (namespace, workflow) = &key;
                 refusals_count += u32::from(!refusal.may_succeed_later());
                 if refusals_count == TRIGGER_REFUSALS_MAX {
                     tracing::warn!(%refusal, %namespace, %workflow, "a trigger cannot be fired");
-                    return (key, Fired::Never);
+                    return (key, FiringResult::Never);
                 }
                 tracing::debug!(%refusal, %namespace, %workflow, "a trigger was not fired");
                 backoff.wait().await;
@@ -107,7 +108,7 @@ async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, Fired) {
     }
 }
 
-/// Whether there was anything to fire.
+/// Returns whether there was anything to fire.
 async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
     let firings = read(driver, key).await?;
     let Some(first) = firings.first() else {
@@ -123,7 +124,7 @@ async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
     driver.submit_all(commands).await.map(|()| true)
 }
 
-/// What a trigger has to fire, by partitions, read on a thread that may block.
+/// What a trigger has to fire, by partition; read on a blocking thread.
 async fn read(driver: &Driver, key: &TriggerKey) -> Result<Vec<TriggerFiring>, Refusal> {
     let limits = (driver.now_ms(), TRIGGER_FIRINGS_MAX);
     let key = key.clone();
@@ -133,7 +134,7 @@ async fn read(driver: &Driver, key: &TriggerKey) -> Result<Vec<TriggerFiring>, R
     gateway.scan(Freshness::Stale, deadline, read).await
 }
 
-/// The commands with their verdicts, made on a thread that may block: payloads can be large.
+/// The commands with their verdicts, made on a blocking thread because payloads can be large.
 async fn judge_all(firings: Vec<TriggerFiring>, judge: Judge) -> Result<Vec<Command>, Refusal> {
     let command = move |firing: TriggerFiring| {
         let body = Body::FireTrigger(firing.command(&judge)?);
@@ -144,7 +145,7 @@ async fn judge_all(firings: Vec<TriggerFiring>, judge: Judge) -> Result<Vec<Comm
         .map_err(|error| Refusal::internal(format!("the check of records failed: {error}")))
 }
 
-/// What libraries say of records and inputs.
+/// Validates records and inputs with the libraries.
 struct Judge(Schema);
 
 impl InputJudge for Judge {

@@ -1,8 +1,8 @@
-//! One task of an embedded worker, from its arrival to the answer to its report.
+//! One task of an embedded worker, from its assignment to the response to its report.
 
 use super::decided::decided;
 use super::lease::Lease;
-use super::slots::Place;
+use super::slots::SlotTicket;
 use super::verdict;
 use super::{COMMAND_DEADLINE, Shared};
 use crate::errors::Refusal;
@@ -23,28 +23,28 @@ pub(super) struct Job {
 
 impl Job {
     /// Runs the task, keeps its lease meanwhile, and reports it.
-    pub(super) async fn run(self, task: v1::TaskAssignment, place: Place) {
+    pub(super) async fn run(self, task: v1::TaskAssignment, ticket: SlotTicket) {
         let lease = Lease::of(&task, self.shared.context.gateway.replica().now_ms());
         let length = lease.length();
         tokio::select! {
             biased;
-            () = self.work(task, place) => {}
+            () = self.work(task, ticket) => {}
             refusal = lease.keep(|| self.touch(length)) => {
                 tracing::info!(task = self.token.task_id(), %refusal, "an embedded worker lost a task");
             }
         }
     }
 
-    /// Reports that the task was dropped: otherwise it would stay leased for nothing.
+    /// Reports that the task was dropped; otherwise it would stay leased for nothing.
     pub(super) async fn fail(self, panic: JoinError) {
         tracing::error!(task = self.token.task_id(), %panic, "an embedded worker dropped a task");
         self.report(verdict::of_panic(self.token, &panic)).await;
     }
 
-    async fn work(&self, task: v1::TaskAssignment, place: Place) {
+    async fn work(&self, task: v1::TaskAssignment, ticket: SlotTicket) {
         let of_task = (&self.namespace, self.token);
         let traced = TracedTask::begin(&self.shared.context, &task);
-        let called = self.shared.runner.run(of_task, task, place).await;
+        let called = self.shared.runner.run(of_task, task, ticket).await;
         let report = verdict::of_call(self.token, called);
         if let Some(traced) = traced {
             traced.end(&report);
@@ -52,7 +52,7 @@ impl Job {
         self.report(report).await;
     }
 
-    /// Reports until the cluster has answered: the token makes that safe (design rule 9).
+    /// Reports until the cluster has responded; the token makes retries safe (design rule 9).
     async fn report(&self, body: Body) {
         if let Err(refusal) = decided(|| self.submit(body.clone())).await {
             tracing::info!(%refusal, "a report of an embedded worker came too late");

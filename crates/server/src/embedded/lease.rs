@@ -1,29 +1,29 @@
-//! A task's lease, kept while the node has the task in hand (A4).
+//! A task's lease, which the node extends while it holds the task (A4).
 
 use crate::errors::Refusal;
 use flotilla_api::v1;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How long to wait before a touch that was not decided is sent again.
+/// The delay before an undecided touch is retried.
 const TOUCH_AGAIN_DELAY: Duration = Duration::from_millis(100);
-/// Even the shortest lease is not touched more often than this.
+/// The minimum pause between touches, even for the shortest lease.
 const TOUCH_PAUSE_MIN: Duration = Duration::from_millis(10);
 
-/// A task's lease. It is as long as a call may take, but begins when the task is assigned, before
-/// the task comes here and gets a slot. So it is extended at each third of its length, as workers
-/// outside do (A4a): a call has its whole timeout, and its report still comes in time.
+/// A task's lease. It is as long as a call may take, but starts when the task is assigned, before
+/// the task arrives here and gets a slot. So it is extended at each third of its length, as outside
+/// workers do (A4a): a call has its whole timeout, and its report is still in time.
 pub(super) struct Lease {
     length: Duration,
     touch_at: Instant,
 }
 
 impl Lease {
-    /// The lease of a task that has just come, at the cluster's time `now_ms`.
+    /// The lease of a task that has just arrived, at the cluster's time `now_ms`.
     pub(super) fn of(task: &v1::TaskAssignment, now_ms: u64) -> Self {
         let left_ms = task.lease_expires_at_ms.saturating_sub(now_ms);
         let third_ms = task.lease_ms / 3;
-        // Until two thirds are left; a clock that lags must not put it off.
+        // Until two thirds are left; a clock that lags must not delay the touch.
         let pause_ms = left_ms.saturating_sub(task.lease_ms - third_ms);
         Self {
             length: Duration::from_millis(task.lease_ms),
@@ -31,13 +31,13 @@ impl Lease {
         }
     }
 
-    /// How long it lasts from its beginning or from a touch.
+    /// The lease's length from its start or from a touch.
     pub(super) fn length(&self) -> Duration {
         self.length
     }
 
-    /// Extends the lease in time, again and again. Ends with the refusal when the cluster has taken
-    /// the task away.
+    /// Extends the lease in time, repeatedly. Returns the refusal once the cluster has taken the
+    /// task away.
     pub(super) async fn keep<F>(mut self, touch: impl Fn() -> F) -> Refusal
     where
         F: Future<Output = Result<(), Refusal>>,
@@ -76,8 +76,8 @@ mod tests {
         )
     }
 
-    /// When the lease is touched, in milliseconds from its arrival; each touch is answered in turn,
-    /// and after the answers it is lost.
+    /// The times of the touches, in milliseconds since the task's arrival; the touches get these
+    /// responses in order, and after the last response the lease is lost.
     async fn touches(lease: Lease, answers: Vec<Result<(), Refusal>>) -> Vec<u128> {
         let start = Instant::now();
         let touches = RefCell::new(Vec::new());
@@ -107,7 +107,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_touch_that_is_not_decided_is_sent_again() {
-        let undecided = Refusal::unavailable("expected an answer, but there is none");
+        let undecided = Refusal::unavailable("expected a response, but none came");
         let touches = touches(lease(30_000), vec![Err(undecided), Ok(())]).await;
         assert_eq!(touches, [10_000, 10_100, 20_100]);
     }

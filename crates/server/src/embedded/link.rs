@@ -7,21 +7,21 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
-use v1::server_message::Message as Heard;
+use v1::server_message::Message as Inbound;
 use v1::worker_message::Message;
 use v1::worker_service_client::WorkerServiceClient;
 
-/// Messages that wait for the transport.
+/// The maximum of messages that wait for the transport.
 const MESSAGES_MAX: usize = 64;
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// An open stream: free slots go in, tasks come out. Reports go their own way, as commands.
+/// An open stream: it sends free slots and receives tasks. Reports travel separately, as commands.
 pub(super) struct Link {
     outgoing: Outgoing,
     incoming: Streaming<v1::ServerMessage>,
     tasks_received: u64,
-    /// What was offered last: a running total, as [`v1::WorkerSlots`] wants it.
-    tasks_total_max: u64,
+    /// The last offer: a running total, as [`v1::WorkerSlots`] defines it.
+    max_tasks_total: u64,
 }
 
 /// The sending side, which numbers its messages.
@@ -31,7 +31,7 @@ struct Outgoing {
 }
 
 impl Link {
-    /// Opens the stream to the node that leads now.
+    /// Opens the stream to the current leader.
     pub(super) async fn open(context: &Context, hello: v1::WorkerHello) -> Result<Self, Status> {
         let leadership = context.gateway.replica().leadership();
         let leader = leadership.borrow().leader.clone();
@@ -49,7 +49,7 @@ impl Link {
             sender,
             sequence: 0,
         };
-        outgoing.say(Message::Hello(hello)).await?;
+        outgoing.send(Message::Hello(hello)).await?;
         let mut client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(2 * flotilla_engine::limits::PAYLOAD_BYTES_MAX);
         let incoming = client
@@ -60,18 +60,17 @@ impl Link {
             outgoing,
             incoming,
             tasks_received: 0,
-            tasks_total_max: 0,
+            max_tasks_total: 0,
         })
     }
 
-    /// The leader's next message; `None` when it ended the stream. Loses nothing when it is dropped
-    /// before it is ready.
-    pub(super) async fn next(&mut self) -> Result<Option<Heard>, Status> {
+    /// The leader's next message; `None` when the leader ended the stream. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Result<Option<Inbound>, Status> {
         loop {
             let Some(message) = self.incoming.message().await? else {
                 return Ok(None);
             };
-            if let Some(Heard::Task(_)) = message.message {
+            if let Some(Inbound::Task(_)) = message.message {
                 self.tasks_received += 1;
             }
             if message.message.is_some() {
@@ -80,28 +79,28 @@ impl Link {
         }
     }
 
-    /// Says how many tasks the worker would take now, unless it has said so before.
+    /// Offers the number of tasks that the worker would take now, unless it is unchanged.
     pub(super) async fn offer(&mut self, free: usize) -> Result<(), Status> {
-        let tasks_total_max = self.tasks_received + free as u64;
-        if tasks_total_max == self.tasks_total_max {
+        let max_tasks_total = self.tasks_received + free as u64;
+        if max_tasks_total == self.max_tasks_total {
             return Ok(());
         }
-        self.tasks_total_max = tasks_total_max;
-        let slots = Message::Slots(v1::WorkerSlots { tasks_total_max });
-        self.outgoing.say(slots).await
+        self.max_tasks_total = max_tasks_total;
+        let slots = Message::Slots(v1::WorkerSlots { max_tasks_total });
+        self.outgoing.send(slots).await
     }
 
-    /// Says that the worker lives.
-    pub(super) async fn beat(&mut self, load: usize) -> Result<(), Status> {
+    /// Sends a heartbeat.
+    pub(super) async fn heartbeat(&mut self, load: usize) -> Result<(), Status> {
         let current_load = u32::try_from(load).unwrap_or(u32::MAX);
         self.outgoing
-            .say(Message::Heartbeat(v1::WorkerLoad { current_load }))
+            .send(Message::Heartbeat(v1::WorkerLoad { current_load }))
             .await
     }
 }
 
 impl Outgoing {
-    async fn say(&mut self, message: Message) -> Result<(), Status> {
+    async fn send(&mut self, message: Message) -> Result<(), Status> {
         self.sequence += 1;
         let message = v1::WorkerMessage {
             sequence: self.sequence,

@@ -1,12 +1,13 @@
-//! The embedded workers: WASM actions run on every node, as tasks like any other (A9, design rule 8).
+//! The embedded workers: they run WASM actions on every node, as tasks like any other (A9, design
+//! rule 8).
 //!
-//! Each node is one worker in each namespace that has WASM actions, and leaves the registry when the
-//! last of them is gone. It polls the leader on the same stream that outside workers use, so nothing in
-//! the engine knows that it is special, but that its leases are freed at once when its node dies. The
-//! workers of a node share its slots.
+//! Each node is one worker in each namespace that has WASM actions, and leaves the registry when
+//! the last of them is deleted. It polls the leader on the same gRPC stream as outside workers. The
+//! engine treats it like any other worker, with one exception: when its node dies, its tasks are
+//! returned immediately. A node's workers share its slots.
 
-mod crew;
 mod decided;
+mod embedded_workers;
 mod job;
 mod lease;
 mod link;
@@ -15,17 +16,18 @@ mod registration;
 mod runner;
 mod slots;
 mod store;
+mod task_pool;
 mod verdict;
 mod worker;
-mod workforce;
 
 use crate::context::Context;
 use crate::gateway::Freshness;
 use crate::limits::OBLIGATION_DEADLINE;
+use embedded_workers::EmbeddedWorkers;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{
-    ActionKind, Actions, Namespaces, Workers, encode_prefix, read, visit,
+    ActionType, Actions, Namespaces, Workers, encode_prefix, read, visit,
 };
 use flotilla_engine::{Effect, NodeId};
 use flotilla_replica::{Notice, Subscription};
@@ -37,9 +39,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use workforce::Workforce;
 
-/// How long to wait before a read of the actions that failed is made again.
+/// The delay before a failed read of the actions is retried.
 const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
 /// How long a command of an embedded worker may take before it is sent again.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ async fn supervise(shared: Shared) {
     let context = shared.context.clone();
     let (gateway, shutdown) = (&context.gateway, &context.shutdown);
     let mut subscription = gateway.replica().subscribe();
-    let mut workforce = Workforce::new(shared);
+    let mut embedded_workers = EmbeddedWorkers::new(shared);
     let mut is_first = true;
     loop {
         let node = context.node;
@@ -98,17 +99,17 @@ async fn supervise(shared: Shared) {
             }
         };
         is_first = false;
-        workforce.adjust(wanted);
+        embedded_workers.adjust(wanted);
         tokio::select! {
             is_open = modules_changed(&mut subscription) => if !is_open { break },
-            () = workforce.one_has_left() => {}
+            () = embedded_workers.member_ended() => {}
             () = shutdown.cancelled() => break,
         }
     }
-    workforce.end().await;
+    embedded_workers.end().await;
 }
 
-/// Waits until WASM actions may have changed; false when the replica has ended.
+/// Waits until WASM actions may have changed; false if the replica has ended.
 async fn modules_changed(subscription: &mut Subscription) -> bool {
     loop {
         match subscription.next().await {
@@ -122,8 +123,8 @@ async fn modules_changed(subscription: &mut Subscription) -> bool {
     }
 }
 
-/// Adds the namespaces in which this node is registered as a worker from an earlier life: their WASM
-/// actions were deleted while it was down.
+/// Adds the namespaces in which this node is still registered as a worker from before its restart:
+/// their WASM actions were deleted while it was down.
 fn add_left_behind(
     reader: &dyn Reader,
     node: NodeId,
@@ -159,7 +160,7 @@ fn wasm_actions(reader: &dyn Reader) -> Result<BTreeMap<Namespace, Actionset>, S
         &range,
         Order::Ascending,
         |(namespace, name), record| {
-            if matches!(record.kind, ActionKind::Wasm { .. }) {
+            if matches!(record.kind, ActionType::Wasm { .. }) {
                 found.entry(namespace).or_default().insert(name);
             }
             ControlFlow::Continue(())

@@ -1,15 +1,15 @@
-//! What runs the tasks of a WASM action: its module and its limits.
+//! The program of a WASM action: its module and its limits.
 
 use crate::errors::Refusal;
 use crate::workers::ActionKey;
 use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::tables::{ActionKind, Actions, WasmLimits, read};
+use flotilla_engine::tables::{ActionType, Actions, WasmLimits, read};
 use flotilla_engine::view;
 use flotilla_wasm::{Broken, Host, Invocation, Limits, Logs, ModuleDigest, Report, Sandbox, Task};
 use std::cell::Cell;
 
-/// What runs the tasks of a WASM action.
+/// The program of a WASM action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     digest: [u8; 32],
@@ -20,27 +20,27 @@ pub(super) struct Program {
 type Stored = (Program, Vec<u8>);
 
 impl Program {
-    /// The program of an action; `None` when it was deleted, or is no WASM action any more.
+    /// The program of an action; `None` if the action was deleted or is no longer a WASM action.
     pub(super) fn find(reader: &dyn Reader, key: &ActionKey) -> Result<Option<Self>, StoreError> {
         let Some(record) = read::<Actions>(reader, key)? else {
             return Ok(None);
         };
-        let ActionKind::Wasm { digest, limits } = record.kind else {
+        let ActionType::Wasm { digest, limits } = record.kind else {
             return Ok(None);
         };
         let WasmLimits {
-            memory_bytes_max,
-            output_bytes_max,
+            max_memory_bytes,
+            max_output_bytes,
         } = limits;
-        let limits = Limits::new(memory_bytes_max, output_bytes_max, record.timeout_ms);
+        let limits = Limits::new(max_memory_bytes, max_output_bytes, record.timeout_ms);
         Ok(Some(Self {
             digest,
-            // They were checked when the action was registered.
+            // The limits were validated when the action was registered.
             limits: limits.unwrap_or_default(),
         }))
     }
 
-    /// The program of an action and its module, both of one moment.
+    /// The program of an action and its module, both from the same state.
     pub(super) fn load(reader: &dyn Reader, key: &ActionKey) -> Result<Option<Stored>, StoreError> {
         let Some(program) = Self::find(reader, key)? else {
             return Ok(None);
@@ -52,22 +52,22 @@ impl Program {
     }
 }
 
-/// One task, ready to be run.
+/// One task, ready to run.
 pub(super) struct Call<'a> {
-    /// Where.
+    /// Where it runs.
     pub(super) sandbox: &'a Sandbox,
-    /// For what.
+    /// The task, with its input.
     pub(super) task: &'a v1::TaskAssignment,
-    /// What the program may reach.
+    /// The host functions that the program may call.
     pub(super) host: &'a dyn Fn() -> Box<dyn Host>,
 }
 
 impl Call<'_> {
-    /// Runs a program once. `load` is asked for its module when that is not compiled yet; when the action
-    /// was registered anew meanwhile, the newer program is run.
+    /// Runs a program once. `load` supplies its module if it is not compiled yet; if the action was
+    /// re-registered meanwhile, the newer program runs.
     ///
     /// # Errors
-    /// What `load` refuses: then nobody knows whether the module is there.
+    /// The refusal of `load`: it is unknown whether the module exists.
     pub(super) fn run(
         &self,
         program: Option<Program>,
@@ -116,7 +116,7 @@ impl Call<'_> {
     }
 }
 
-/// What the sandbox reports of an action without a module (A7).
+/// The sandbox's report for an action without a module (A7).
 fn missing() -> Report {
     Report {
         result: Err(Broken::Missing.into()),
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use flotilla_wasm::{InvocationError, NoStore};
 
-    /// A module that answers every input with a digit, under the digit as its digest.
+    /// A module that returns a digit for every input, with the digit as its digest.
     fn stored(digit: u8) -> Stored {
         let text = format!(
             r#"(module

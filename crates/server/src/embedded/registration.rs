@@ -1,4 +1,4 @@
-//! An embedded worker in the registry (A20).
+//! An embedded worker's entry in the registry (A20).
 
 use super::slots::Slots;
 use super::{Actionset, COMMAND_DEADLINE, Shared, worker_id};
@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
-use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
+use flotilla_engine::tables::{Process, ProcessKind, WorkerType};
 use flotilla_engine::{Body, Command, DeregisterWorker, RegisterWorker, view};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic_types::StatusExt;
 
-/// The reasons with which the cluster tells a worker to register: it is not there, or something
-/// else took its id.
+/// The reasons that require a worker to register: it is not in the registry, or another process
+/// took its id.
 const NOT_REGISTERED: [&str; 2] = ["worker_not_found", "worker_replaced"];
 
-/// An embedded worker in the registry. It registers once in its life, and again only when its
-/// actions changed or the cluster has forgotten it: a registration clears a drain.
+/// An embedded worker's entry in the registry. It registers once per process, and again only if its
+/// actions changed or the cluster has no entry for it, because a registration ends a drain.
 pub(super) struct Registration {
     pub(super) worker_id: WorkerId,
     pub(super) incarnation: u64,
     context: Arc<Context>,
     slots: Arc<Slots>,
     namespace: Namespace,
-    /// What was registered last.
+    /// The actions that were last registered.
     known: Option<Actionset>,
 }
 
@@ -43,8 +43,8 @@ impl Registration {
         }
     }
 
-    /// Registers the worker with its actions, unless that is done. One that was drained is left as
-    /// it is until the node starts anew: it takes no tasks, whatever its actions are.
+    /// Registers the worker with its actions, unless that is done. A drained worker stays as it is
+    /// until the node restarts: it takes no tasks, whatever its actions are.
     pub(super) async fn renew(&mut self, actions: &Actionset) -> Result<(), Refusal> {
         let is_done = self.known.as_ref() == Some(actions);
         if is_done || (self.known.is_some() && self.is_drained().await?) {
@@ -55,12 +55,12 @@ impl Registration {
         Ok(())
     }
 
-    /// Takes the worker out of the registry, with whatever was said of it: there is nothing for it to
-    /// do, and what is registered keeps its namespace from being deleted (A41).
+    /// Removes the worker and its settings from the registry: it has nothing to do, and a
+    /// registered worker prevents its namespace from being deleted (A41).
     pub(super) async fn withdraw(&mut self) -> Result<(), Refusal> {
         self.submit(Body::DeregisterWorker(DeregisterWorker {
             worker_id: self.worker_id.clone(),
-            // One of the node's earlier lives as well.
+            // Also removes an entry from before a restart.
             incarnation: None,
         }))
         .await?;
@@ -68,15 +68,15 @@ impl Registration {
         Ok(())
     }
 
-    /// Takes note of why a stream broke.
-    pub(super) fn heed(&mut self, status: &Status) {
+    /// Records why a stream broke.
+    pub(super) fn note_stream_end(&mut self, status: &Status) {
         if let Some(info) = status.get_details_error_info() {
-            self.heed_reason(&info.reason);
+            self.note_reason(&info.reason);
         }
     }
 
-    /// Takes note of a refusal's reason; true when the worker has to register again.
-    pub(super) fn heed_reason(&mut self, reason: &str) -> bool {
+    /// Records a refusal's reason; true if the worker has to register again.
+    pub(super) fn note_reason(&mut self, reason: &str) -> bool {
         let is_lost = NOT_REGISTERED.contains(&reason);
         if is_lost {
             self.known = None;
@@ -111,7 +111,7 @@ impl Registration {
         Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: self.worker_id.clone(),
             incarnation: self.incarnation,
-            kind: WorkerKind::Action,
+            kind: WorkerType::Action,
             max_concurrency: u32::try_from(self.slots.total()).unwrap_or(u32::MAX),
             processes: actions.iter().map(process).collect(),
             labels: BTreeMap::new(),

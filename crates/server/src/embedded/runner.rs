@@ -1,8 +1,8 @@
-//! Running one WASM task.
+//! Runs one WASM task.
 
 use super::decided::decided;
 use super::program::{Call, Program};
-use super::slots::Place;
+use super::slots::SlotTicket;
 use super::store::Store;
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long the node may take to learn what the cluster knows of an action.
+/// How long reading an action's program may take.
 const READ_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The sandbox of this node.
@@ -34,26 +34,26 @@ impl Runner {
         })
     }
 
-    /// Runs a task to its end, once a slot is free. When it is dropped before, a call that runs goes on,
-    /// but reaches nothing any more.
+    /// Runs a task to its end, once a slot is free. If it is dropped before, a running call
+    /// continues but can no longer reach anything.
     ///
     /// # Errors
-    /// [`Refusal`] when the node could not ask the cluster what to run.
+    /// [`Refusal`] if the node could not read what to run.
     pub(super) async fn run(
         &self,
         (namespace, token): (&Namespace, TaskToken),
         task: v1::TaskAssignment,
-        place: Place,
+        ticket: SlotTicket,
     ) -> Result<Report, Refusal> {
         let action = crate::request::name(ActionName::new(task.action.clone()))?;
         let key = (namespace.clone(), action);
         let program = self.program(&key).await?;
-        let slot = place.slot().await;
+        let slot = ticket.slot().await;
         let (context, sandbox) = (self.context.clone(), self.sandbox.clone());
         let given_up = CancellationToken::new();
         let _given_up_when_dropped = given_up.clone().drop_guard();
         let call = move || {
-            // The slot is taken for as long as the call runs, even when nobody waits for it.
+            // The call holds its slot while it runs, even if its caller is gone.
             let _slot = slot;
             let load = || {
                 let gateway = &context.gateway;
@@ -75,10 +75,9 @@ impl Runner {
             .map_err(|error| Refusal::internal(format!("the sandbox failed: {error}")))?
     }
 
-    /// The action's program as the cluster knows it now: this node may be behind the leader that
-    /// assigned.
+    /// The action's current program: this node may be behind the leader that assigned the task.
     ///
-    /// Without a leader it waits for one: nothing was run yet, so no attempt is to be lost.
+    /// Without a leader, it waits for one: nothing has run yet, so no attempt should be lost.
     async fn program(&self, key: &ActionKey) -> Result<Option<Program>, Refusal> {
         decided(|| {
             let deadline = Instant::now() + READ_DEADLINE;

@@ -1,22 +1,23 @@
-//! The slots of a node: how many tasks its embedded workers run at once, all namespaces together.
+//! A node's slots: how many tasks its embedded workers run concurrently, over all namespaces.
 
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// The slots of a node, shared by its workers. WASM is bound by the processor, so there are as many
-/// as the machine runs threads.
+/// A node's slots, shared by its workers. WASM is CPU-bound, so there is one slot per hardware
+/// thread.
 ///
-/// A worker offers slots only while some are free, and with several workers each offers its part of
-/// them, at least one. So a slot that one namespace does not use serves another at once; the price
-/// is that at the last free slot one task may come for each namespace before the others have taken
-/// their offer back. Such a task waits for a slot, first come, first served, with its lease kept.
+/// A worker offers slots only while some are free; with several workers, each offers its share of
+/// them, at least one. So a slot that one namespace does not use serves another immediately. The
+/// cost: when one slot is left, one task per namespace may arrive before the other workers have
+/// withdrawn their offers. Such a task waits for a slot, first come, first served, and its lease is
+/// kept.
 pub(super) struct Slots {
     total: usize,
     running: Arc<Semaphore>,
     usage: watch::Sender<Usage>,
 }
 
-/// Who shares the slots, and what is left of them.
+/// The workers that share the slots, and the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Usage {
     workers: usize,
@@ -24,26 +25,26 @@ struct Usage {
     tasks: usize,
 }
 
-/// One worker's part in the slots, while it has a stream.
+/// One worker's share of the slots, while it has a stream.
 pub(super) struct Share {
     slots: Arc<Slots>,
     usage: watch::Receiver<Usage>,
 }
 
-/// A task's place in the line for a slot. Leaves the line when it is dropped.
-pub(super) struct Place {
+/// A task's position in the line for a slot. Dropping it leaves the line.
+pub(super) struct SlotTicket {
     slots: Arc<Slots>,
 }
 
-/// A slot in which a task runs. Free again when it is dropped.
+/// A slot in which a task runs. Dropping it frees the slot.
 pub(super) struct Slot {
-    _place: Place,
-    // None only if the semaphore was closed, which nobody does.
+    _ticket: SlotTicket,
+    // `None` only if the semaphore was closed, which never happens.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Slots {
-    /// As many slots as the machine runs threads.
+    /// One slot per hardware thread.
     pub(super) fn of_machine() -> Arc<Self> {
         Self::new(std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get))
     }
@@ -56,12 +57,12 @@ impl Slots {
         })
     }
 
-    /// How many there are.
+    /// The total number of slots.
     pub(super) fn total(&self) -> usize {
         self.total
     }
 
-    /// Another worker shares the slots from now on.
+    /// Adds a worker that shares the slots.
     pub(super) fn share(self: &Arc<Self>) -> Share {
         self.usage.send_modify(|usage| usage.workers += 1);
         Share {
@@ -72,23 +73,23 @@ impl Slots {
 }
 
 impl Share {
-    /// How many slots the worker may offer now.
+    /// The number of slots that the worker may offer now.
     pub(super) fn offer(&mut self) -> usize {
         let usage = *self.usage.borrow_and_update();
         let free = self.slots.total.saturating_sub(usage.tasks);
         free.div_ceil(usage.workers.max(1))
     }
 
-    /// Waits until [`Self::offer`] may say something else.
+    /// Waits until [`Self::offer`] may return another number.
     pub(super) async fn changed(&mut self) {
-        // The sender lives in the slots, which this share keeps.
+        // The slots own the sender, and this share keeps the slots.
         drop(self.usage.changed().await);
     }
 
-    /// A task has come.
-    pub(super) fn take(&self) -> Place {
+    /// Takes a place in the line for a task that has arrived.
+    pub(super) fn take(&self) -> SlotTicket {
         self.slots.usage.send_modify(|usage| usage.tasks += 1);
-        Place {
+        SlotTicket {
             slots: self.slots.clone(),
         }
     }
@@ -100,18 +101,18 @@ impl Drop for Share {
     }
 }
 
-impl Place {
+impl SlotTicket {
     /// Waits for a slot.
     pub(super) async fn slot(self) -> Slot {
         let permit = self.slots.running.clone().acquire_owned().await;
         Slot {
             _permit: permit.ok(),
-            _place: self,
+            _ticket: self,
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for SlotTicket {
     fn drop(&mut self) {
         self.slots.usage.send_modify(|usage| usage.tasks -= 1);
     }
@@ -127,9 +128,9 @@ mod tests {
         let slots = Slots::new(4);
         let mut share = slots.share();
         assert_eq!(share.offer(), 4);
-        let places: Vec<Place> = (0..5).map(|_| share.take()).collect();
+        let tickets: Vec<SlotTicket> = (0..5).map(|_| share.take()).collect();
         assert_eq!(share.offer(), 0);
-        drop(places);
+        drop(tickets);
         assert_eq!(share.offer(), 4);
     }
 
@@ -154,10 +155,10 @@ mod tests {
         let (mut one, other) = (slots.share(), slots.share());
         assert_eq!(one.offer(), 1);
         assert!(one.changed().now_or_never().is_none());
-        let place = other.take();
+        let ticket = other.take();
         one.changed().await;
         assert_eq!(one.offer(), 0);
-        drop(place);
+        drop(ticket);
         one.changed().await;
         assert_eq!(one.offer(), 1);
     }

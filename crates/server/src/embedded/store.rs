@@ -1,15 +1,15 @@
-//! What a WASM action reaches of the cluster: the keys of its namespace (A7, A40).
+//! The store that a WASM action can reach: the keys of its namespace (A7, A40).
 //!
 //! A read is linearizable. A write is a command like a client's, and its request id is derived from
-//! the attempt: what a guest wrote before its node died is not written again when another node is
-//! handed the same attempt. That holds for as long as request ids are remembered, 10 minutes, and for
-//! guests that write the same each time: one that adds to what it reads has to see by itself that it
-//! was there before.
+//! the attempt: if a node dies after a guest's write, another node that runs the same attempt does
+//! not write again. That holds for as long as request ids are remembered, 10 minutes, and for
+//! guests that write the same each time; a guest that adds to what it reads has to detect a
+//! repetition itself.
 //!
-//! The guest's thread waits. While there is no leader, or too much work, the same is asked again. A
-//! call that is not answered in time has failed for the guest (−5), and whether its write was carried
-//! out is unknown. Nothing is asked for a guest whose task was taken away: another attempt may be
-//! under way.
+//! The guest's thread blocks. While there is no leader, or the cluster sheds load, the call is
+//! retried. A call that gets no response in time fails for the guest (−5), and the outcome of its
+//! write is unknown. No call is made for a guest whose task was taken away: another attempt may be
+//! in progress.
 
 use super::decided::decided;
 use crate::context::Context;
@@ -25,8 +25,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// How long one call of the store may take, within the time that the action has: a guest with a long
-/// timeout learns of an outage, and may do something else.
+/// How long one call of the store may take, within the action's timeout: a guest with a long
+/// timeout learns of an outage and can react.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The keys of an action's namespace, as one attempt sees them.
@@ -37,7 +37,7 @@ pub(super) struct Store {
     given_up: CancellationToken,
 }
 
-/// For what a store is used.
+/// The attempt that uses the store.
 pub(super) struct Scope {
     namespace: Namespace,
     task: TaskToken,
@@ -45,7 +45,7 @@ pub(super) struct Scope {
 }
 
 impl Store {
-    /// The store of one call, until `given_up`. Must be made where the runtime is.
+    /// The store of one call, until `given_up`. Must be called within the runtime.
     pub(super) fn new(
         context: Arc<Context>,
         (namespace, task): (Namespace, TaskToken),
@@ -73,7 +73,7 @@ impl Store {
         self.wait(deadline, |until| gateway.submit(command.clone(), until))
     }
 
-    /// Waits for the cluster's answer; it must be safe to ask for it twice.
+    /// Waits for the cluster's response; the request must be safe to repeat.
     fn wait<T, Asking>(
         &self,
         deadline: std::time::Instant,
@@ -140,8 +140,8 @@ impl Scope {
         command
     }
 
-    /// The same for each delivery of an attempt: the run, the attempt, which of its writes it is and
-    /// what is written. Reads do not count, since a guest may wait for a key.
+    /// The same for each delivery of an attempt: derived from the run, the attempt, the number of
+    /// the write and its content. Reads do not count, since a guest may poll a key.
     fn request_id(&self, command: &Command) -> RequestId {
         let digest = Sha256::new()
             .chain_update(self.task.action_run.0.to_be_bytes())
@@ -154,7 +154,7 @@ impl Scope {
     }
 }
 
-/// A guest's key, as the store knows keys.
+/// Validates a guest's key.
 fn checked(key: &[u8]) -> Result<KvKey, KvError> {
     let text =
         std::str::from_utf8(key).map_err(|error| failed(format!("a key is text: {error}")))?;

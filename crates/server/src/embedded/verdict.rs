@@ -1,4 +1,4 @@
-//! What is reported of a task (A7).
+//! The report on a task (A7).
 
 use crate::errors::Refusal;
 use flotilla_engine::ids::OutcomeName;
@@ -7,11 +7,11 @@ use flotilla_engine::{Body, CompleteTask, FailKind, FailTask, FailureOutcome, Ta
 use flotilla_wasm::{InvocationError, Report};
 use tokio::task::JoinError;
 
-/// What is reported of a call.
+/// The report on a call.
 pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body {
     match called {
         Ok(report) => of_report(token, report),
-        // The node could not ask the cluster: a later attempt may.
+        // The node could not read the action; a later attempt may.
         Err(refusal) => failure(
             token,
             (FailKind::Retry, FailureOutcome::Failure),
@@ -20,7 +20,7 @@ pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body
     }
 }
 
-/// What is reported of a task that this node dropped because of a bug.
+/// The report on a task that this node dropped because of a bug.
 pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
     let message = format!("expected the node to run the task, but it failed: {error}");
     failure(
@@ -80,14 +80,14 @@ fn failure(
     })
 }
 
-/// The output as it is when it is JSON, else as a JSON string; nothing is `null`.
+/// The output as it is if it is JSON, otherwise as a JSON string; an empty output is `null`.
 fn json_or_string(text: String) -> String {
     if text.trim().is_empty() {
         return "null".to_owned();
     }
     match serde_json::from_str::<&serde_json::value::RawValue>(&text) {
         Ok(_) => text,
-        // A program ends its output with a line break; that is no part of what it says.
+        // Programs end their output with a line break, which is not part of the value.
         Err(_) => serde_json::Value::from(text.trim_end_matches(['\r', '\n'])).to_string(),
     }
 }

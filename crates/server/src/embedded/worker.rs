@@ -1,10 +1,10 @@
 //! One node's worker in one namespace.
 
-use super::crew::{Crew, Ended};
 use super::job::Job;
 use super::link::Link;
 use super::registration::Registration;
 use super::slots::Share;
+use super::task_pool::{Ended, TaskPool};
 use super::{Actionset, Shared};
 use crate::errors::Refusal;
 use flotilla_api::v1;
@@ -16,9 +16,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::{Instrument, info_span};
 use v1::server_message::Message;
 
-/// How long the worker waits before it opens its stream again.
+/// The delay before the worker reopens its stream.
 const REOPEN_DELAY: Duration = Duration::from_millis(200);
-/// How often it says that it lives (A20).
+/// The interval of its heartbeats (A20).
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// One node's worker in one namespace.
@@ -26,20 +26,20 @@ struct Worker {
     shared: Shared,
     namespace: Namespace,
     registration: Registration,
-    crew: Crew,
-    /// As the leader last said (A21).
+    task_pool: TaskPool,
+    /// The leader's last word on draining (A21).
     is_draining: bool,
 }
 
 /// Why a stream ended.
 enum StreamEnd {
-    /// The worker's actions changed, or the stream broke: open it again.
+    /// The worker's actions changed, or the stream broke: reopen it.
     Again,
     /// The node stops, or there is nothing left to do.
     Stopped,
 }
 
-/// Works until the node stops, or the namespace has no WASM action and the last task is done.
+/// Works until the node stops, or until the namespace has no WASM action and the last task is done.
 pub(super) async fn run(
     shared: Shared,
     namespace: Namespace,
@@ -51,7 +51,7 @@ pub(super) async fn run(
         shared,
         namespace,
         registration,
-        crew: Crew::default(),
+        task_pool: TaskPool::default(),
         is_draining: false,
     };
     loop {
@@ -68,7 +68,7 @@ pub(super) async fn run(
 }
 
 impl Worker {
-    /// Registers if need be, opens a stream and serves it to its end.
+    /// Registers if necessary, opens a stream and serves it to its end.
     async fn work(
         &mut self,
         actions: &mut watch::Receiver<Actionset>,
@@ -84,8 +84,8 @@ impl Worker {
             worker_id: self.registration.worker_id.to_string(),
             incarnation: self.registration.incarnation,
             actions: known.iter().map(ToString::to_string).collect(),
-            held_task_tokens: self.crew.tokens().map(ToString::to_string).collect(),
-            takes_batches: false,
+            held_task_tokens: self.task_pool.tokens().map(ToString::to_string).collect(),
+            supports_batches: false,
         };
         let link = Link::open(&self.shared.context, hello).await;
         let mut link = link.map_err(|status| Refusal::unavailable(status.message()))?;
@@ -99,24 +99,24 @@ impl Worker {
             }
             tokio::select! {
                 heard = link.next() => match heard {
-                    Ok(Some(message)) => if let Some(end) = self.hear(message, &share) {
+                    Ok(Some(message)) => if let Some(end) = self.receive(message, &share) {
                         return Ok(end);
                     },
                     Ok(None) => return Ok(StreamEnd::Again),
                     Err(status) => {
-                        self.registration.heed(&status);
+                        self.registration.note_stream_end(&status);
                         tracing::debug!(%status, "the embedded worker's stream ended");
                         return Ok(StreamEnd::Again);
                     }
                 },
-                ended = self.crew.next() => {
-                    self.settle(ended);
+                ended = self.task_pool.next() => {
+                    self.finish_job(ended);
                     if self.is_done(&known) {
                         return Ok(StreamEnd::Again);
                     }
                 }
                 () = share.changed() => {}
-                _ = heartbeat.tick() => if link.beat(self.crew.len()).await.is_err() {
+                _ = heartbeat.tick() => if link.heartbeat(self.task_pool.len()).await.is_err() {
                     return Ok(StreamEnd::Again);
                 },
                 changed = actions.changed() => return Ok(match changed {
@@ -129,11 +129,11 @@ impl Worker {
     }
 
     fn is_done(&self, actions: &Actionset) -> bool {
-        actions.is_empty() && self.crew.len() == 0
+        actions.is_empty() && self.task_pool.len() == 0
     }
 
-    /// How many tasks the worker would take now. Reports that are not answered yet take no slot, but
-    /// must not pile up either.
+    /// The number of tasks that the worker would take now. Reports without a response take no slot,
+    /// but must not pile up either.
     fn offer(&self, share: &mut Share) -> usize {
         if self.is_draining {
             return 0;
@@ -141,10 +141,10 @@ impl Worker {
         let in_hand_max = 2 * self.shared.slots.total();
         share
             .offer()
-            .min(in_hand_max.saturating_sub(self.crew.len()))
+            .min(in_hand_max.saturating_sub(self.task_pool.len()))
     }
 
-    fn hear(&mut self, message: Message, share: &Share) -> Option<StreamEnd> {
+    fn receive(&mut self, message: Message, share: &Share) -> Option<StreamEnd> {
         match message {
             Message::Task(task) => self.begin(task, share),
             Message::HelloOk(hello_ok) => {
@@ -153,28 +153,28 @@ impl Worker {
             Message::Draining(v1::Draining {}) => self.is_draining = true,
             Message::Cancelled(cancelled) => {
                 if let Ok(token) = cancelled.task_token.parse() {
-                    self.crew.give_up(&token);
+                    self.task_pool.give_up(&token);
                 }
             }
-            // The answer to a heartbeat: nothing else is said on the stream.
+            // The response to a heartbeat: the stream carries no others.
             Message::Result(result) => {
                 let error = result.result.and_then(|result| result.error);
-                if error.is_some_and(|error| self.registration.heed_reason(&error.reason)) {
+                if error.is_some_and(|error| self.registration.note_reason(&error.reason)) {
                     return Some(StreamEnd::Again);
                 }
             }
-            // The hello asks for none.
+            // The hello requests none.
             Message::Tasks(_) | Message::Results(_) => {}
         }
         None
     }
 
-    /// Takes a task in hand, unless it came before.
+    /// Starts a task, unless it has arrived before.
     fn begin(&mut self, task: v1::TaskAssignment, share: &Share) {
         let Ok(token) = task.task_token.parse::<TaskToken>() else {
             return;
         };
-        if self.crew.knows(&token) {
+        if self.task_pool.knows(&token) {
             return;
         }
         let span = info_span!(
@@ -184,14 +184,14 @@ impl Worker {
             run_id = task.run_id
         );
         let job = self.job(token).run(task, share.take()).instrument(span);
-        self.crew.start(token, job);
+        self.task_pool.start(token, job);
     }
 
-    /// A task is over, unless its job panicked: then it is still to be reported.
-    fn settle(&mut self, Ended { token, panic }: Ended) {
+    /// Removes a finished task; if its job panicked, it still has to be reported.
+    fn finish_job(&mut self, Ended { token, panic }: Ended) {
         if let Some(panic) = panic {
             let job = self.job(token).fail(panic);
-            self.crew.start(token, job);
+            self.task_pool.start(token, job);
         }
     }
 

@@ -1,24 +1,24 @@
-//! What a server may answer instead of doing what it was asked: the manual's page of errors.
+//! The catalogue of error codes, from which the manual's page of errors is made.
 
 use super::reason::{Reason, ServerCode};
 use flotilla_engine::RejectionCode;
 use tonic::Code;
 
-/// One code that a server may give.
+/// One error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
-    /// In snake case, as it is in `ErrorInfo.reason` and in the `code` of JSON.
+    /// In snake case, as in `ErrorInfo.reason` and in the `code` of JSON.
     pub name: &'static str,
-    /// The status over gRPC.
+    /// The gRPC status.
     pub status: Code,
     /// What it means, in a sentence.
     pub meaning: &'static str,
-    /// What to do, where the code alone tells.
+    /// What to do, if the code alone determines it.
     pub hint: Option<&'static str>,
 }
 
 impl ErrorCode {
-    /// Every code, in the order of their names.
+    /// All codes, sorted by name.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let entry = |reason: Reason, meaning, hint| Self {

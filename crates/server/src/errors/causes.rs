@@ -1,4 +1,4 @@
-//! What the layers below say, as refusals.
+//! Converts the errors of the layers below to refusals.
 
 use super::reason::ServerCode;
 use super::refusal::Refusal;
@@ -9,7 +9,7 @@ use flotilla_replica::{BackupError, ChangeError, ChangeRefusal, ReadError, Submi
 use std::time::Duration;
 use tonic::Code;
 
-/// How long to wait for room that other callers must make.
+/// How long to wait when other callers must finish first.
 const ROOM_DELAY: Duration = Duration::from_secs(1);
 
 impl From<Rejection> for Refusal {
@@ -43,23 +43,23 @@ impl From<SubmitError> for Refusal {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::Overloaded { retry_after_ms } => {
-                Self::overloaded("expected room for the command, but too many wait already")
+                Self::overloaded("expected room for the command, but too many are queued")
                     .after(Duration::from_millis(retry_after_ms))
             }
-            SubmitError::DiskLow => disk_low(),
-            SubmitError::EngineVersionLow { .. } => {
+            SubmitError::DiskLow => disk_pressure(),
+            SubmitError::EngineVersionTooLow { .. } => {
                 let message = format!("expected every member to know this command, but {error}");
-                Self::new(ServerCode::EngineVersionLow, message).with_hint(
+                Self::new(ServerCode::EngineVersionTooLow, message).with_hint(
                     "upgrade the members that run an older binary: `flo cluster status` shows them",
                 )
             }
             SubmitError::NoLeader => no_leader(),
-            SubmitError::NotAMember => Self::not_a_member(),
+            SubmitError::NodeNotMember => Self::node_not_member(),
             SubmitError::Unknown => Self::new(
                 ServerCode::OutcomeUnknown,
-                "expected an answer in time, but there is none: the command may have been applied",
+                "expected a response in time, but none came: the command may have been applied",
             )
-            .with_hint("repeat it with the same request id, key or token"),
+            .with_hint("retry with the same request id, key or token"),
             SubmitError::TooLarge { bytes, bytes_max } => Self::new(
                 RejectionCode::TooLarge,
                 format!("expected a command of at most {bytes_max} bytes, but it has {bytes}"),
@@ -85,18 +85,18 @@ impl From<ChangeError> for Refusal {
 fn code(refusal: &ChangeRefusal) -> ServerCode {
     match refusal {
         ChangeRefusal::NodeUnreachable(_) => ServerCode::NodeUnreachable,
-        ChangeRefusal::NodeDiffers { .. } => ServerCode::NodeDiffers,
+        ChangeRefusal::NodeMismatch { .. } => ServerCode::NodeMismatch,
         ChangeRefusal::NodeNotEmpty(_) => ServerCode::NodeNotEmpty,
         ChangeRefusal::NodeIdRetired(_) => ServerCode::NodeIdRetired,
-        ChangeRefusal::NodeIdTaken { .. } => ServerCode::NodeIdTaken,
-        ChangeRefusal::AddressTaken { .. } => ServerCode::AddressTaken,
-        ChangeRefusal::NotAMember(_) => ServerCode::NodeNotFound,
-        ChangeRefusal::NotAVoter(_) => ServerCode::NotAVoter,
-        ChangeRefusal::LearnerLags { .. } => ServerCode::LearnerLags,
+        ChangeRefusal::NodeIdInUse { .. } => ServerCode::NodeIdInUse,
+        ChangeRefusal::AddressInUse { .. } => ServerCode::AddressInUse,
+        ChangeRefusal::NodeNotMember(_) => ServerCode::NodeNotFound,
+        ChangeRefusal::NodeNotVoter(_) => ServerCode::NodeNotVoter,
+        ChangeRefusal::LearnerLagging { .. } => ServerCode::LearnerLagging,
         ChangeRefusal::LastVoter(_) => ServerCode::LastVoter,
         ChangeRefusal::QuorumAtRisk { .. } => ServerCode::QuorumAtRisk,
-        ChangeRefusal::ChangeUnderWay => ServerCode::ChangeUnderWay,
-        ChangeRefusal::NotTakenOver => ServerCode::NotTakenOver,
+        ChangeRefusal::MembershipChangeInProgress => ServerCode::MembershipChangeInProgress,
+        ChangeRefusal::LeadershipTransferTimeout => ServerCode::LeadershipTransferTimeout,
         ChangeRefusal::BinaryTooOld { .. } => ServerCode::BinaryTooOld,
     }
 }
@@ -105,14 +105,14 @@ impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::NoLeader => no_leader(),
-            ReadError::NotAMember => Self::not_a_member(),
-            ReadError::NotReadable => Self::new(
-                ServerCode::NotReadable,
-                "expected this node to know the state, but it has not caught up since its start",
+            ReadError::NodeNotMember => Self::node_not_member(),
+            ReadError::NodeCatchingUp => Self::new(
+                ServerCode::NodeCatchingUp,
+                "expected this node to have caught up with the log, but it has not since its start",
             )
             .with_hint("ask another node, or wait for a leader"),
             ReadError::Overloaded => {
-                Self::overloaded("expected room for the read, but too many wait already")
+                Self::overloaded("expected room for the read, but too many are queued")
             }
             ReadError::Diverged => diverged(),
             ReadError::Shutdown => Self::shutting_down(),
@@ -126,16 +126,16 @@ impl From<BackupError> for Refusal {
         let message = error.to_string();
         match error {
             BackupError::Read(error) => error.into(),
-            BackupError::UnderWay => Self::new(ServerCode::BackupUnderWay, message)
-                .with_hint("ask another node, or wait until one has ended"),
-            BackupError::SnapshotLate => Self::new(ServerCode::SnapshotLate, message)
-                .with_hint("try again with more time: --timeout"),
-            BackupError::NotAMember(_) => Self::new(ServerCode::NodeNotFound, message)
+            BackupError::UnderWay => Self::new(ServerCode::BackupInProgress, message)
+                .with_hint("ask another node, or retry when a read has ended"),
+            BackupError::SnapshotTimeout => Self::new(ServerCode::SnapshotTimeout, message)
+                .with_hint("retry with more time: --timeout"),
+            BackupError::NodeNotMember(_) => Self::new(ServerCode::NodeNotFound, message)
                 .with_hint("`flo cluster status` shows the members"),
             BackupError::Unreachable(_) => Self::unavailable(&message)
-                .with_hint("`flo cluster status` shows which members answer"),
+                .with_hint("`flo cluster status` shows which members are reachable"),
             BackupError::Broken(_) => {
-                Self::internal(message).with_hint("look at the node's log: its disk may be failing")
+                Self::internal(message).with_hint("check the node's log: its disk may be failing")
             }
         }
     }
@@ -144,7 +144,7 @@ impl From<BackupError> for Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         Self::internal(format!("expected to read the state, but {error}"))
-            .with_hint("look at the node's log: its disk may be failing")
+            .with_hint("check the node's log: its disk may be failing")
     }
 }
 
@@ -160,21 +160,22 @@ impl From<NameInvalid> for Refusal {
 }
 
 fn no_leader() -> Refusal {
-    let message = "expected a leader to answer in time, but this node finds none";
+    let message = "expected a leader to respond in time, but this node finds none";
     Refusal::new(ServerCode::NoLeader, message)
         .with_hint("a majority of the nodes must be up; `flo cluster status` shows them")
 }
 
-fn disk_low() -> Refusal {
-    let message = "expected room on the disks of a majority, but too many of them are nearly full";
-    Refusal::new(ServerCode::DiskLow, message)
-        .with_hint("free or add space: the cluster then goes on by itself")
+fn disk_pressure() -> Refusal {
+    let message = "expected free disk space on a majority of the members, but too many disks are \
+                   nearly full";
+    Refusal::new(ServerCode::DiskPressure, message)
+        .with_hint("free or add space: the cluster then resumes by itself")
         .after(ROOM_DELAY)
 }
 
 fn diverged() -> Refusal {
     let message = "expected this node's state to equal that of the others, but it differs";
-    Refusal::new(ServerCode::Diverged, message)
+    Refusal::new(ServerCode::NodeDiverged, message)
         .with_hint("ask another node; this one has stopped serving")
 }
 
@@ -217,8 +218,8 @@ mod tests {
                 (Code::FailedPrecondition, "idempotency_key_missing"),
             ),
             (
-                Rejection::RunIdTaken(run.clone()),
-                (Code::AlreadyExists, "run_id_taken"),
+                Rejection::RunIdInUse(run.clone()),
+                (Code::AlreadyExists, "run_id_in_use"),
             ),
             (
                 Rejection::RequestIdReused,
@@ -240,12 +241,12 @@ mod tests {
                 (Code::Aborted, "key_version_mismatch"),
             ),
             (
-                Rejection::SignalsTooMany(run),
-                (Code::ResourceExhausted, "signals_too_many"),
+                Rejection::SignalLimitExceeded(run),
+                (Code::ResourceExhausted, "signal_limit_exceeded"),
             ),
             (
-                Rejection::InputVerdictStale,
-                (Code::Unavailable, "input_verdict_stale"),
+                Rejection::InputValidationStale,
+                (Code::Unavailable, "input_validation_stale"),
             ),
             (
                 Rejection::Internal("x".into()),

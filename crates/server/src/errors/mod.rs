@@ -1,4 +1,4 @@
-//! Why a request was refused, and how that is said on the wire (the conventions of `common.proto`).
+//! Refusals of requests and their form on the wire (the conventions of `common.proto`).
 
 mod catalogue;
 mod causes;

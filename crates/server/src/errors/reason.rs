@@ -1,10 +1,10 @@
-//! The reasons of refusals: each is in a table, so that none is used without a meaning.
+//! The reasons of refusals. Each is a row of a table, so that none exists without a meaning.
 
 use flotilla_engine::{RejectionCode, RejectionKind};
 use tonic::Code;
 
-/// The reason of a refusal, in snake case, with the status that it has over gRPC. Made only from the
-/// two tables: the engine's and [`ServerCode`].
+/// The reason of a refusal, in snake case, with its gRPC status. Made only from the two tables: the
+/// engine's and [`ServerCode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reason {
     pub(super) name: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Reason {
 /// Makes [`ServerCode`] from the table: name, code, status, meaning.
 macro_rules! codes {
     ($($name:ident $code:literal $status:ident $meaning:literal;)*) => {
-        /// The reasons that the server has beside the engine's.
+        /// The server's own reasons, in addition to the engine's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum ServerCode {
             $(#[doc = $meaning] $name,)*
@@ -47,92 +47,93 @@ codes! {
     DefinitionInvalid "definition_invalid" FailedPrecondition
         "The definition has errors; the violations name their places.";
     WhereInvalid "where_invalid" InvalidArgument
-        "The expression of `--where` cannot be read; the message shows where.";
+        "The expression of `--where` cannot be parsed; the message shows where.";
     ModuleInvalid "module_invalid" InvalidArgument
-        "The WebAssembly module cannot be an action.";
+        "The WebAssembly module is not a valid action.";
     ScheduleNotFound "schedule_not_found" NotFound
         "The workflow has no schedule.";
     KeyNotFound "key_not_found" NotFound
-        "There is no such key, or its time to live is over.";
+        "The key does not exist, or has expired.";
     Overloaded "overloaded" ResourceExhausted
-        "The node has more in hand than it may, and did not look at the request.";
-    DiskLow "disk_low" ResourceExhausted
-        "The disk of the leader, or those of too many members, are nearly full; nothing was done.";
+        "The node has too many requests in progress and rejected this one unread.";
+    DiskPressure "disk_pressure" ResourceExhausted
+        "The leader's disk, or the disks of too many members, are nearly full; nothing was done.";
     NoLeader "no_leader" Unavailable
-        "The cluster has no leader, or none was found in time; nothing was done.";
-    NotAMember "not_a_member" Unavailable
+        "The cluster has no leader, or the node found none in time; nothing was done.";
+    NodeNotMember "node_not_member" Unavailable
         "The node is not a member of a cluster yet; nothing was done.";
     NotLeader "not_leader" Unavailable
-        "Only the leader can answer, and this node does not lead; nothing was done.";
+        "Only the leader can serve this request, and this node does not lead; nothing was done.";
     OutcomeUnknown "outcome_unknown" Unavailable
-        "No answer came in time: the command may have been applied, and may still be.";
-    EngineVersionLow "engine_version_low" FailedPrecondition
+        "No response came in time: the command may have been applied, or may still be applied.";
+    EngineVersionTooLow "engine_version_too_low" FailedPrecondition
         "Not every member runs a binary that knows this command yet; nothing was done.";
-    NotReadable "not_readable" Unavailable
+    NodeCatchingUp "node_catching_up" Unavailable
         "The node has not caught up with the log since its start.";
-    Diverged "diverged" Unavailable
+    NodeDiverged "node_diverged" Unavailable
         "The node's state differs from that of the others, and it has stopped serving.";
     ShuttingDown "shutting_down" Unavailable
         "The node is stopping.";
     Unavailable "unavailable" Unavailable
-        "Something beside the request failed.";
+        "A cause outside the request failed; a retry may succeed.";
     NodeUnreachable "node_unreachable" FailedPrecondition
-        "No node answers at the address that is to become a member.";
-    NodeDiffers "node_differs" FailedPrecondition
-        "Another node than the one that is to become a member answers at its address.";
+        "No node is reachable at the address of the new member.";
+    NodeMismatch "node_mismatch" FailedPrecondition
+        "A different node is reachable at the address of the new member.";
     NodeNotEmpty "node_not_empty" FailedPrecondition
-        "The node that is to become a member has data of another cluster.";
+        "The new member has data of another cluster.";
     NodeIdRetired "node_id_retired" FailedPrecondition
-        "The id was that of a member that was removed: it is never used again.";
-    NodeIdTaken "node_id_taken" AlreadyExists
-        "The id is that of a member at another address.";
-    AddressTaken "address_taken" AlreadyExists
-        "The address is that of another member.";
+        "The id belonged to a removed member: it is never used again.";
+    NodeIdInUse "node_id_in_use" AlreadyExists
+        "The id belongs to a member at another address.";
+    AddressInUse "address_in_use" AlreadyExists
+        "The address belongs to another member.";
     NodeNotFound "node_not_found" NotFound
         "The cluster has no such member.";
-    NotAVoter "not_a_voter" FailedPrecondition
-        "The member has no vote, and so cannot lead.";
-    LearnerLags "learner_lags" Unavailable
-        "The learner did not catch up within the deadline; nothing was changed.";
+    NodeNotVoter "node_not_voter" FailedPrecondition
+        "The member is a learner, so it cannot lead.";
+    LearnerLagging "learner_lagging" Unavailable
+        "The learner did not catch up before the deadline; nothing was changed.";
     LastVoter "last_voter" FailedPrecondition
-        "The member is the last one with a vote.";
+        "The member is the last voter.";
     QuorumAtRisk "quorum_at_risk" FailedPrecondition
-        "Too few of the voters before the change answer, or of those after it: nothing could be written.";
-    ChangeUnderWay "change_under_way" Unavailable
-        "Another change of members did not end within the deadline; nothing was changed.";
-    NotTakenOver "not_taken_over" Unavailable
-        "The voter does not answer, or none took over within the deadline.";
+        "Too few of the voters before or after the change are reachable: nothing could be written.";
+    MembershipChangeInProgress "membership_change_in_progress" Unavailable
+        "Another membership change did not end before the deadline; nothing was changed.";
+    LeadershipTransferTimeout "leadership_transfer_timeout" Unavailable
+        "The voter is unreachable, or leadership was not transferred before the deadline.";
     BinaryTooOld "binary_too_old" FailedPrecondition
-        "The node that is to become a member runs a binary that does not know what the cluster has agreed on.";
-    BackupUnderWay "backup_under_way" Unavailable
-        "The node gives as many backups as it may at once.";
-    SnapshotLate "snapshot_late" Unavailable
-        "A snapshot was not made within the deadline; it may still be.";
-    HelloMissing "hello_missing" DeadlineExceeded
-        "The worker opened a stream and did not say who it is.";
+        "The new member's binary is older than the engine version that the cluster has agreed on.";
+    BackupInProgress "backup_in_progress" Unavailable
+        "Too many concurrent backups on this node.";
+    SnapshotTimeout "snapshot_timeout" Unavailable
+        "The snapshot was not finished before the deadline; it may still be.";
+    HelloTimeout "hello_timeout" DeadlineExceeded
+        "The worker opened a stream and sent no hello.";
     PollReplaced "poll_replaced" Unavailable
-        "The worker's stream ended, because the worker has opened a newer one.";
+        "The worker's stream ended because the worker opened a newer one.";
     PollLost "poll_lost" Unavailable
-        "The worker's stream ended, because the worker or the node fell behind; tasks are handed out again.";
-    BodyLate "body_late" DeadlineExceeded
-        "The body of a request over HTTP did not come in time.";
+        "The worker's stream ended because the worker or the node fell behind; its tasks are \
+         reassigned.";
+    BodyTimeout "body_timeout" DeadlineExceeded
+        "The body of an HTTP request did not arrive in time.";
     TokenMissing "token_missing" Unauthenticated
-        "A report over HTTP has no header `Authorization: Bearer TOKEN`.";
+        "An HTTP report lacks the header `Authorization: Bearer TOKEN`.";
     TokenMalformed "token_malformed" Unauthenticated
-        "The header of a report over HTTP holds something else than a token.";
+        "The `Authorization` header of an HTTP report does not hold a task token.";
     PathNotFound "path_not_found" NotFound
-        "There is nothing at this path over HTTP.";
+        "The HTTP path does not exist.";
     MethodNotAllowed "method_not_allowed" Unimplemented
-        "The path is there, but not for this method of HTTP.";
+        "The HTTP path exists, but does not allow this method.";
 }
 
-/// The status code of a rejection. What the state forbids is a failed precondition, even where the
-/// engine blames the command: the same request may be right for another definition.
+/// The status code of a rejection. What the state forbids is a failed precondition, even if the
+/// engine blames the command: the same request may be valid for another definition.
 impl From<RejectionCode> for Reason {
     fn from(code: RejectionCode) -> Self {
         let name = code.as_str();
         let status = match code {
-            RejectionCode::RunIdTaken
+            RejectionCode::RunIdInUse
             | RejectionCode::KeyExists
             | RejectionCode::StreamExists
             | RejectionCode::GroupExists => Code::AlreadyExists,
@@ -151,8 +152,8 @@ fn status(kind: RejectionKind) -> Code {
         RejectionKind::NotFound => Code::NotFound,
         RejectionKind::Invalid => Code::InvalidArgument,
         RejectionKind::Conflict => Code::FailedPrecondition,
-        // Starts are checked again before a caller sees this; then the definition changes so fast
-        // that only trying again helps.
+        // Starts are checked again before a caller sees this; by then the definition changes so
+        // fast that only a retry helps.
         RejectionKind::Stale => Code::Unavailable,
         RejectionKind::Exhausted => Code::ResourceExhausted,
         RejectionKind::Internal => Code::Internal,

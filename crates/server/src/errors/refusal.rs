@@ -1,4 +1,4 @@
-//! Why a request was refused.
+//! Refusals: why a request failed, with everything that its response says.
 
 use super::reason::{Reason, ServerCode};
 use crate::limits::OVERLOAD_DELAY;
@@ -7,11 +7,11 @@ use std::fmt;
 use std::time::Duration;
 use tonic::Code;
 
-/// Why a request was refused: everything that a status or an item of a batch says about it.
+/// Why a request was refused: everything that a status, or an item of a batch, says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(super) code: Code,
-    /// Clients tell refusals apart by it.
+    /// The code by which clients distinguish refusals.
     pub(super) reason: &'static str,
     /// One sentence, `expected to …, but …`.
     pub(super) message: String,
@@ -23,14 +23,14 @@ pub(crate) struct Refusal {
 /// One fault of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Where: a field, or a place in a definition's text.
+    /// The field, or a place in a definition's text.
     pub(crate) field: String,
     /// What is wrong there.
     pub(crate) description: String,
 }
 
 impl Refusal {
-    /// A refusal without advice.
+    /// A refusal without a hint.
     pub(crate) fn new(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         let reason = reason.into();
         Self {
@@ -48,48 +48,48 @@ impl Refusal {
         Self::new(ServerCode::InvalidArgument, message).at(field)
     }
 
-    /// Only the leader can answer, and this node is not it.
+    /// Only the leader can serve the request, and this node does not lead.
     pub(crate) fn not_leader() -> Self {
         let message = "expected this node to lead, but it does not";
         Self::new(ServerCode::NotLeader, message)
             .with_hint("the metadata `flo-leader` names the node that leads, when it is known")
     }
 
-    /// This node waits to be taken into a cluster, or for the first members of its own.
-    pub(crate) fn not_a_member() -> Self {
+    /// This node waits to be added to a cluster, or for the other first members.
+    pub(crate) fn node_not_member() -> Self {
         let message =
-            "expected this node to be a member of a cluster, but it still waits to become one";
-        Self::new(ServerCode::NotAMember, message).with_hint(
-            "ask a member; the node's log says whether it waits for the other first members or for \
-             `flo cluster add-learner`",
+            "expected this node to be a member of a cluster, but it is still waiting to become one";
+        Self::new(ServerCode::NodeNotMember, message).with_hint(
+            "ask a member; the node's log shows whether it waits for the other first members or \
+             for `flo cluster add-learner`",
         )
     }
 
-    /// Something outside the request failed, and the same request may succeed later.
+    /// Something outside the request failed; the same request may succeed later.
     pub(crate) fn unavailable(message: &str) -> Self {
         Self::new(ServerCode::Unavailable, message)
     }
 
-    /// This node stops.
+    /// This node is stopping.
     pub(crate) fn shutting_down() -> Self {
-        let message = "expected the node to stay, but it is stopping";
+        let message = "expected the node to keep running, but it is stopping";
         Self::new(ServerCode::ShuttingDown, message).with_hint("ask another node")
     }
 
-    /// This node has more in hand than it may; the request was not looked at.
+    /// This node has too many requests in progress; this one was rejected unread.
     pub(crate) fn overloaded(message: impl Into<String>) -> Self {
         Self::new(ServerCode::Overloaded, message)
             .with_hint("slow down, or ask another node")
             .after(OVERLOAD_DELAY)
     }
 
-    /// A bug.
+    /// A bug of the server.
     pub(crate) fn internal(message: String) -> Self {
         Self::new(RejectionCode::Internal, message)
             .with_hint("this is a bug: please report it with the node's log")
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
         Self {
             hint: Some(hint),
@@ -97,7 +97,7 @@ impl Refusal {
         }
     }
 
-    /// The same with the field that the message is about.
+    /// Sets the field that the message is about.
     pub(crate) fn at(mut self, field: &str) -> Self {
         let description = self.message.clone();
         self.violations.push(Violation {
@@ -107,12 +107,12 @@ impl Refusal {
         self
     }
 
-    /// The same with faults of its own.
+    /// Adds field violations.
     pub(crate) fn with_violations(self, violations: Vec<Violation>) -> Self {
         Self { violations, ..self }
     }
 
-    /// The same with the time after which trying again makes sense.
+    /// Sets the delay after which a retry makes sense.
     pub(crate) fn after(self, retry_delay: Duration) -> Self {
         Self {
             retry_delay: Some(retry_delay),

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-/// Who says it, in `ErrorInfo`.
+/// The domain in `ErrorInfo`.
 const DOMAIN: &str = "flotilla";
-/// The key of the advice in `ErrorInfo`.
+/// The key of the hint in `ErrorInfo`.
 const HINT: &str = "hint";
 
 impl From<Refusal> for Status {
@@ -32,7 +32,7 @@ impl From<Refusal> for Status {
 }
 
 impl Refusal {
-    /// The refusal as an item of a batch, or as the answer to a message of a stream.
+    /// The refusal as an item of a batch, or as the response to a message of a stream.
     pub(crate) fn item_error(&self) -> v1::ItemError {
         let delay = self.retry_delay.unwrap_or_default();
         v1::ItemError {
@@ -61,7 +61,7 @@ fn violations(violations: Vec<Violation>) -> Vec<FieldViolation> {
     fitting
 }
 
-/// The longest beginning of `text` with at most `bytes_max` bytes.
+/// The longest prefix of `text` with at most `bytes_max` bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }

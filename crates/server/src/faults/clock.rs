@@ -1,12 +1,12 @@
-//! A wall clock that is wrong.
+//! Fault injection: a wrong wall clock.
 
 use flotilla_replica::{Clock, SystemClock};
 use std::fs;
 use std::path::PathBuf;
 
-/// The system's clocks, but for a wall clock that is off by what a file says:
-/// `OFFSET_MS [PER_MILLE SINCE_MS]`, the latter for a clock that runs too fast, or too slow, since a time
-/// of the true clock.
+/// The system's clocks, with a wall clock that is off by what a file contains: `OFFSET_MS
+/// [PER_MILLE SINCE_MS]`. The optional part makes the clock run fast or slow since a time of the
+/// true clock.
 pub(super) struct WrongClock {
     system: SystemClock,
     file: PathBuf,
@@ -33,7 +33,7 @@ impl Clock for WrongClock {
     }
 }
 
-/// By how much the clock is wrong.
+/// The clock's error.
 fn error_ms(text: &str, true_ms: u64) -> i64 {
     let mut numbers = text
         .split_whitespace()

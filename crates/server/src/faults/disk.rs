@@ -1,4 +1,4 @@
-//! A disk that takes its time, or is nearly full.
+//! Fault injection: a slow or nearly full disk.
 
 use flotilla_replica::{
     DeviceError, DirectoryLock, DiskSpace, Durability, Fact, LogDevice, Operation, RecordVisitor,
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// A storage whose log is durable only after as many milliseconds as the file `fsync` of a folder says,
-/// and that has as many bytes of room as its file `free` says.
+/// A storage whose log becomes durable only after the number of milliseconds in the file `fsync` of
+/// a folder, and whose free space is the number of bytes in the file `free`.
 pub(super) struct FaultyStorage<S> {
     storage: S,
     folder: PathBuf,
@@ -86,7 +86,7 @@ fn delay(file: &Path) -> Duration {
     Duration::from_millis(number(file).unwrap_or(0))
 }
 
-/// What a file says, if it is there and says a number.
+/// The number in a file, if the file exists and holds one.
 fn number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

@@ -1,20 +1,20 @@
-//! Bugs on demand, so that the chaos tests can show that they would find them (`jepsen/README.md`).
+//! Planted bugs, with which the chaos tests show that they would find them (`jepsen/README.md`).
 //!
-//! A build with debug assertions obeys `FLO_PLANTED_BUG`; in any other build no bug can be planted.
+//! Only a build with debug assertions reads `FLO_PLANTED_BUG`.
 
 use flotilla_engine::{Body, Command, Reply, reply};
 use std::sync::LazyLock;
 
-/// A bug that was asked for.
+/// A bug that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     /// A key counts as set when its command is proposed.
     AckBeforeCommit,
     /// A task is given to two workers.
     DoubleLease,
-    /// Whoever sends a command again has it done again.
+    /// A command that is sent again is applied again.
     NoDedup,
-    /// A linearizable read is answered from what this node has applied.
+    /// A linearizable read returns what this node has applied.
     StaleRead,
     /// Some timers never fire.
     LostTimer,
@@ -31,7 +31,7 @@ pub(crate) fn has(bug: Bug) -> bool {
     cfg!(debug_assertions) && *PLANTED == Some(bug)
 }
 
-/// Takes away what lets the engine know a command again.
+/// Removes what lets the engine recognize a repeated command.
 pub(crate) fn forget_identity(mut command: Command) -> Command {
     if has(Bug::NoDedup) {
         command.request_id = None;
@@ -44,7 +44,7 @@ pub(crate) fn forget_identity(mut command: Command) -> Command {
     command
 }
 
-/// What is answered before the command is committed, if anything is.
+/// The reply that is given before the command is committed, if any.
 pub(crate) fn early_reply(command: &Command) -> Option<Reply> {
     let is_early = has(Bug::AckBeforeCommit) && matches!(command.body, Body::SetKey(_));
     is_early.then_some(Reply::KeySet(reply::KeySet { version: 0 }))

@@ -1,4 +1,4 @@
-//! Connections over HTTP/1, bounded in number and in the time that they may do nothing useful.
+//! HTTP/1 connections, bounded in number and in idle time.
 
 use super::{router, starting_router};
 use crate::context::Context;
@@ -20,11 +20,11 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long to wait when a connection could not be taken: the process may be out of files.
+/// The delay after a failed accept: the process may be out of file descriptors.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 
-/// Serves HTTP until `shutdown` is cancelled and the requests in hand are answered. That is later than
-/// `context.shutdown`: a node that stops still says so to those who ask whether it is ready.
+/// Serves HTTP until `shutdown` is cancelled and the requests in progress are answered. That is
+/// later than `context.shutdown`: a stopping node still answers readiness probes.
 pub(crate) fn serve(
     context: Arc<Context>,
     listener: TcpListener,
@@ -33,12 +33,12 @@ pub(crate) fn serve(
     tokio::spawn(async move {
         let connections = TaskTracker::new();
         let tls = context.tls.clone();
-        let door = Door {
+        let handler = ConnectionHandler {
             router: router(context),
             tls,
             shutdown: shutdown.clone(),
         };
-        let accepting = accept(&listener, &door, &connections);
+        let accepting = accept(&listener, &handler, &connections);
         tokio::select! {
             () = accepting => {}
             () = shutdown.cancelled() => {}
@@ -48,38 +48,38 @@ pub(crate) fn serve(
     })
 }
 
-/// Serves HTTP while the node starts, until it is dropped: a start may take long, and whoever probes the node
-/// must not end it for that.
+/// Serves HTTP while the node starts, until it is dropped: a start may take long, and a liveness
+/// probe must not end it.
 pub(crate) async fn serve_start(listener: &TcpListener, tls: Option<Arc<Tls>>) -> Infallible {
     let started = CancellationToken::new();
     let _started = started.clone().drop_guard();
-    let door = Door {
+    let handler = ConnectionHandler {
         router: starting_router(),
         tls,
         shutdown: started,
     };
-    accept(listener, &door, &TaskTracker::new()).await;
+    accept(listener, &handler, &TaskTracker::new()).await;
     pending().await
 }
 
-/// What each connection is served with.
+/// Serves one connection.
 #[derive(Clone)]
-struct Door {
+struct ConnectionHandler {
     router: Router,
     tls: Option<Arc<Tls>>,
     shutdown: CancellationToken,
 }
 
-async fn accept(listener: &TcpListener, door: &Door, connections: &TaskTracker) {
+async fn accept(listener: &TcpListener, handler: &ConnectionHandler, connections: &TaskTracker) {
     let room = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
     // Never closed.
     while let Ok(permit) = room.clone().acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(holding(permit, door.clone().let_in(stream)));
+                connections.spawn(holding(permit, handler.clone().serve_connection(stream)));
             }
             Err(error) => {
-                tracing::warn!(%error, "an HTTP connection was not taken");
+                tracing::warn!(%error, "an HTTP connection was not accepted");
                 sleep(ACCEPT_DELAY).await;
             }
         }
@@ -90,19 +90,19 @@ async fn holding(_permit: OwnedSemaphorePermit, serving: impl Future<Output = ()
     serving.await;
 }
 
-impl Door {
-    /// Serves one connection, over TLS where the node has certificates.
-    async fn let_in(self, stream: TcpStream) {
+impl ConnectionHandler {
+    /// Serves one connection, over TLS if the node has certificates.
+    async fn serve_connection(self, stream: TcpStream) {
         let Some(tls) = &self.tls else {
             return connection(stream, self.router, self.shutdown).await;
         };
-        if let Some(stream) = tls.greet_and_tell(Port::Http, stream).await {
+        if let Some(stream) = tls.handshake_or_log(Port::Http, stream).await {
             connection(stream, self.router, self.shutdown).await;
         }
     }
 }
 
-/// Serves one connection; at the shutdown it ends after the request that it has in hand.
+/// Serves one connection; at shutdown it ends after the request in progress.
 async fn connection<S>(stream: S, router: Router, shutdown: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -1,5 +1,5 @@
-//! What is served over plain HTTP: the report of an accepted task (W38), for whoever has no gRPC, and what
-//! those ask who watch over the node.
+//! The HTTP endpoints: reports on accepted tasks (W38) for clients without gRPC, probes and
+//! metrics.
 
 mod connections;
 mod probes;
@@ -17,7 +17,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use std::sync::Arc;
 
-/// Where a task's outcome is reported at this node.
+/// The URL of this node at which a task's outcome is reported.
 pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
     let scheme = if context.tls.is_some() {
         "https"
@@ -28,7 +28,7 @@ pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
     format!("{scheme}://{address}/v1/tasks/{task_id}/report")
 }
 
-/// The node's paths.
+/// The node's routes.
 fn router(context: Arc<Context>) -> Router {
     Router::new()
         .route("/v1/tasks/{id}/report", post(report::report))
@@ -40,7 +40,7 @@ fn router(context: Arc<Context>) -> Router {
         .with_state(context)
 }
 
-/// The paths of a node whose replica has not started yet: it lives, and can do nothing.
+/// The routes of a node whose replica has not started yet: it is live, and not ready.
 fn starting_router() -> Router {
     Router::new()
         .route(LIVE_PATH, get(probes::starting))
@@ -49,8 +49,8 @@ fn starting_router() -> Router {
 
 fn starting() -> Problem {
     let message = "expected the node to serve, but it is still starting";
-    let refusal = Refusal::new(ServerCode::NotReadable, message)
-        .with_hint("it may be taking its state from another member; the node's log says so");
+    let refusal = Refusal::new(ServerCode::NodeCatchingUp, message)
+        .with_hint("it may be receiving its state from another member; see the node's log");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal)
 }
 
@@ -61,7 +61,7 @@ fn missing() -> Problem {
 }
 
 fn wrong_method() -> Problem {
-    let message = "expected POST for a report, else GET, but the method is another one";
+    let message = "expected POST for a report, otherwise GET, but the method is another one";
     let refusal = Refusal::new(ServerCode::MethodNotAllowed, message);
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
 }

@@ -1,4 +1,4 @@
-//! What supervisors ask: whether the node lives, whether it may serve, and its metrics.
+//! The probes of supervisors, and the node's metrics.
 
 use super::problem::{Problem, json_response};
 use crate::context::Context;
@@ -12,20 +12,20 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use std::sync::Arc;
 
-/// Asked whether the process can go on.
+/// The liveness probe: whether the process can continue.
 pub const LIVE_PATH: &str = "/livez";
-/// Asked whether the node may serve.
+/// The readiness probe: whether the node may serve.
 pub const READY_PATH: &str = "/readyz";
-/// What Prometheus scrapes.
+/// The metrics that Prometheus scrapes.
 pub const METRICS_PATH: &str = "/metrics";
 
-/// `/livez`: whether the process can go on.
+/// `/livez`: whether the process can continue.
 pub(super) async fn live(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
     readiness::check_alive(&context).map_err(unavailable)?;
     Ok(status("live"))
 }
 
-/// `/livez` while the node starts: it does so for as long as it takes.
+/// `/livez` while the node starts, which may take any time.
 pub(super) async fn starting() -> Response {
     status("live")
 }
@@ -39,7 +39,7 @@ pub(super) async fn ready(State(context): State<Arc<Context>>) -> Result<Respons
 /// `/metrics`, as Prometheus reads them.
 pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
     let page = metrics::scrape(context).await.ok_or_else(|| {
-        let message = "expected to read the metrics, but the thread that did failed";
+        let message = "expected to read the metrics, but the reader's thread failed";
         Refusal::internal(message.to_owned())
     })?;
     let mut response = Response::new(Body::from(page));
@@ -52,7 +52,7 @@ fn status(word: &str) -> Response {
     json_response(StatusCode::OK, format!("{{\"status\":\"{word}\"}}"))
 }
 
-/// Whatever the reason: a supervisor looks at the status alone.
+/// The same status for every reason: supervisors read only the status.
 fn unavailable(refusal: Refusal) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal)
 }

@@ -1,4 +1,4 @@
-//! Refusals over HTTP.
+//! Refusals as HTTP responses.
 
 use crate::errors::Refusal;
 use axum::body::Body;
@@ -12,7 +12,7 @@ use tonic::Code;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Why a request was refused, with the status that says it over HTTP.
+/// Why a request was refused, with its HTTP status.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -20,7 +20,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// A refusal whose status its code does not tell.
+    /// A refusal whose HTTP status does not follow from its code.
     pub(super) fn new(status: StatusCode, refusal: Refusal) -> Self {
         Self { status, refusal }
     }

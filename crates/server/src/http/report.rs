@@ -34,8 +34,7 @@ struct Report<'a> {
     output: Option<&'a RawValue>,
 }
 
-/// Reads a report from an object and from nothing else: left to itself, the decoder would read the
-/// fields from an array too, one after the other.
+/// Accepts only an object: the derived decoder would also read the fields from an array, in order.
 struct Object;
 
 impl<'de> Visitor<'de> for Object {
@@ -77,8 +76,8 @@ async fn serve(context: &Context, task_id: &str, request: Request) -> Result<Res
     }
     let body = timeout_at(deadline, whole(request.into_body())).await;
     let body = body.map_err(|_| too_slow())??;
-    let asked = asked(token, &body)?;
-    services::report(context, asked, deadline).await?;
+    let request = parse_request(token, &body)?;
+    services::report(context, request, deadline).await?;
     Ok(json_response(StatusCode::OK, "{}".to_owned()))
 }
 
@@ -91,7 +90,8 @@ fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
             .with_hint("a command worker's program finds it in $FLO_TASK_TOKEN")
     };
     let header = headers.get(AUTHORIZATION);
-    let header = header.ok_or_else(|| refusal(ServerCode::TokenMissing, "there is none"))?;
+    let header =
+        header.ok_or_else(|| refusal(ServerCode::TokenMissing, "the header is missing"))?;
     let credentials = header.to_str().ok().and_then(|text| text.split_once(' '));
     let token = credentials
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
@@ -121,7 +121,7 @@ async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
+fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
     let malformed = |found: &dyn Display| {
         let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {found}");
         Refusal::invalid("body", message)
@@ -153,7 +153,7 @@ fn too_large() -> Problem {
 fn too_slow() -> Problem {
     let seconds = DEADLINE_DEFAULT.as_secs();
     let message = format!("expected the whole body within {seconds} s, but it did not come");
-    let refusal = Refusal::new(ServerCode::BodyLate, message);
+    let refusal = Refusal::new(ServerCode::BodyTimeout, message);
     Problem::new(StatusCode::REQUEST_TIMEOUT, refusal)
 }
 
@@ -166,15 +166,15 @@ mod tests {
     const TOKEN: &str = "arun-7.2.00000000000000ff";
 
     fn read(body: &str) -> Result<v1::ReportTaskRequest, Refusal> {
-        asked(TOKEN.parse().unwrap(), body.as_bytes())
+        parse_request(TOKEN.parse().unwrap(), body.as_bytes())
     }
 
     #[test]
     fn a_report_keeps_its_output_as_it_was_written() {
-        let asked = read(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
-        assert_eq!(asked.task_token, TOKEN);
-        assert_eq!(asked.outcome, "paid");
-        assert_eq!(asked.output, r#"{"amount": 1.50}"#);
+        let request = read(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
+        assert_eq!(request.task_token, TOKEN);
+        assert_eq!(request.outcome, "paid");
+        assert_eq!(request.output, r#"{"amount": 1.50}"#);
         let bare = read("{}").unwrap();
         assert_eq!((bare.outcome.as_str(), &bare.output[..]), ("", &b""[..]));
     }

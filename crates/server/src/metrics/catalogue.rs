@@ -1,10 +1,10 @@
-//! The catalogue of all metrics: what a node exposes, what the manual lists and what the dashboard and
-//! the alerts may name.
+//! The catalogue of all metrics: what a node exposes, what the manual lists, and what the dashboard
+//! and the alerts may name.
 
-/// What a metric is to Prometheus.
+/// The Prometheus type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only grows, and begins anew when the node does, unless its help says otherwise.
+    /// Only grows; resets when the node restarts, unless its help says otherwise.
     Counter,
     /// Goes up and down.
     Gauge,
@@ -13,7 +13,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// As Prometheus spells it.
+    /// Its name in Prometheus.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -24,22 +24,22 @@ impl MetricKind {
     }
 }
 
-/// One metric.
+/// One row of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name.
+    /// The metric's name, as exposed.
     pub name: &'static str,
-    /// What it is.
+    /// Its Prometheus type.
     pub kind: MetricKind,
     /// The names of its labels, in the order of their values.
     pub labels: &'static [&'static str],
-    /// What it counts in.
+    /// The unit of its values.
     pub unit: &'static str,
-    /// What it says, in a sentence or two.
+    /// What it measures, in a sentence or two.
     pub help: &'static str,
 }
 
-/// Makes a constant for each row, and the list of them all.
+/// Makes a constant for each row, and the list of all rows.
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $unit:literal $help:literal;)*) => {
         $(
@@ -53,151 +53,165 @@ macro_rules! metrics {
             };
         )*
 
-        /// All metrics.
+        /// All metrics, in the catalogue's order.
         pub const METRICS: &[Metric] = &[$($constant),*];
     };
 }
 
 metrics! {
     NODE_INFO Gauge "flotilla_node_info" ["node_id", "version"] "1"
-        "Which node this is and the version of its binary; always 1.";
+        "The node's id and the version of its binary; always 1.";
     READY Gauge "flotilla_ready" [] "0 or 1"
-        "1 while the node may serve: what `/readyz` says.";
-    TLS_CERTIFICATE_EXPIRY Gauge "flotilla_tls_certificate_expiry_seconds" [] "seconds"
-        "When the certificate that the node uses ceases to be valid, in seconds since the Unix epoch. On a node with TLS only.";
+        "1 while the node may serve, as `/readyz` reports.";
+    TLS_CERTIFICATE_EXPIRY Gauge "flotilla_tls_certificate_expiry_timestamp_seconds" [] "seconds"
+        "When the node's certificate expires, in seconds since the Unix epoch. On a node with TLS \
+         only.";
 
     RAFT_TERM Gauge "flotilla_raft_term" [] "terms"
-        "The newest term that the node knows.";
+        "The newest Raft term that the node knows.";
     RAFT_IS_LEADER Gauge "flotilla_raft_is_leader" [] "0 or 1"
-        "1 while the node leads and a quorum has answered it lately.";
+        "1 while the node leads and a quorum has recently confirmed it.";
     RAFT_LEADER_ID Gauge "flotilla_raft_leader_id" [] "node id"
-        "The node that leads as far as this one knows; 0 while it knows none.";
+        "The leader that this node knows; 0 while it knows none.";
     RAFT_MEMBERS Gauge "flotilla_raft_members" ["role"] "nodes"
         "Members of the cluster: `voter` or `learner`.";
     RAFT_LAST_LOG_INDEX Gauge "flotilla_raft_last_log_index" [] "index"
-        "The last entry of the node's log.";
+        "The index of the last entry in the node's log.";
     RAFT_COMMITTED_INDEX Gauge "flotilla_raft_committed_index" [] "index"
-        "The last entry that the node knows to be on a majority.";
+        "The index of the last entry that the node knows to be committed.";
     RAFT_APPLIED_INDEX Gauge "flotilla_raft_applied_index" [] "index"
-        "The last entry that the node has applied.";
+        "The index of the last entry that the node has applied.";
     RAFT_SNAPSHOT_INDEX Gauge "flotilla_raft_snapshot_index" [] "index"
-        "The last entry that the node's snapshot covers.";
+        "The index of the last entry that the node's snapshot covers.";
     RAFT_PURGED_INDEX Gauge "flotilla_raft_purged_index" [] "index"
-        "The last entry that the node's log does not hold any more.";
+        "The index of the last entry that was purged from the node's log.";
     RAFT_COMMIT_LAG Gauge "flotilla_raft_commit_lag_entries" [] "entries"
-        "Entries in the node's log that it does not know to be on a majority.";
+        "Entries in the node's log that it does not know to be committed.";
     RAFT_APPLY_LAG Gauge "flotilla_raft_apply_lag_entries" [] "entries"
-        "Entries that the node knows to be on a majority and has not applied.";
-    RAFT_FOLLOWER_LAG Gauge "flotilla_raft_follower_lag_entries" ["peer"] "entries"
-        "Entries of the leader's log that the member `peer` is not known to have. Exposed by the leader only.";
+        "Entries that the node knows to be committed and has not applied.";
+    RAFT_FOLLOWER_LAG Gauge "flotilla_raft_follower_lag_entries" ["peer_id"] "entries"
+        "Entries of the leader's log that are not known to be on the member `peer_id`. Exposed by \
+         the leader only.";
     RAFT_ELECTIONS Counter "flotilla_raft_elections_total" [] "terms"
-        "Terms that have begun since the node first knew one.";
+        "Terms that began since the node first knew one.";
     RAFT_LEADER_CHANGES Counter "flotilla_raft_leader_changes_total" [] "changes"
-        "Times that the node learnt of another leader than the one before.";
+        "Leader changes that the node has seen.";
     RAFT_SNAPSHOTS Counter "flotilla_raft_snapshots_total" ["kind"] "snapshots"
-        "Snapshots that were `made` of the node's state, and those of another member that it `installed`.";
-    RAFT_LOG_SYNC Histogram "flotilla_raft_log_sync_seconds" [] "seconds"
-        "How long it took to write what waited to the log and to make it durable.";
+        "Snapshots that the node `created` from its own state or `installed` from another member.";
+    RAFT_LOG_FSYNC Histogram "flotilla_raft_log_fsync_duration_seconds" [] "seconds"
+        "Time to write one batch of entries to the log and to make it durable.";
     RAFT_LOG_WRITTEN Counter "flotilla_raft_log_written_bytes_total" [] "bytes"
         "Entries written to the log.";
     RAFT_LOG_BYTES Gauge "flotilla_raft_log_bytes" [] "bytes"
-        "The log, from its first entry to its last.";
-    RAFT_DIGEST_CONFLICT Gauge "flotilla_raft_digest_conflict" [] "0 or 1"
-        "1 once the node's state was found to differ from the majority's, or no majority agreed.";
+        "Size of the log, from its first entry to its last.";
+    STATE_DIVERGED Gauge "flotilla_state_diverged" [] "0 or 1"
+        "1 once the node's state differs from the majority's, or if no majority agrees.";
 
-    COMMANDS_WAITING Gauge "flotilla_commands_waiting" ["class"] "commands"
-        "Commands that wait to be proposed: `intake` is new work, `progress` lets open work end. Only a leader has any.";
-    COMMANDS_WAITING_BYTES Gauge "flotilla_commands_waiting_bytes" [] "bytes"
-        "What the commands that wait to be proposed take.";
+    COMMANDS_QUEUED Gauge "flotilla_commands_queued" ["class"] "commands"
+        "Commands that are queued for a proposal: `intake` is new work, `progress` completes open \
+         work. Only a leader has any.";
+    COMMANDS_QUEUED_BYTES Gauge "flotilla_commands_queued_bytes" [] "bytes"
+        "Size of the commands that are queued for a proposal.";
     COMMANDS_FORWARDED Counter "flotilla_commands_forwarded_total" [] "commands"
-        "Attempts to have the leader carry out a command that came to this node.";
-    COMMANDS_TURNED_AWAY Counter "flotilla_commands_turned_away_total" [] "commands"
-        "Commands that came to this node and were refused because too many waited.";
+        "Attempts to have the leader execute a command that arrived at this node.";
+    COMMANDS_SHED Counter "flotilla_commands_shed_total" [] "commands"
+        "Commands that arrived at this node and were shed because too many were queued.";
     COMMANDS_PROPOSED Counter "flotilla_commands_proposed_total" [] "commands"
         "Commands that this node proposed as the leader.";
     ENTRIES_PROPOSED Counter "flotilla_entries_proposed_total" [] "entries"
-        "Entries that carried them: many commands share one.";
+        "Entries that carried the proposed commands: many commands share one entry.";
     ENTRIES_APPLIED Counter "flotilla_entries_applied_total" [] "entries"
         "Entries of any kind that this node has applied.";
-    ENTRY_APPLY Histogram "flotilla_entry_apply_seconds" [] "seconds"
-        "How long an entry took to be carried out and written.";
+    ENTRY_APPLY Histogram "flotilla_entry_apply_duration_seconds" [] "seconds"
+        "Time to apply one entry.";
     ENTRY_WRITTEN Counter "flotilla_entry_written_bytes_total" [] "bytes"
         "Keys and values that applied entries have written to the state.";
-    ENTRY_WRITTEN_MAX Gauge "flotilla_largest_entry_written_bytes" [] "bytes"
-        "The most that one entry has written to the state since the node was started. It stays below 32 MiB.";
-    COMMANDS Counter "flotilla_commands_total" ["kind", "result"] "commands"
-        "Commands that this node's engine carried out: `accepted` or `rejected`. Each node carries out all of them.";
+    ENTRY_WRITTEN_MAX Gauge "flotilla_entry_written_max_bytes" [] "bytes"
+        "The largest write of one entry to the state since the node started. It stays below 32 \
+         MiB.";
+    COMMANDS Counter "flotilla_commands_applied_total" ["kind", "result"] "commands"
+        "Commands that this node's engine executed: `accepted` or `rejected`. Every node executes \
+         all of them.";
     REJECTIONS Counter "flotilla_command_rejections_total" ["code"] "commands"
-        "Commands that this node's engine rejected, by the code of the refusal.";
+        "Commands that this node's engine rejected, by the code of the rejection.";
     PANICS Counter "flotilla_command_panics_total" [] "commands"
-        "Commands that hit a bug of the engine, which was contained. Part of the state: the same on each node, also after a restart.";
-    QUARANTINED Gauge "flotilla_quarantined" ["kind"] "items"
-        "What is set aside because of such a bug.";
+        "Commands that hit a bug of the engine, which was contained. Part of the state: equal on \
+         all nodes, and kept across restarts.";
+    QUARANTINED Gauge "flotilla_quarantined_items" ["kind"] "items"
+        "Items in quarantine after such a bug.";
     RUNS Counter "flotilla_runs_total" [] "runs"
         "Workflow runs since the cluster was founded. Part of the state.";
     ACTION_RUNS Counter "flotilla_action_runs_total" [] "runs"
         "Action runs since the cluster was founded. Part of the state.";
 
     TIMERS_OVERDUE Gauge "flotilla_timers_overdue_seconds" [] "seconds"
-        "For how long the earliest timer has been due and has not fired. 0 on nodes that do not lead.";
+        "How long the earliest due timer has been waiting to fire. 0 on nodes that do not lead.";
     TIMER_DELAY Histogram "flotilla_timer_delay_seconds" [] "seconds"
-        "How long after it was due a timer fired.";
+        "Delay between a timer's due time and its firing.";
     TASKS_READY Gauge "flotilla_tasks_ready" ["namespace", "action"] "tasks"
-        "Tasks that wait for a worker. The 100 actions with the most are told apart; the others are in `*`.";
+        "Tasks that wait for a worker. The 100 actions with the most tasks have their own series; \
+         all others are in `*`.";
     TASKS_LEASED Gauge "flotilla_tasks_leased" ["namespace", "action"] "tasks"
-        "Tasks that a worker has. The 100 actions with the most are told apart; the others are in `*`.";
+        "Tasks that workers hold. The 100 actions with the most tasks have their own series; all \
+         others are in `*`.";
     TASKS_UNSERVED Gauge "flotilla_tasks_unserved" ["namespace", "action"] "tasks"
-        "Tasks that wait for a worker while no worker that is heard and takes tasks handles their action. Bounded like the tasks that wait.";
+        "Tasks that wait for a worker while no healthy worker that takes tasks handles their \
+         action. Limited to 100 actions like the waiting tasks.";
     WORKERS Gauge "flotilla_workers" ["status"] "workers"
-        "Registered workers, those in the nodes included.";
+        "Registered workers, including the embedded ones.";
 
     WASM_CALLS Counter "flotilla_wasm_calls_total" ["result"] "calls"
-        "Calls of WebAssembly actions on this node: `completed` with an outcome, `failed`, `timed_out`, `broken` when the module could not be run, `refused` when the node could not load it.";
-    WASM_CALL Histogram "flotilla_wasm_call_seconds" [] "seconds"
-        "How long such a call took, loading included.";
+        "Calls of WebAssembly actions on this node: `completed` with an outcome, `failed`, \
+         `timed_out`, `broken` if the module could not run, `refused` if the node could not load \
+         it.";
+    WASM_CALL Histogram "flotilla_wasm_call_duration_seconds" [] "seconds"
+        "Duration of a WebAssembly call, loading included.";
     WASM_RUNNING Gauge "flotilla_wasm_calls_running" [] "calls"
-        "Such calls that run now.";
+        "WebAssembly calls in progress.";
 
-    ROCKSDB_FILES Gauge "flotilla_rocksdb_files_bytes" ["database"] "bytes"
-        "The files of a RocksDB instance, `log` or `state`.";
+    ROCKSDB_FILES Gauge "flotilla_rocksdb_sst_files_bytes" ["database"] "bytes"
+        "Size of the files of a RocksDB instance, `log` or `state`.";
     ROCKSDB_BUFFERS Gauge "flotilla_rocksdb_memtables_bytes" ["database"] "bytes"
-        "What was written to it and is not in files yet.";
+        "Data in memtables, not yet flushed to files.";
     ROCKSDB_CACHE Gauge "flotilla_rocksdb_block_cache_bytes" ["database"] "bytes"
-        "What its cache of blocks holds.";
+        "Size of the block cache.";
     ROCKSDB_PENDING Gauge "flotilla_rocksdb_pending_compaction_bytes" ["database"] "bytes"
-        "What it has to rewrite until its files are in shape; an estimate.";
+        "Estimated bytes pending compaction.";
     ROCKSDB_COMPACTIONS Gauge "flotilla_rocksdb_running_compactions" ["database"] "compactions"
-        "Compactions that run.";
+        "Running compactions.";
     ROCKSDB_ROWS Gauge "flotilla_rocksdb_rows" ["database"] "rows"
-        "Its rows; an estimate.";
+        "Estimated number of rows.";
     ROCKSDB_STALLED Gauge "flotilla_rocksdb_write_stopped" ["database"] "0 or 1"
-        "1 while it takes no writes until compactions have caught up.";
+        "1 while RocksDB stops writes until compactions have caught up.";
 
     GRPC_REQUESTS Counter "flotilla_grpc_requests_total" ["method", "code"] "requests"
-        "Requests over gRPC, by the status with which the reply began. What a stream ends with is not counted.";
-    GRPC_REQUEST Histogram "flotilla_grpc_request_seconds" ["method"] "seconds"
-        "How long it took until the reply to a request began.";
-    GRPC_IN_HAND Gauge "flotilla_grpc_requests_in_hand" [] "requests"
-        "Requests to which no reply has begun.";
+        "gRPC requests, by the status with which the response began. The final status of a stream \
+         is not counted.";
+    GRPC_REQUEST Histogram "flotilla_grpc_request_duration_seconds" ["method"] "seconds"
+        "Time until the response to a request began.";
+    GRPC_IN_FLIGHT Gauge "flotilla_grpc_requests_in_flight" [] "requests"
+        "Requests whose response has not begun.";
 
     DISK_FREE Gauge "flotilla_data_disk_free_bytes" [] "bytes"
-        "What is free for the node on the file system of its data directory.";
-    DISK_SIZE Gauge "flotilla_data_disk_bytes" [] "bytes"
-        "The size of that file system.";
+        "Space that is free for the node on the file system of its data directory.";
+    DISK_SIZE Gauge "flotilla_data_disk_size_bytes" [] "bytes"
+        "Size of the file system of the data directory.";
     ENGINE_VERSION_AGREED Gauge "flotilla_engine_version" [] "version"
-        "The engine version on which the cluster has agreed: what newer binaries decide differently waits until all members know it.";
-    DISK_ROOM Gauge "flotilla_data_disk_room" [] "2, 1 or 0"
-        "2 while the node writes everything, 1 while its disk is so full that it takes no new work, 0 while it writes nothing that it can refuse.";
+        "The engine version on which the cluster has agreed: newer rules stay off until all \
+         members know them.";
+    DISK_PRESSURE Gauge "flotilla_data_disk_pressure" [] "0, 1 or 2"
+        "Disk pressure of the node: 0 writes everything, 1 (low) takes no new work, 2 (critical) \
+         writes nothing that it can refuse.";
     PROCESS_CPU Counter "process_cpu_seconds_total" [] "seconds"
-        "Processor time of the process.";
+        "CPU time of the process.";
     PROCESS_RESIDENT Gauge "process_resident_memory_bytes" [] "bytes"
-        "Memory of the process. On Linux only.";
+        "Resident memory of the process. On Linux only.";
     PROCESS_FILES Gauge "process_open_fds" [] "files"
-        "Files and sockets that the process has open. On Linux only.";
+        "Open file descriptors of the process. On Linux only.";
     PROCESS_FILES_MAX Gauge "process_max_fds" [] "files"
-        "How many it may have open.";
+        "Limit on the open file descriptors of the process.";
     PROCESS_START Gauge "process_start_time_seconds" [] "seconds"
-        "When the node was started, in seconds since the Unix epoch.";
+        "When the node started, in seconds since the Unix epoch.";
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a node has counted since its start.
+//! The counters that a node keeps since its start.
 
 use super::histogram::Histogram;
 use super::requests::Requests;
@@ -9,40 +9,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// No timer is waited for.
+/// The due time when there is no timer.
 const NEVER: u64 = u64::MAX;
 
-/// What a node has counted since its start.
+/// The counters that a node keeps since its start.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    /// Requests over gRPC.
+    /// Counts gRPC requests.
     pub(crate) requests: Arc<Requests>,
     /// Calls of WebAssembly actions.
     pub(crate) wasm: WasmCalls,
     pub(super) started: SystemTime,
-    /// The same by a clock that does not jump.
+    /// The start on the monotonic clock.
     pub(super) began: Instant,
     pub(super) entry_apply: Histogram,
-    /// What all entries wrote to the state.
+    /// Bytes that all entries wrote to the state.
     pub(super) entry_written_bytes: AtomicU64,
-    /// What the largest one wrote.
+    /// Bytes that the largest entry wrote.
     pub(super) entry_written_bytes_max: AtomicU64,
     pub(super) log_sync: Histogram,
     pub(super) timer_delay: Histogram,
     pub(super) elections: AtomicU64,
     pub(super) leader_changes: AtomicU64,
-    /// By kind, accepted and rejected.
+    /// Commands by kind, accepted and rejected.
     commands: Vec<[AtomicU64; 2]>,
-    /// By code.
+    /// Rejections by code.
     rejections: Vec<AtomicU64>,
-    /// The leader that was known last; 0 before the first.
+    /// The last known leader; 0 before the first.
     leader_last: AtomicU64,
-    /// When the earliest timer is due, as the driver saw it last; [`NEVER`] without one.
+    /// When the earliest timer is due, as the driver last read it; [`NEVER`] without one.
     timer_due_ms: AtomicU64,
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// All counters at zero.
     pub(crate) fn new() -> Self {
         Self {
             requests: Arc::new(Requests::new()),
@@ -69,7 +69,7 @@ impl Metrics {
         }
     }
 
-    /// What the node knows of leaders has changed.
+    /// Records a change of the known leadership.
     pub(crate) fn leadership_changed(&self, before: &Leadership, now: &Leadership) {
         if before.term > 0 {
             let terms = now.term.saturating_sub(before.term);
@@ -83,14 +83,14 @@ impl Metrics {
         }
     }
 
-    /// The driver of timers has looked: the earliest is due at `due_ms`. `None` when there is none, or
-    /// when this node leads no more.
+    /// The timer driver has read the state: the earliest timer is due at `due_ms`. `None` if there
+    /// is no timer, or if this node no longer leads.
     pub(crate) fn timers_looked_at(&self, due_ms: Option<u64>) {
         self.timer_due_ms
             .store(due_ms.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    /// For how long a timer has been due at `now_ms`.
+    /// How long the earliest timer has been due at `now_ms`.
     pub(super) fn timers_overdue(&self, now_ms: u64) -> Duration {
         let due_ms = self.timer_due_ms.load(Ordering::Relaxed);
         Duration::from_millis(now_ms.saturating_sub(due_ms))
@@ -111,7 +111,7 @@ impl Metrics {
         codes.map(|(code, count)| (code.as_str(), count.load(Ordering::Relaxed)))
     }
 
-    /// When the node was started, in seconds since the Unix epoch.
+    /// When the node started, in seconds since the Unix epoch.
     pub(super) fn started_seconds(&self) -> f64 {
         let since = self.started.duration_since(UNIX_EPOCH);
         since.map_or(0.0, |since| since.as_secs_f64())

@@ -1,4 +1,4 @@
-//! What a folder takes on disk.
+//! The disk usage of a folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,14 +6,14 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The unit in which the system counts what a file takes, whatever the file system's own is.
+/// The unit of the system's block count, whatever the file system's own block size.
 const BLOCK_BYTES: u64 = 512;
 
-/// What the files in a folder, and in those below it, take on disk. One that has several names is counted once:
-/// snapshots share theirs with the state. What goes away meanwhile is not counted.
+/// The disk usage of the files in a folder and below. A file with several names counts once:
+/// snapshots share files with the state. Files that disappear meanwhile do not count.
 ///
 /// # Errors
-/// When a folder or a file cannot be looked at.
+/// If a folder or a file cannot be read.
 pub(super) fn bytes(folder: &Path) -> io::Result<u64> {
     let (mut blocks, mut seen) = (0, BTreeSet::new());
     let mut open = vec![folder.to_owned()];

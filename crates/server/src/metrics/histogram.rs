@@ -1,30 +1,30 @@
-//! Durations, counted in buckets.
+//! Histograms of durations.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where the buckets end, in microseconds: from what a flush to a good disk takes to what nobody waits
-/// for. The last bucket has no end.
+/// The upper bounds of the buckets, in microseconds: from a flush to a good disk up to background
+/// work. The last bucket has no bound.
 pub(super) const BOUNDS_MICROS: [u64; 16] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 5_000_000, 10_000_000,
 ];
 const BUCKETS: usize = BOUNDS_MICROS.len() + 1;
 
-/// Durations, counted in buckets. To record one takes two additions and no lock.
+/// Durations, counted in buckets. Recording one takes two additions and no lock.
 #[derive(Debug)]
 pub(super) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
     sum_micros: AtomicU64,
 }
 
-/// What a histogram held when it was read.
+/// A histogram's content at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// By bucket: how many were in it or in one before.
+    /// By bucket: how many durations were at most its bound.
     pub(super) cumulative: [u64; BUCKETS],
-    /// All durations together, in microseconds.
+    /// The sum of all durations, in microseconds.
     pub(super) sum_micros: u64,
 }
 
@@ -38,7 +38,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a duration.
+    /// Records a duration.
     pub(super) fn record(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_MICROS.partition_point(|bound| *bound < micros);
@@ -46,7 +46,8 @@ impl Histogram {
         self.sum_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// What it holds. Something that is recorded meanwhile may be in the sum and in no bucket yet.
+    /// Reads the content. A duration that is recorded meanwhile may be in the sum and not yet in a
+    /// bucket.
     pub(super) fn read(&self) -> Reading {
         let mut count = 0;
         let cumulative = array::from_fn(|bucket| {
@@ -62,7 +63,7 @@ impl Histogram {
 }
 
 impl Reading {
-    /// How many durations there were.
+    /// The number of durations.
     pub(super) fn count(&self) -> u64 {
         self.cumulative[BUCKETS - 1]
     }

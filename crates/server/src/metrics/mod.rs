@@ -1,10 +1,11 @@
-//! What a node tells about itself to Prometheus.
+//! A node's Prometheus metrics.
 //!
-//! `catalogue` lists every metric. What happens is counted where it happens, in [`Metrics`], with
-//! atomics alone: nothing is allocated or locked for a command. What merely is, such as the log's last
-//! index or the tasks that wait, is looked up when somebody asks: `scrape` does so, from the replica's
-//! gauges, from the `state` and from the `process`. `usage` is the part of it that says what a load costs. All of it belongs to one node: a process that has
-//! several has several of each (design rule 15).
+//! `catalogue` lists every metric. Events are counted where they happen, in [`Metrics`], with
+//! atomics only: no command costs an allocation or a lock. Current values, such as the log's last
+//! index or the waiting tasks, are read at scrape time: `scrape` takes them from the replica's
+//! gauges, from the `state` and from the `process`. `usage` is the part that shows what a load
+//! costs. All of it belongs to one node: a process with several nodes has several of each (design
+//! rule 15).
 
 mod catalogue;
 mod counters;

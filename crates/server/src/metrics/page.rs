@@ -1,14 +1,14 @@
-//! The page that Prometheus reads: its text format, version 0.0.4.
+//! The metrics page: Prometheus's text format, version 0.0.4.
 
 use super::catalogue::Metric;
 use super::histogram::{BOUNDS_MICROS, Reading};
 use std::fmt::{self, Write};
 
-/// What the page is, for the header of the answer.
+/// The content type of the page.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// A page that fills up, one metric after the other.
+/// A page under construction, one metric after the other.
 #[derive(Default)]
 pub(super) struct Page {
     text: String,
@@ -19,7 +19,7 @@ pub(super) struct Page {
 pub(super) enum Number {
     /// A whole number.
     Whole(u64),
-    /// Any other.
+    /// Any other number.
     Real(f64),
 }
 
@@ -29,12 +29,12 @@ impl Page {
         self.many(metric, [([], number.into())]);
     }
 
-    /// A metric without labels that may not be known.
+    /// A metric without labels whose value may be unknown.
     pub(super) fn maybe(&mut self, metric: &Metric, number: Option<impl Into<Number>>) {
         self.many(metric, number.map(|number| ([], number.into())));
     }
 
-    /// A metric with a sample for each list of its labels' values.
+    /// A metric with one sample per list of label values.
     pub(super) fn many<'a, const N: usize>(
         &mut self,
         metric: &Metric,
@@ -46,7 +46,7 @@ impl Page {
         }
     }
 
-    /// A histogram for each list of its labels' values.
+    /// A histogram per list of label values.
     pub(super) fn histograms<'a, const N: usize>(
         &mut self,
         metric: &Metric,
@@ -78,7 +78,8 @@ impl Page {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    /// A line: the name with its suffix, the labels with the end of a bucket, if it is one's, the number.
+    /// A line: the name with its suffix, the labels, a bucket's bound if it has one, and the
+    /// number.
     fn sample(
         &mut self,
         metric: &Metric,
@@ -141,7 +142,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// A label's value as the format wants it.
+/// A label value, escaped for the format.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -187,11 +188,11 @@ mod tests {
         page.histograms(&GRPC_REQUEST, [(["m"], histogram.read())]);
         let text = page.into_text();
         for line in [
-            r#"flotilla_grpc_request_seconds_bucket{method="m",le="0.001"} 0"#,
-            r#"flotilla_grpc_request_seconds_bucket{method="m",le="0.0025"} 1"#,
-            r#"flotilla_grpc_request_seconds_bucket{method="m",le="+Inf"} 1"#,
-            r#"flotilla_grpc_request_seconds_sum{method="m"} 0.0015"#,
-            r#"flotilla_grpc_request_seconds_count{method="m"} 1"#,
+            r#"flotilla_grpc_request_duration_seconds_bucket{method="m",le="0.001"} 0"#,
+            r#"flotilla_grpc_request_duration_seconds_bucket{method="m",le="0.0025"} 1"#,
+            r#"flotilla_grpc_request_duration_seconds_bucket{method="m",le="+Inf"} 1"#,
+            r#"flotilla_grpc_request_duration_seconds_sum{method="m"} 0.0015"#,
+            r#"flotilla_grpc_request_duration_seconds_count{method="m"} 1"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

@@ -1,4 +1,4 @@
-//! What the process uses. What the system does not tell is left out.
+//! Resource usage of the process. Values that the system does not report are omitted.
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::time::TimeVal;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
 
-/// What the process uses.
+/// Resource usage of the process.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) cpu: Option<Duration>,
@@ -18,7 +18,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// What this process uses now.
+    /// The current usage of this process.
     pub(super) fn now() -> Self {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
         let cpu = usage.map(|usage| duration(usage.user_time()) + duration(usage.system_time()));
@@ -36,13 +36,13 @@ impl Process {
     }
 }
 
-/// A time that is used up, and so never below 0.
+/// A used CPU time, never below 0.
 fn duration(time: TimeVal) -> Duration {
     let whole = |part: i64| u64::try_from(part).unwrap_or_default();
     Duration::from_secs(whole(time.tv_sec())) + Duration::from_micros(whole(time.tv_usec()))
 }
 
-/// The row `VmRSS:   1234 kB` of the process's status.
+/// Parses the row `VmRSS:   1234 kB` of `/proc/self/status`.
 fn resident_bytes(status: &str) -> Option<u64> {
     let row = status
         .lines()
@@ -51,7 +51,7 @@ fn resident_bytes(status: &str) -> Option<u64> {
     Some(kib * KIB)
 }
 
-/// The row `write_bytes: 1234` of what the process has read and written.
+/// Parses the row `write_bytes: 1234` of `/proc/self/io`.
 fn written_bytes(io: &str) -> Option<u64> {
     let row = io
         .lines()

@@ -1,4 +1,4 @@
-//! Requests over gRPC, by method and by the status with which the reply began.
+//! Counts gRPC requests by method and by the status with which the response began.
 
 use super::histogram::{Histogram, Reading};
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tonic::Code;
 
-/// All codes of gRPC, by number.
+/// All gRPC status codes, by number.
 const CODES: [&str; 17] = [
     "ok",
     "cancelled",
@@ -30,16 +30,16 @@ const CODES: [&str; 17] = [
     "data_loss",
     "unauthenticated",
 ];
-/// Methods that the node does not have, and so whatever a stranger writes.
+/// All methods that the node does not have, so that callers cannot create series.
 const OTHER: &str = "other";
 
-/// Requests over gRPC. Which methods there are is known from the start, so that a request is counted
-/// without a lock and strangers cannot make the page longer.
+/// Counts gRPC requests. The methods are known from the start, so counting needs no lock, and
+/// callers cannot make the page longer.
 #[derive(Debug)]
 pub(crate) struct Requests {
     methods: BTreeMap<String, Arc<Method>>,
     other: Arc<Method>,
-    in_hand: AtomicU64,
+    in_flight: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -48,23 +48,23 @@ struct Method {
     time: Histogram,
 }
 
-/// A request in hand. Dropped without a reply, its caller has gone.
-pub(crate) struct InHand {
+/// A request in flight. If it is dropped without a response, its caller has gone.
+pub(crate) struct InFlight {
     requests: Arc<Requests>,
     method: Arc<Method>,
     since: Instant,
     code: Code,
 }
 
-/// What was counted of one method: requests by code, those without any left out, and their times.
-pub(super) struct Counted<'a> {
+/// The counts of one method: requests by code, without zeros, and their durations.
+pub(super) struct MethodCounts<'a> {
     pub(super) method: &'a str,
     pub(super) by_code: Vec<(&'static str, u64)>,
     pub(super) time: Reading,
 }
 
 impl Requests {
-    /// None yet, of the methods of the node's services.
+    /// Zero counts for all methods of the node's services.
     pub(crate) fn new() -> Self {
         let sets = [
             FILE_DESCRIPTOR_SET,
@@ -75,14 +75,14 @@ impl Requests {
         Self {
             methods: paths.map(|path| (path, Arc::default())).collect(),
             other: Arc::default(),
-            in_hand: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
         }
     }
 
-    /// A request has come; `path` is that of its URI.
-    pub(crate) fn begin(self: &Arc<Self>, path: &str) -> InHand {
-        self.in_hand.fetch_add(1, Ordering::Relaxed);
-        InHand {
+    /// Begins a request; `path` is that of its URI.
+    pub(crate) fn begin(self: &Arc<Self>, path: &str) -> InFlight {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight {
             requests: self.clone(),
             method: self.methods.get(path).unwrap_or(&self.other).clone(),
             since: Instant::now(),
@@ -90,13 +90,13 @@ impl Requests {
         }
     }
 
-    /// How many are in hand.
-    pub(super) fn in_hand(&self) -> u64 {
-        self.in_hand.load(Ordering::Relaxed)
+    /// The number of requests in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// What was counted, without methods that nobody called.
-    pub(super) fn counted(&self) -> Vec<Counted<'_>> {
+    /// The counts of the methods that were called.
+    pub(super) fn counted(&self) -> Vec<MethodCounts<'_>> {
         let named = self.methods.iter();
         let named = named.map(|(path, method)| (path.trim_start_matches('/'), method));
         let all = named.chain([(OTHER, &self.other)]);
@@ -107,13 +107,13 @@ impl Requests {
 }
 
 impl Method {
-    fn counted<'a>(&self, method: &'a str) -> Counted<'a> {
+    fn counted<'a>(&self, method: &'a str) -> MethodCounts<'a> {
         let counts = self
             .by_code
             .iter()
             .map(|count| count.load(Ordering::Relaxed));
         let by_code = CODES.into_iter().zip(counts);
-        Counted {
+        MethodCounts {
             method,
             by_code: by_code.filter(|(_, count)| *count > 0).collect(),
             time: self.time.read(),
@@ -121,16 +121,16 @@ impl Method {
     }
 }
 
-impl InHand {
-    /// The reply begins, with this status.
-    pub(crate) fn answered(mut self, code: Code) {
+impl InFlight {
+    /// Records that the response begins with this status.
+    pub(crate) fn record_response(mut self, code: Code) {
         self.code = code;
     }
 }
 
-impl Drop for InHand {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.requests.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.requests.in_flight.fetch_sub(1, Ordering::Relaxed);
         let code = usize::try_from(i32::from(self.code)).unwrap_or_default();
         if let Some(count) = self.method.by_code.get(code) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +139,7 @@ impl Drop for InHand {
     }
 }
 
-/// The paths of all methods in an encoded set of descriptors.
+/// The paths of all methods in an encoded descriptor set.
 fn paths(set: &[u8]) -> Vec<String> {
     let set = FileDescriptorSet::decode(set).expect("the set was encoded when this was built");
     let mut paths = Vec::new();
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn requests_are_counted_by_method_and_code_and_strangers_together() {
         let requests = Arc::new(Requests::new());
-        requests.begin(START).answered(Code::Ok);
-        requests.begin(START).answered(Code::NotFound);
-        requests.begin("/a").answered(Code::Unimplemented);
+        requests.begin(START).record_response(Code::Ok);
+        requests.begin(START).record_response(Code::NotFound);
+        requests.begin("/a").record_response(Code::Unimplemented);
         let open = requests.begin("/b");
-        assert_eq!(requests.in_hand(), 1);
+        assert_eq!(requests.in_flight(), 1);
         drop(open);
-        assert_eq!(requests.in_hand(), 0);
+        assert_eq!(requests.in_flight(), 0);
         let found: Vec<_> = requests
             .counted()
             .into_iter()

@@ -1,4 +1,4 @@
-//! Writing the page: what was counted, and what is now.
+//! Writes the metrics page from the counters and the current values.
 
 use super::catalogue::*;
 use super::counters::Metrics;
@@ -7,16 +7,16 @@ use super::process::Process;
 use super::state::State;
 use crate::context::Context;
 use crate::readiness;
-use flotilla_replica::{Gauges, Room, StoreFigures};
+use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A field of a store's figures that a metric shows.
+/// A field of a store's figures that a metric exposes.
 type Figure = fn(&StoreFigures) -> Number;
 
-/// The page as it is now. `None` when the thread that wrote it failed.
+/// The current page. `None` if the thread that wrote it failed.
 pub(crate) async fn scrape(context: Arc<Context>) -> Option<String> {
-    // It asks the disk, and reads tables.
+    // It asks the disk and reads tables.
     let written = tokio::task::spawn_blocking(move || write(&context));
     written.await.ok()
 }
@@ -72,7 +72,7 @@ fn raft(page: &mut Page, gauges: &Gauges) {
         .map(|(peer, matched)| ([peer.as_str()], last.saturating_sub(*matched).into()));
     page.many(&RAFT_FOLLOWER_LAG, lags);
     page.one(&RAFT_LOG_BYTES, gauges.log_bytes);
-    page.one(&RAFT_DIGEST_CONFLICT, gauges.has_digest_conflict);
+    page.one(&STATE_DIVERGED, gauges.has_digest_conflict);
 }
 
 fn raft_counters(page: &mut Page, context: &Context) {
@@ -82,12 +82,15 @@ fn raft_counters(page: &mut Page, context: &Context) {
     let changes = metrics.leader_changes.load(Ordering::Relaxed);
     page.one(&RAFT_LEADER_CHANGES, changes);
     let (made, installed) = (counters.snapshots_made, counters.snapshots_installed);
-    let snapshots = [(["made"], made.into()), (["installed"], installed.into())];
+    let snapshots = [
+        (["created"], made.into()),
+        (["installed"], installed.into()),
+    ];
     page.many(&RAFT_SNAPSHOTS, snapshots);
-    page.histograms(&RAFT_LOG_SYNC, [([], metrics.log_sync.read())]);
+    page.histograms(&RAFT_LOG_FSYNC, [([], metrics.log_sync.read())]);
     page.one(&RAFT_LOG_WRITTEN, counters.log_bytes);
     page.one(&COMMANDS_FORWARDED, counters.commands_forwarded);
-    page.one(&COMMANDS_TURNED_AWAY, counters.commands_refused);
+    page.one(&COMMANDS_SHED, counters.commands_refused);
     page.one(&COMMANDS_PROPOSED, counters.commands_proposed);
     page.one(&ENTRIES_PROPOSED, counters.entries_proposed);
     page.one(&ENTRIES_APPLIED, counters.entries_applied);
@@ -97,8 +100,8 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
     let metrics = &context.metrics;
     let (intake, progress) = (gauges.intake_waiting, gauges.progress_waiting);
     let waiting = [(["intake"], intake.into()), (["progress"], progress.into())];
-    page.many(&COMMANDS_WAITING, waiting);
-    page.one(&COMMANDS_WAITING_BYTES, gauges.waiting_bytes);
+    page.many(&COMMANDS_QUEUED, waiting);
+    page.one(&COMMANDS_QUEUED_BYTES, gauges.waiting_bytes);
     page.histograms(&ENTRY_APPLY, [([], metrics.entry_apply.read())]);
     let written = metrics.entry_written_bytes.load(Ordering::Relaxed);
     page.one(&ENTRY_WRITTEN, written);
@@ -119,12 +122,12 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
     page.histograms(&TIMER_DELAY, [([], metrics.timer_delay.read())]);
 }
 
-/// What the state says; without samples while the node must not read it.
+/// The metrics from the state; no samples while the node must not read it.
 fn work(page: &mut Page, context: &Context) {
     let state = context.gateway.read_here(State::read).ok();
     let cluster = state.as_ref().map(|state| &state.cluster);
     page.maybe(&PANICS, cluster.map(|cluster| cluster.panics_count));
-    page.maybe(&RUNS, cluster.map(|cluster| cluster.runs_count));
+    page.maybe(&RUNS, cluster.map(|cluster| cluster.run_count));
     page.maybe(
         &ACTION_RUNS,
         cluster.map(|cluster| cluster.action_runs_count),
@@ -198,18 +201,18 @@ fn requests(page: &mut Page, metrics: &Metrics) {
     let times = counted.iter();
     let times = times.map(|counted| ([counted.method], counted.time.clone()));
     page.histograms(&GRPC_REQUEST, times);
-    page.one(&GRPC_IN_HAND, metrics.requests.in_hand());
+    page.one(&GRPC_IN_FLIGHT, metrics.requests.in_flight());
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {
     page.maybe(&DISK_FREE, gauges.disk.map(|disk| disk.free_bytes));
     page.maybe(&DISK_SIZE, gauges.disk.map(|disk| disk.bytes));
-    let room: u64 = match gauges.room {
-        Room::Free => 2,
-        Room::ProgressOnly => 1,
-        Room::ReadOnly => 0,
+    let disk_pressure: u64 = match gauges.disk_pressure {
+        DiskPressure::Normal => 0,
+        DiskPressure::Low => 1,
+        DiskPressure::Critical => 2,
     };
-    page.one(&DISK_ROOM, room);
+    page.one(&DISK_PRESSURE, disk_pressure);
     page.one(&ENGINE_VERSION_AGREED, u64::from(gauges.engine_version));
     let process = Process::now();
     let cpu = process.cpu.map(|cpu| cpu.as_secs_f64());

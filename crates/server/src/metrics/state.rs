@@ -1,4 +1,4 @@
-//! What the node's state says of tasks, workers and what is set aside.
+//! Reads the metrics of tasks, workers and the quarantine from the node's state.
 
 use crate::limits::{METRIC_ACTIONS_MAX, METRIC_LEASES_MAX, METRIC_ROWS_MAX};
 use crate::workers::ActionKey;
@@ -12,13 +12,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Stands for all that are not told apart.
+/// The label of all actions without their own series.
 const OTHERS: &str = "*";
-/// A worker's status, in the manual's words.
+/// A worker's status, as in the manual.
 const STATUSES: [&str; 4] = ["idle", "active", "draining", "unhealthy"];
 
-/// What the state says. Tables are read up to a bound, so that whoever asks cannot make a node busy
-/// for long; what lies behind the bound is missing.
+/// The metrics from the state. Tables are read up to a limit, so that a scrape cannot keep a node
+/// busy for long; rows beyond the limit are missing.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) cluster: ClusterRecord,
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) unserved: ByAction,
     /// Workers by status.
     pub(super) workers: BTreeMap<&'static str, u64>,
-    /// What is set aside, by kind.
+    /// Quarantined items by kind.
     pub(super) quarantined: BTreeMap<&'static str, u64>,
 }
 
@@ -36,29 +36,29 @@ pub(super) struct State {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ByAction(BTreeMap<(String, String), u64>);
 
-/// What is known of the workers of all namespaces.
+/// The counts over the workers of all namespaces.
 #[derive(Default)]
-struct Workforce {
+struct WorkerCounts {
     by_status: BTreeMap<&'static str, u64>,
     leases: Vec<ActionRunNumber>,
-    /// Leases that were too many to look at.
+    /// Leases beyond the limit.
     leases_left: u64,
-    /// What workers that are heard and take tasks handle.
+    /// The actions of healthy workers that take tasks.
     served: BTreeSet<(Namespace, String)>,
 }
 
 impl State {
-    /// Reads it.
+    /// Reads the metrics.
     ///
     /// # Errors
-    /// [`StoreError`] when the store fails.
+    /// [`StoreError`] if the store fails.
     pub(super) fn read(reader: &dyn Reader) -> Result<Self, StoreError> {
-        let workforce = workforce(reader)?;
+        let worker_counts = worker_counts(reader)?;
         let ready = ready(reader)?;
         let is_unserved = |key: &ActionKey| {
             let (namespace, action) = key;
             let named = (namespace.clone(), action.to_string());
-            !workforce.served.contains(&named)
+            !worker_counts.served.contains(&named)
         };
         let unserved = ready
             .clone()
@@ -68,15 +68,16 @@ impl State {
             cluster: read::<Cluster>(reader, &())?.unwrap_or_default(),
             unserved: ByAction::new(unserved.collect(), 0),
             ready: ByAction::new(ready, 0),
-            leased: leased(reader, &workforce)?,
+            leased: leased(reader, &worker_counts)?,
             quarantined: quarantined(reader)?,
-            workers: workforce.by_status,
+            workers: worker_counts.by_status,
         })
     }
 }
 
 impl ByAction {
-    /// The actions with the most, and one sum of the others and of what is not known by action.
+    /// The actions with the most tasks, and one sum of all others and of tasks whose action is
+    /// unknown.
     fn new(tasks: BTreeMap<ActionKey, u64>, unknown: u64) -> Self {
         let mut sorted: Vec<_> = tasks.into_iter().filter(|(_, count)| *count > 0).collect();
         sorted.sort_by_key(|(_, count)| Reverse(*count));
@@ -100,7 +101,7 @@ impl ByAction {
     }
 }
 
-/// Tasks that wait, by action.
+/// Waiting tasks by action.
 fn ready(reader: &dyn Reader) -> Result<BTreeMap<ActionKey, u64>, StoreError> {
     let mut ready: BTreeMap<ActionKey, u64> = BTreeMap::new();
     each::<ReadyActions>(reader, |key, record| {
@@ -114,43 +115,46 @@ fn ready(reader: &dyn Reader) -> Result<BTreeMap<ActionKey, u64>, StoreError> {
     Ok(ready)
 }
 
-/// Tasks that workers have, by action.
-fn leased(reader: &dyn Reader, workforce: &Workforce) -> Result<ByAction, StoreError> {
+/// Leased tasks by action.
+fn leased(reader: &dyn Reader, worker_counts: &WorkerCounts) -> Result<ByAction, StoreError> {
     let mut leased: BTreeMap<ActionKey, u64> = BTreeMap::new();
-    for number in &workforce.leases {
+    for number in &worker_counts.leases {
         if let Some(run) = read::<ActionRuns>(reader, number)? {
             *leased.entry((run.namespace, run.action)).or_default() += 1;
         }
     }
-    Ok(ByAction::new(leased, workforce.leases_left))
+    Ok(ByAction::new(leased, worker_counts.leases_left))
 }
 
-fn workforce(reader: &dyn Reader) -> Result<Workforce, StoreError> {
-    let mut workforce = Workforce {
+fn worker_counts(reader: &dyn Reader) -> Result<WorkerCounts, StoreError> {
+    let mut worker_counts = WorkerCounts {
         by_status: STATUSES.into_iter().map(|status| (status, 0)).collect(),
-        ..Workforce::default()
+        ..WorkerCounts::default()
     };
     each::<Workers>(reader, |key, worker| {
         let Some(activity) = read::<WorkerActivities>(reader, &key)? else {
             return Ok(());
         };
-        *workforce.by_status.entry(activity.status()).or_default() += 1;
+        *worker_counts
+            .by_status
+            .entry(activity.status())
+            .or_default() += 1;
         if activity.state == WorkerState::Healthy && !activity.is_draining {
             let actions = worker.processes.into_iter();
             let actions = actions.filter(|process| process.kind == ProcessKind::Action);
             let served = actions.map(|process| (key.0.clone(), process.name));
-            workforce.served.extend(served);
+            worker_counts.served.extend(served);
         }
         for lease in activity.leases {
-            if workforce.leases.len() < METRIC_LEASES_MAX {
-                workforce.leases.push(lease);
+            if worker_counts.leases.len() < METRIC_LEASES_MAX {
+                worker_counts.leases.push(lease);
             } else {
-                workforce.leases_left += 1;
+                worker_counts.leases_left += 1;
             }
         }
         Ok(())
     })?;
-    Ok(workforce)
+    Ok(worker_counts)
 }
 
 fn quarantined(reader: &dyn Reader) -> Result<BTreeMap<&'static str, u64>, StoreError> {
@@ -197,7 +201,7 @@ mod tests {
         let shown = ByAction::new(counts.collect(), 10);
         let samples: BTreeMap<_, _> = shown.samples().collect();
         assert_eq!(samples.len(), METRIC_ACTIONS_MAX + 1);
-        // The one without any is left out.
+        // An action without tasks is omitted.
         assert_eq!(samples[&[OTHERS, OTHERS]], 1 + 10);
         let last = format!("action-{}", METRIC_ACTIONS_MAX + 1);
         assert_eq!(

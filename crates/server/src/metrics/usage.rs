@@ -1,4 +1,4 @@
-//! What a node uses, for who measures a load.
+//! A node's resource usage, for load measurements.
 
 use super::folder;
 use super::process::Process;
@@ -7,7 +7,7 @@ use flotilla_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What this node uses now. `None` when the thread that looked it up failed.
+/// This node's current usage. `None` if the thread that read it failed.
 pub(crate) async fn usage(context: Arc<Context>) -> Option<v1::NodeUsage> {
     // It asks the disk.
     tokio::task::spawn_blocking(move || look(&context))
@@ -25,7 +25,7 @@ fn look(context: &Context) -> v1::NodeUsage {
         cpu_ms: process.cpu.map(whole_ms),
         resident_bytes: process.resident_bytes,
         written_bytes: process.written_bytes,
-        log_syncs: metrics.log_sync.read().count(),
+        log_fsync_count: metrics.log_sync.read().count(),
         log_written_bytes: counters.log_bytes,
         commands_proposed: counters.commands_proposed,
         entries_proposed: counters.entries_proposed,

@@ -1,4 +1,4 @@
-//! Calls of WebAssembly actions on this node.
+//! Counts the calls of WebAssembly actions on this node.
 
 use super::histogram::Histogram;
 use crate::errors::Refusal;
@@ -6,7 +6,7 @@ use flotilla_wasm::{InvocationError, Report};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How a call can end.
+/// The results of a call.
 const RESULTS: [&str; 5] = ["completed", "failed", "timed_out", "broken", "refused"];
 
 /// Calls of WebAssembly actions since the node's start.
@@ -38,13 +38,13 @@ impl WasmCalls {
         results.map(|(result, count)| (result, count.load(Ordering::Relaxed)))
     }
 
-    /// Calls that run.
+    /// Calls in progress.
     pub(super) fn running(&self) -> u64 {
         self.running.load(Ordering::Relaxed)
     }
 }
 
-/// Where the result stands in [`RESULTS`].
+/// The result's index in [`RESULTS`].
 fn place(called: &Result<Report, Refusal>) -> usize {
     match called.as_ref().map(|report| &report.result) {
         Ok(Ok(_)) => 0,

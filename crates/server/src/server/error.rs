@@ -1,4 +1,4 @@
-//! Why a node could not start, or not go on.
+//! Why a node cannot start or continue.
 
 use crate::config::ConfigInvalid;
 use crate::tls::TlsInvalid;
@@ -7,30 +7,30 @@ use flotilla_trace::ExporterError;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Why a node could not start, or not go on. [`ServerError::hint`] says what to do.
+/// Why a node cannot start or continue. [`ServerError::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigInvalid),
-    /// Clients cannot be served there.
+    /// The listening socket cannot be bound.
     #[error("expected to listen on {address}, but that failed")]
     Listen {
-        /// The address.
+        /// The configured address.
         address: SocketAddr,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The certificates are no good.
+    /// The certificates are unusable.
     #[error(transparent)]
     Tls(#[from] TlsInvalid),
-    /// Spans cannot be sent.
+    /// The exporter of spans cannot start.
     #[error(transparent)]
     Tracer(#[from] ExporterError),
     /// The replica refused to start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The replica cannot go on: the process must end and be started again.
+    /// The replica cannot continue: the process must end and be restarted.
     #[error(transparent)]
     Fatal(Arc<FatalError>),
     /// The gRPC server failed.
@@ -42,7 +42,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Whether the node has ended because the cluster removed it: nothing has failed then.
+    /// Whether the node ended because the cluster removed it, which is not a failure.
     #[must_use]
     pub fn is_removal(&self) -> bool {
         match self {
@@ -59,7 +59,7 @@ impl ServerError {
         }
     }
 
-    /// What to do about it, where there is advice.
+    /// What to do about it, if there is a hint.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

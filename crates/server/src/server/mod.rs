@@ -1,4 +1,4 @@
-//! A running node.
+//! The server: starts, runs and stops one node.
 
 mod error;
 mod transport;
@@ -17,9 +17,10 @@ use crate::traces::Tracer;
 use crate::watch::Watchers;
 use crate::workers::Hub;
 use crate::{drivers, embedded, faults, health, http, tls, traces, watch};
-use flotilla_engine::{ENGINE_VERSION, NodeId};
+use flotilla_engine::NodeId;
 use flotilla_replica::{
-    Config, Formation, GrpcTransport, Hooks, PlainSockets, ReadError, Replica, Sockets, Tuning,
+    Config, Environment, Formation, GrpcTransport, PlainSockets, ReadError, Replica, Sockets,
+    Tuning,
 };
 use futures::future::join_all;
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic_health::server::health_reporter;
 
-/// How long one look for a leader takes.
+/// How long one wait for a leader takes.
 const READY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A running node. It is a value without global state: one process can host several.
@@ -40,20 +41,20 @@ pub struct Server {
     tasks: Vec<JoinHandle<()>>,
     serving: Serving,
     http: JoinHandle<()>,
-    // Ends HTTP when it is dropped.
+    // Dropping it ends HTTP.
     probing: DropGuard,
-    // Ends what runs in the background when the server is dropped without having been stopped.
+    // Ends the background tasks if the server is dropped without being stopped.
     _stop: DropGuard,
 }
 
 impl Server {
-    /// Starts a node: its replica, its services and what it does by itself. Returns as soon as
-    /// clients can connect, over gRPC and HTTP; [`Server::ready`] waits for a leader. That may take long where
-    /// another member's state has to be taken first: probes over HTTP are answered meanwhile. To give it up,
-    /// drop it.
+    /// Starts a node: its replica, its services and its background tasks. Returns as soon as
+    /// clients can connect, over gRPC and HTTP; [`Server::ready`] waits for a leader. A start may
+    /// take long if another member's state has to be received first; HTTP probes are answered
+    /// meanwhile. Dropping the future cancels the start.
     ///
     /// # Errors
-    /// [`ServerError`] when the configuration is wrong, a port is taken or the data directory
+    /// [`ServerError`] if the configuration is invalid, a port is in use or the data directory
     /// cannot be used.
     pub async fn start(config: ServerConfig) -> Result<Self, ServerError> {
         config.validate()?;
@@ -67,21 +68,21 @@ impl Server {
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
-        let surroundings = faults::surroundings();
-        let hooks = Hooks {
+        let faulty_environment = faults::faulty_environment();
+        let environment = Environment {
             transport: Arc::new(GrpcTransport::over(sockets(tls.as_ref(), Port::Peers))),
             offers: hub.clone(),
-            clock: surroundings.clock,
-            storage: surroundings.storage,
+            clock: faulty_environment.clock,
+            storage: faulty_environment.storage,
             observer: metrics.clone(),
-            ..Hooks::default()
+            ..Environment::default()
         };
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone().drop_guard();
-        // Before the replica: its start may last, while certificates run out.
+        // Before the replica: its start may take long, and certificates may expire meanwhile.
         let renewing = tls.clone();
         let renewing = renewing.map(|tls| tls::keep_fresh(shutdown.clone(), tls));
-        let replica = Replica::start(replica_config(&config, &client_address), hooks);
+        let replica = Replica::start(replica_config(&config, &client_address), environment);
         let replica = tokio::select! {
             started = replica => started?,
             never = http::serve_start(&http_listener, tls.clone()) => match never {},
@@ -115,7 +116,7 @@ impl Server {
         let probing = CancellationToken::new();
         let http = http::serve(context.clone(), http_listener, probing.clone());
         let serving = serve(&context, context.sockets.accept(listener), routes);
-        tracing::info!(node = config.node_id, %address, "clients are served");
+        tracing::info!(node = config.node_id, %address, "serving clients");
         Ok(Self {
             context,
             address,
@@ -127,19 +128,19 @@ impl Server {
         })
     }
 
-    /// The `host:port` under which clients reach the node.
+    /// The `host:port` that clients use to reach the node.
     #[must_use]
     pub fn client_address(&self) -> &str {
         &self.context.client_address
     }
 
-    /// The `host:port` under which its HTTP is reached.
+    /// The `host:port` that reaches the node's HTTP.
     #[must_use]
     pub fn http_address(&self) -> &str {
         &self.context.http_address
     }
 
-    /// Where the node listens for clients.
+    /// The address on which the node listens for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -148,7 +149,7 @@ impl Server {
     /// Waits until a leader serves this node.
     ///
     /// # Errors
-    /// [`ServerError::Fatal`] when the replica cannot go on, [`ServerError::Stopped`] when the node
+    /// [`ServerError::Fatal`] if the replica cannot continue, [`ServerError::Stopped`] if the node
     /// is stopped meanwhile.
     pub async fn ready(&self) -> Result<(), ServerError> {
         let replica = self.context.gateway.replica();
@@ -158,18 +159,18 @@ impl Server {
                 caught_up = replica.read_index(Instant::now() + READY_INTERVAL) => match caught_up {
                     Ok(()) => return Ok(()),
                     Err(ReadError::Shutdown) => return Err(ServerError::Stopped),
-                    // A replica that diverged rebuilds itself.
+                    // A diverged replica rebuilds itself.
                     Err(_) => tokio::time::sleep(READY_INTERVAL / 10).await,
                 },
             }
         }
     }
 
-    /// Serves until `shutdown` is done, then stops: no new connections, streams end, what is in
-    /// hand is finished, the replica is closed.
+    /// Serves until `shutdown` is done, then stops: it accepts no new connections, ends streams,
+    /// finishes requests in progress and closes the replica.
     ///
     /// # Errors
-    /// [`ServerError`] when the node could not go on; it is stopped all the same.
+    /// [`ServerError`] if the node could not continue; it is stopped in any case.
     pub async fn run_until(
         mut self,
         shutdown: impl Future<Output = ()>,
@@ -182,9 +183,9 @@ impl Server {
         };
         if let Err(error) = &result {
             if error.is_removal() {
-                tracing::info!(%error, "the node ends");
+                tracing::info!(%error, "the node stops because the cluster removed it");
             } else {
-                tracing::error!(%error, "the node cannot go on");
+                tracing::error!(%error, "the node cannot continue");
             }
         }
         self.stop().await;
@@ -192,7 +193,7 @@ impl Server {
     }
 
     async fn stop(mut self) {
-        tracing::info!("the node stops");
+        tracing::info!("the node is stopping");
         self.context.shutdown.cancel();
         let ended = timeout(STOP_GRACE, join_all(self.tasks.drain(..))).await;
         for error in ended
@@ -200,16 +201,15 @@ impl Server {
             .into_iter()
             .filter_map(Result::err)
         {
-            tracing::error!(%error, "a part of the node had failed");
+            tracing::error!(%error, "a part of the node has failed");
         }
-        // The handle may have been awaited to its end already; a connection that does not end in
-        // time is cut.
+        // The handle may already have been awaited; a connection that does not end in time is cut.
         if !self.serving.is_finished() && timeout(STOP_GRACE, &mut self.serving).await.is_err() {
             self.serving.abort();
         }
         self.context.gateway.replica().shutdown().await;
         if let Some(tracer) = self.context.tracer.clone() {
-            // What could not be sent is lost: it is said in the log.
+            // Spans that could not be sent are lost; the log says so.
             drop(tokio::task::spawn_blocking(move || tracer.stop()).await);
         }
         drop(self.probing);
@@ -220,7 +220,7 @@ impl Server {
     }
 }
 
-/// The node's certificates, if it is to have any.
+/// The node's certificates, if TLS is configured.
 fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
     let Some(files) = config.tls_files() else {
         return Ok(None);
@@ -228,7 +228,7 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
     Ok(Some(Arc::new(Tls::load(files, config.own_hosts())?)))
 }
 
-/// How the node connects to others, and takes connections at a port.
+/// How the node connects to others and accepts connections at a port.
 fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
     match tls {
         Some(tls) => Arc::new(TlsSockets {
@@ -258,18 +258,18 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
         client_address: client_address.to_owned(),
         data_directory: config.data_dir.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        engine_version: ENGINE_VERSION,
+        engine_version: faults::exercise::engine_version(),
         tuning: Tuning {
             snapshot_log_bytes: config.snapshot_log_bytes,
-            log_bytes_max: config.log_bytes_max,
+            max_log_bytes: config.max_log_bytes,
             disk_reserve_bytes: config.disk_reserve_bytes,
             ..Tuning::default()
         },
     }
 }
 
-/// Where HTTP is reached: at the host that clients are told, when it listens where they are served or
-/// everywhere; else where it listens.
+/// The address of HTTP: the host that clients use, if HTTP listens on the same interface as gRPC or
+/// on all; otherwise its own listening address.
 fn http_address(config: &ServerConfig, client_address: &str, http_listen: SocketAddr) -> String {
     let ip = http_listen.ip();
     match client_address.rsplit_once(':') {
@@ -280,7 +280,7 @@ fn http_address(config: &ServerConfig, client_address: &str, http_listen: Socket
     }
 }
 
-/// Waits until the replica cannot go on.
+/// Waits until the replica cannot continue.
 async fn fatal(replica: &Replica) -> ServerError {
     let mut fatal = replica.fatal();
     let error = match fatal.wait_for(Option::is_some).await {

@@ -1,9 +1,9 @@
-//! Serving clients: the listening socket, the services and the transport's settings.
+//! Serves clients: the listening socket, the services and the transport settings.
 
 use super::ServerError;
 use crate::context::Context;
-use crate::edge::Edge;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
+use crate::middleware::Middleware;
 use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::{Hub, Workers};
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -23,16 +23,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::service::Routes;
 
-/// How often a silent connection is asked whether its other end lives, and how long that may take.
+/// The interval of keepalive pings on a silent connection, and their timeout.
 const KEEPALIVE: Duration = Duration::from_secs(10);
-/// What a client may send on one stream, and on all of a connection's, before it is read. In bytes.
+/// Flow control: the unread bytes that a client may send on one stream.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// See [`STREAM_WINDOW_BYTES`].
+/// Flow control: the unread bytes on all streams of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
-/// The transport at work.
+/// The running transport.
 pub(super) type Serving = JoinHandle<Result<(), tonic::transport::Error>>;
 
-/// Binds the port for clients, and says which one it became.
+/// Binds the port for clients and returns the bound address.
 pub(super) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
     let failed = |source| ServerError::Listen { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -40,7 +40,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAd
     Ok((listener, address))
 }
 
-/// The node's own services and reflection.
+/// The node's services and reflection.
 pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, ServerError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -71,7 +71,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
     let shutdown = context.shutdown.clone();
     let requests = context.metrics.requests.clone();
-    let edge = Edge::new(
+    let middleware = Middleware::new(
         context.gateway.replica().leadership(),
         requests,
         context.tracer.clone(),
@@ -82,7 +82,7 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .layer(edge)
+        .layer(middleware)
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)

@@ -1,6 +1,6 @@
-//! The gRPC services: each RPC is checked here, becomes a command or a read, and is answered.
+//! The gRPC services: each RPC is validated here, becomes a command or a read, and is answered.
 //!
-//! The worker service lives with the open polls in `workers`.
+//! The worker service is with the open polls in `workers`.
 
 mod action;
 mod cluster;
@@ -26,28 +26,28 @@ use flotilla_engine::view;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
-/// Serves one call: what was asked and until when goes in, the answer comes out.
-pub(crate) async fn answer<Asked, Answered, Serving>(
-    request: Request<Asked>,
-    serve: impl FnOnce(Instant, Asked) -> Serving,
-) -> Result<Response<Answered>, Status>
+/// Serves one call: takes the request and its deadline, returns the response.
+pub(crate) async fn serve_call<RequestBody, ResponseBody, Serving>(
+    request: Request<RequestBody>,
+    serve: impl FnOnce(Instant, RequestBody) -> Serving,
+) -> Result<Response<ResponseBody>, Status>
 where
-    Serving: Future<Output = Result<Answered, Refusal>>,
+    Serving: Future<Output = Result<ResponseBody, Refusal>>,
 {
     let deadline = deadline::of(request.metadata());
     Ok(Response::new(serve(deadline, request.into_inner()).await?))
 }
 
-/// What was looked up by the name of a workflow and that of a part of it. Which of the two is missing
-/// matters to the caller.
-enum Sought<T> {
+/// The result of looking up a workflow and one part of it. The caller must distinguish which of the
+/// two is missing.
+enum Lookup<T> {
     Found(T),
-    /// The workflow is there, and has no such part.
+    /// The workflow exists, but has no such part.
     PartMissing,
     WorkflowMissing,
 }
 
-impl<T> Sought<T> {
+impl<T> Lookup<T> {
     fn new(
         found: Option<T>,
         reader: &dyn Reader,

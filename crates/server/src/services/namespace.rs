@@ -1,14 +1,15 @@
 //! The namespace service (A41).
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::faults::exercise;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::namespace_service_server::NamespaceService;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Command, CreateNamespace, DeleteNamespace, RequestId, reply, view};
+use flotilla_engine::{Command, DeleteNamespace, RequestId, reply, view};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -19,23 +20,23 @@ pub(crate) struct Namespaces {
 }
 
 impl Namespaces {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
 }
 
-type Call<Asked> = Request<Asked>;
-type Answer<Answered> = Result<Response<Answered>, Status>;
+type Call<RequestBody> = Request<RequestBody>;
+type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl NamespaceService for Namespaces {
     async fn create_namespace(
         &self,
         call: Call<v1::CreateNamespaceRequest>,
-    ) -> Answer<v1::CreateNamespaceResponse> {
-        answer(call, |deadline, asked| {
-            create(&self.context, asked, deadline)
+    ) -> CallResult<v1::CreateNamespaceResponse> {
+        serve_call(call, |deadline, request| {
+            create(&self.context, request, deadline)
         })
         .await
     }
@@ -43,16 +44,19 @@ impl NamespaceService for Namespaces {
     async fn list_namespaces(
         &self,
         call: Call<v1::ListNamespacesRequest>,
-    ) -> Answer<v1::ListNamespacesResponse> {
-        answer(call, |deadline, asked| list(&self.context, asked, deadline)).await
+    ) -> CallResult<v1::ListNamespacesResponse> {
+        serve_call(call, |deadline, request| {
+            list(&self.context, request, deadline)
+        })
+        .await
     }
 
     async fn delete_namespace(
         &self,
         call: Call<v1::DeleteNamespaceRequest>,
-    ) -> Answer<v1::DeleteNamespaceResponse> {
-        answer(call, |deadline, asked| {
-            delete(&self.context, asked, deadline)
+    ) -> CallResult<v1::DeleteNamespaceResponse> {
+        serve_call(call, |deadline, request| {
+            delete(&self.context, request, deadline)
         })
         .await
     }
@@ -60,14 +64,15 @@ impl NamespaceService for Namespaces {
 
 async fn create(
     context: &Context,
-    asked: v1::CreateNamespaceRequest,
+    request: v1::CreateNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::CreateNamespaceResponse, Refusal> {
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        // Unlike elsewhere an empty name is none: nobody means to create or delete `default`.
-        namespace: request::named_namespace(&asked.name)?,
-        body: CreateNamespace {},
+        request_id: Some(request::request_id(&request.request_id)?),
+        // Unlike elsewhere, an empty name is invalid: no caller means to create or delete
+        // `default`.
+        namespace: request::named_namespace(&request.name)?,
+        body: exercise::create_namespace(context.gateway.engine_version()),
     };
     let reply::NamespaceCreated { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::CreateNamespaceResponse { created: is_new })
@@ -75,10 +80,10 @@ async fn create(
 
 async fn list(
     context: &Context,
-    asked: v1::ListNamespacesRequest,
+    request: v1::ListNamespacesRequest,
     deadline: Instant,
 ) -> Result<v1::ListNamespacesResponse, Refusal> {
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::namespaces(reader, page.scope());
     let found = context
         .gateway
@@ -90,17 +95,17 @@ async fn list(
     });
     Ok(v1::ListNamespacesResponse {
         items: items.collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 async fn delete(
     context: &Context,
-    asked: v1::DeleteNamespaceRequest,
+    request: v1::DeleteNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteNamespaceResponse, Refusal> {
-    let namespace = request::named_namespace(&asked.name)?;
-    let mut request_id = request::request_id(&asked.request_id)?;
+    let namespace = request::named_namespace(&request.name)?;
+    let mut request_id = request::request_id(&request.request_id)?;
     let mut deleted = false;
     loop {
         let command = Command {
@@ -113,8 +118,8 @@ async fn delete(
         if !reply.has_more {
             return Ok(v1::DeleteNamespaceResponse { deleted });
         }
-        // Each piece has an id of its own, and the same one when the caller sends all of it again: so
-        // nothing is deleted but what was there the first time.
+        // Each batch has its own request id, and the same one if the caller retries the whole call:
+        // so a retry deletes only what existed the first time.
         request_id = RequestId(request_id.0.wrapping_add(1));
     }
 }

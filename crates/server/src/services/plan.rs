@@ -1,6 +1,6 @@
-//! The plan service (W31): what is remembered of a plan's executors, shown and reset.
+//! The plan service (W31): shows and resets the state of a plan's executors.
 
-use super::{Sought, answer};
+use super::{Lookup, serve_call};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -21,7 +21,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
@@ -33,15 +33,18 @@ impl PlanService for Plans {
         &self,
         call: Request<v1::GetPlanRequest>,
     ) -> Result<Response<v1::PlanStatus>, Status> {
-        answer(call, |deadline, asked| get(&self.context, asked, deadline)).await
+        serve_call(call, |deadline, request| {
+            get(&self.context, request, deadline)
+        })
+        .await
     }
 
     async fn reset_plan(
         &self,
         call: Request<v1::ResetPlanRequest>,
     ) -> Result<Response<v1::ResetPlanResponse>, Status> {
-        answer(call, |deadline, asked| {
-            reset(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            reset(&self.context, request, deadline)
         })
         .await
     }
@@ -49,41 +52,41 @@ impl PlanService for Plans {
 
 async fn get(
     context: &Context,
-    asked: v1::GetPlanRequest,
+    request: v1::GetPlanRequest,
     deadline: Instant,
 ) -> Result<v1::PlanStatus, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let workflow = request::name(WorkflowName::new(asked.workflow))?;
-    let plan = request::name(PlanName::new(asked.plan))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let workflow = request::name(WorkflowName::new(request.workflow))?;
+    let plan = request::name(PlanName::new(request.plan))?;
     let now_ms = context.gateway.replica().now_ms();
     let look_up = |reader: &dyn Reader| {
         let found = view::plan(reader, (&namespace, &workflow, &plan), now_ms)?;
-        Sought::new(found, reader, (&namespace, &workflow))
+        Lookup::new(found, reader, (&namespace, &workflow))
     };
     match context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?
     {
-        Sought::Found(view) => Ok(convert::plan::message(&workflow, view)),
-        Sought::PartMissing => Err(Rejection::PlanNotFound { workflow, plan }.into()),
-        Sought::WorkflowMissing => Err(Rejection::WorkflowNotFound(workflow).into()),
+        Lookup::Found(view) => Ok(convert::plan::message(&workflow, view)),
+        Lookup::PartMissing => Err(Rejection::PlanNotFound { workflow, plan }.into()),
+        Lookup::WorkflowMissing => Err(Rejection::WorkflowNotFound(workflow).into()),
     }
 }
 
 async fn reset(
     context: &Context,
-    asked: v1::ResetPlanRequest,
+    request: v1::ResetPlanRequest,
     deadline: Instant,
 ) -> Result<v1::ResetPlanResponse, Refusal> {
     let body = ResetPlan {
-        workflow: request::name(WorkflowName::new(asked.workflow))?,
-        plan: request::name(PlanName::new(asked.plan))?,
-        executor: request::optional(asked.executor, ExecutorName::new)?,
+        workflow: request::name(WorkflowName::new(request.workflow))?,
+        plan: request::name(PlanName::new(request.plan))?,
+        executor: request::optional(request.executor, ExecutorName::new)?,
     };
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body,
     };
     let reply::Done {} = context.gateway.submit(command, deadline).await?;

@@ -1,5 +1,5 @@
-//! Judging a certificate: whether an authority has signed it, for what, and until when. What rustls asks of a
-//! certificate is not enough here: to it one that names no usage is good for all.
+//! Validates a certificate: its authority, its usages and its validity period. rustls's own check
+//! is not enough, because it accepts a certificate without named usages for any usage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::{self, CertificateError, RootCertStore};
 use webpki::{EndEntityCert, Error, KeyUsage};
 
-/// What a certificate may be used for. Both are named in RFC 5280, 4.2.1.12.
+/// A usage of a certificate, from RFC 5280, 4.2.1.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     Server,
     Client,
 }
 
-/// Judges certificates.
+/// Validates certificates.
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
-    /// Who may have signed them.
+    /// The trusted authorities.
     pub(super) authorities: Arc<RootCertStore>,
-    /// How they may be signed.
+    /// The accepted signature algorithms.
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Usage {
-    /// All of them: what a node needs.
+    /// All usages: a node needs both.
     pub(super) const ALL: [Self; 2] = [Self::Server, Self::Client];
 
     /// Its name in certificates.
@@ -46,12 +46,12 @@ impl Usage {
 }
 
 impl Judge {
-    /// Whether one of the authorities has signed the certificate, by way of those between, and it names the
-    /// usage. Those between need not: authorities rarely do. But what one of them names, it limits the
-    /// certificate to.
+    /// Checks that one of the authorities has signed the certificate, directly or through
+    /// intermediates, and that the certificate names the usage. Intermediates need not name it, and
+    /// rarely do; but the usages that one names limit the certificate.
     ///
     /// # Errors
-    /// What speaks against it.
+    /// The reason for rejection.
     pub(super) fn check(
         &self,
         own: &CertificateDer<'_>,
@@ -72,10 +72,10 @@ impl Judge {
         self.check_named(&own, usage, now)
     }
 
-    /// The same for each of the usages, of a certificate that rustls finds good otherwise.
+    /// Checks each of the usages of a certificate that rustls has already accepted.
     ///
     /// # Errors
-    /// The one that remains.
+    /// The reason for rejection.
     pub(super) fn check_usages(
         &self,
         own: &CertificateDer<'_>,
@@ -88,8 +88,9 @@ impl Judge {
         judged.map_err(|_| rustls::Error::InvalidCertificate(CertificateError::InvalidPurpose))
     }
 
-    /// Whether the certificate itself names the usage. webpki asks what it asks of every certificate on the way
-    /// to an authority, and of this one first: so here is no way, and where it ends says what it found.
+    /// Whether the certificate itself names the usage. webpki checks every certificate of the
+    /// chain, this one first; so this passes an empty chain, and where validation ends shows
+    /// whether the usage was found.
     fn check_named(
         &self,
         own: &EndEntityCert<'_>,
@@ -103,12 +104,13 @@ impl Judge {
         }
     }
 
-    /// When the certificate ceases to be valid. In seconds since 1970.
+    /// When the certificate expires. In seconds since 1970.
     ///
     /// # Errors
-    /// What speaks against it.
+    /// The reason for rejection.
     pub(super) fn not_after_seconds(&self, own: &CertificateDer<'_>) -> Result<u64, Error> {
-        // Only a refusal says it. No certificate is valid that late, and this is looked at first.
+        // Only an error reveals the date. No certificate is valid that late, and validity is
+        // checked first.
         let end_of_time = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
         match self.check(own, &[], Usage::Server, end_of_time) {
             Err(Error::CertExpired { not_after, .. }) => Ok(not_after.as_secs()),
@@ -118,13 +120,13 @@ impl Judge {
     }
 }
 
-/// A time for people, in UTC.
-pub(super) fn in_words(seconds: u64) -> String {
+/// A time in UTC, in a readable form.
+pub(super) fn describe(seconds: u64) -> String {
     let time = i64::try_from(seconds)
         .ok()
         .and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
     match time {
-        // As `2026-03-01 09:30:00`, with what time it is behind that.
+        // As `2026-03-01 09:30:00`, followed by the time zone.
         Some(time) => format!("{} UTC", time.naive_utc()),
         None => format!("second {seconds} since 1970"),
     }

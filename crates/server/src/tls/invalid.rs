@@ -1,86 +1,84 @@
-//! Why a node cannot serve with the files of its TLS.
+//! Why a node cannot use its TLS files.
 
 use std::path::PathBuf;
 
-/// Why a node cannot serve with the files of its TLS. [`TlsInvalid::hint`] says what to do.
+/// Why a node cannot use its TLS files. [`TlsInvalid::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsInvalid {
     /// A file cannot be read.
     #[error("expected to read the file {path} of `{key}`, but that failed")]
     Unreadable {
-        /// The key of the configuration.
+        /// The configuration key.
         key: &'static str,
-        /// Its value.
+        /// The configured path.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// A file holds something else.
+    /// A file does not hold what it should.
     #[error("expected the file {path} of `{key}` to hold {expected} in PEM, but {found}")]
     Malformed {
-        /// The key of the configuration.
+        /// The configuration key.
         key: &'static str,
-        /// Its value.
+        /// The configured path.
         path: PathBuf,
-        /// What it is to hold.
+        /// What it should hold.
         expected: &'static str,
         /// What it holds.
         found: String,
     },
     /// The key belongs to another certificate.
-    #[error(
-        "expected the key in {key} to be that of the certificate in {cert}, but it is another one's"
-    )]
+    #[error("expected the key in {key} to belong to the certificate in {cert}, but it does not")]
     KeyMismatch {
-        /// The file of the key.
+        /// The key file.
         key: PathBuf,
-        /// The file of the certificate.
+        /// The certificate file.
         cert: PathBuf,
     },
-    /// The certificate was valid once.
-    #[error("expected the certificate in {path} to be valid, but it was so until {until}")]
+    /// The certificate has expired.
+    #[error("expected the certificate in {path} to be valid, but it expired at {until}")]
     Expired {
-        /// Its file.
+        /// The certificate file.
         path: PathBuf,
-        /// Its end.
+        /// When it expired.
         until: String,
     },
-    /// The certificate will be valid later.
-    #[error("expected the certificate in {path} to be valid, but it will be so from {since}")]
+    /// The certificate is not valid yet.
+    #[error("expected the certificate in {path} to be valid, but it is not valid before {since}")]
     NotYetValid {
-        /// Its file.
+        /// The certificate file.
         path: PathBuf,
-        /// Its begin.
+        /// When it becomes valid.
         since: String,
     },
-    /// The certificate is not made for what a node does.
+    /// The certificate lacks an extended key usage that a node needs.
     #[error(
         "expected the certificate in {path} to name the extended key usage {usage}, but it does not"
     )]
     UsageMissing {
-        /// Its file.
+        /// The certificate file.
         path: PathBuf,
         /// `serverAuth` or `clientAuth`.
         usage: &'static str,
     },
-    /// None of the authorities has signed the certificate.
+    /// No configured authority has signed the certificate.
     #[error(
         "expected the certificate in {cert} to be signed by an authority in {ca}, but it is not"
     )]
     Unsigned {
-        /// Its file.
+        /// The certificate file.
         cert: PathBuf,
         /// The file of the authorities.
         ca: PathBuf,
     },
-    /// Those who connect to the node would find another one's certificate.
+    /// The certificate is for another host than the one that others connect to.
     #[error(
         "expected the certificate in {path} to be for {host}, the node's host in `{key}`, but it is not"
     )]
     NameMissing {
-        /// Its file.
+        /// The certificate file.
         path: PathBuf,
-        /// The key of the configuration.
+        /// The configuration key.
         key: &'static str,
         /// The name or IP address.
         host: String,
@@ -93,8 +91,8 @@ impl TlsInvalid {
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => {
-                "a path is looked for from the folder that the node was started in, \
-                 and the file must be readable for the node's user"
+                "relative paths start at the working directory of the node, and the file must be \
+                 readable for the node's user"
                     .to_owned()
             }
             Self::Malformed { .. } => "`flo cert dev DIR` makes files to compare with".to_owned(),
@@ -102,18 +100,17 @@ impl TlsInvalid {
                 "replace both files when a certificate is renewed with a new key".to_owned()
             }
             Self::Expired { .. } => {
-                "put a new certificate there, and check the machine's clock".to_owned()
+                "install a new certificate, and check the machine's clock".to_owned()
             }
             Self::NotYetValid { .. } => "check the machine's clock".to_owned(),
             Self::UsageMissing { .. } => {
-                "a node is a server to some and a client to others: its certificate \
-                 needs serverAuth and clientAuth, and so does each between it and the \
-                 authority that names usages; FLO_TLS_CERT of a client's shell goes before \
-                 a node's file"
+                "a node acts as a server and as a client: its certificate needs serverAuth and \
+                 clientAuth, and so does each intermediate that names usages; FLO_TLS_CERT in a \
+                 client's shell overrides a node's file"
                     .to_owned()
             }
             Self::Unsigned { .. } => {
-                "nodes know each other by the authorities in `tls_ca`: put the one there that \
+                "nodes trust each other through the authorities in `tls_ca`: add the one that \
                  signed the certificate"
                     .to_owned()
             }

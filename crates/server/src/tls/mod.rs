@@ -1,19 +1,21 @@
-//! TLS: who a node is, whom it believes, and how both change while it runs (ADR 0016).
+//! TLS: a node's identity, whom it trusts, and how both change while it runs (ADR 0016).
 //!
-//! A node has one certificate, for clients, peers and HTTP alike, and believes what the authorities of one
-//! bundle have signed. `material` makes configurations for rustls of the three files, or says what is wrong
-//! with them, in which `door` says who is let in and `callee` who is believed; [`Tls`] holds the newest good
-//! ones; `reload` looks at the files again; `sockets` makes connections with them, each with those that are
-//! the newest when it begins. `refusal` says why one was not made, and `repeats` how rarely.
+//! A node has one certificate, for clients, peers and HTTP alike, and trusts what the authorities
+//! of one bundle have signed. `certificates` builds rustls's configurations from the three files,
+//! or reports what is wrong with them; `client_verifier` decides which clients to accept, and
+//! `server_verifier` which servers to trust. [`Tls`] holds the newest valid configurations;
+//! `reload` checks the files for changes; `sockets` opens connections, each with the newest
+//! configuration when it begins. `refusal` describes why one failed, and `log_throttle` limits how
+//! often that is logged.
 
-mod callee;
 mod certificate;
-mod door;
+mod certificates;
+mod client_verifier;
 mod invalid;
-mod material;
+mod log_throttle;
 mod refusal;
 mod reload;
-mod repeats;
+mod server_verifier;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -23,10 +25,10 @@ pub use invalid::TlsInvalid;
 pub(crate) use reload::keep_fresh;
 pub(crate) use sockets::TlsSockets;
 
-use self::certificate::in_words;
-use self::material::{Contents, Material};
+use self::certificate::describe;
+use self::certificates::{Certificates, Contents};
+use self::log_throttle::{LogThrottle, RefusedCaller};
 use self::refusal::{Kind, words};
-use self::repeats::{Refused, Repeats};
 use crate::limits::TLS_HANDSHAKE_DEADLINE;
 use std::io;
 use std::net::SocketAddr;
@@ -41,20 +43,20 @@ use tokio_rustls::server::TlsStream;
 /// The files of a node's TLS, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// The node's certificate, and those between it and the authority.
+    /// The node's certificate and its intermediates.
     pub(crate) cert: PathBuf,
-    /// Its key.
+    /// The certificate's private key.
     pub(crate) key: PathBuf,
-    /// The authorities that nodes and clients are signed by.
+    /// The authorities that sign the certificates of nodes and clients.
     pub(crate) ca: PathBuf,
 }
 
-/// Who comes in at a port.
+/// The ports of a node, by who may connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Port {
     /// Clients, with a certificate.
     Clients,
-    /// Nodes, with a certificate that is good for a server, too.
+    /// Nodes, with a certificate that is valid for a server too.
     Peers,
     /// Anyone: probes and Prometheus have no certificate, and a report has its token.
     Http,
@@ -64,110 +66,114 @@ pub(crate) enum Port {
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    /// The hosts under which others connect to the node, with the keys of the configuration that say so.
+    /// The hosts that others use to connect to the node, with the configuration keys that set them.
     hosts: Vec<(&'static str, String)>,
     // A std lock and not tokio's because it is never held across an await.
-    current: RwLock<Arc<Material>>,
-    /// Who was not let in, as the log has it. A std lock for the same reason.
-    refused: Mutex<Repeats>,
+    current: RwLock<Arc<Certificates>>,
+    /// The refused callers, for the log. A std lock for the same reason.
+    refused: Mutex<LogThrottle>,
 }
 
 impl Tls {
-    /// Reads the files of a node that others reach under these hosts.
+    /// Loads the files of a node that others reach under these hosts.
     ///
     /// # Errors
-    /// [`TlsInvalid`] when a node cannot serve with them.
+    /// [`TlsInvalid`] if a node cannot use them.
     pub(crate) fn load(
         files: TlsFiles,
         hosts: Vec<(&'static str, String)>,
     ) -> Result<Self, TlsInvalid> {
         let contents = Contents::read(&files)?;
-        let material = Material::new(contents, &files, &hosts, SystemTime::now())?;
+        let certificates = Certificates::new(contents, &files, &hosts, SystemTime::now())?;
         Ok(Self {
             files,
             hosts,
-            current: RwLock::new(Arc::new(material)),
-            refused: Mutex::new(Repeats::new()),
+            current: RwLock::new(Arc::new(certificates)),
+            refused: Mutex::new(LogThrottle::new()),
         })
     }
 
-    /// When the certificate in use ceases to be valid. In seconds since 1970.
+    /// When the certificate in use expires. In seconds since 1970.
     pub(crate) fn expiry_seconds(&self) -> u64 {
         self.current().not_after_seconds
     }
 
-    /// The same for people.
+    /// The same in a readable form.
     pub(crate) fn expiry(&self) -> String {
-        in_words(self.expiry_seconds())
+        describe(self.expiry_seconds())
     }
 
-    /// Looks at the files again: whether there was something new that is in use now.
+    /// Checks the files for changes; true if new ones are in use now.
     ///
     /// # Errors
-    /// [`TlsInvalid`] when a node cannot serve with them; then what was in use stays so.
+    /// [`TlsInvalid`] if a node cannot use them; the old ones stay in use.
     pub(crate) fn refresh(&self) -> Result<bool, TlsInvalid> {
         let contents = Contents::read(&self.files)?;
         if self.current().contents == contents {
             return Ok(false);
         }
-        let material = Material::new(contents, &self.files, &self.hosts, SystemTime::now())?;
+        let certificates =
+            Certificates::new(contents, &self.files, &self.hosts, SystemTime::now())?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(material);
+        *current = Arc::new(certificates);
         Ok(true)
     }
 
-    async fn greet(&self, port: Port, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    async fn handshake(&self, port: Port, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let config = self.current().server(port);
-        let greeting = TlsAcceptor::from(config).accept(stream);
-        timeout(TLS_HANDSHAKE_DEADLINE, greeting).await?
+        let handshake = TlsAcceptor::from(config).accept(stream);
+        timeout(TLS_HANDSHAKE_DEADLINE, handshake).await?
     }
 
-    /// [`Tls::greet`]; `None`, and a line of the log, for whoever is not let in.
-    pub(crate) async fn greet_and_tell(
+    /// [`Tls::handshake`]; `None`, with a log line, for a refused caller.
+    pub(crate) async fn handshake_or_log(
         &self,
         port: Port,
         stream: TcpStream,
     ) -> Option<TlsStream<TcpStream>> {
         let from = stream.peer_addr().ok();
-        let greeted = self.greet(port, stream).await;
-        greeted
+        let handshake_result = self.handshake(port, stream).await;
+        handshake_result
             .inspect_err(|error| self.tell(from, port, error))
             .ok()
     }
 
-    /// Says why a connection did not come about, unless that was said just now of the same caller.
+    /// Logs why a connection failed, unless the same was logged recently for the same caller.
     fn tell(&self, from: Option<SocketAddr>, port: Port, error: &io::Error) {
         let address = from.map(|from| from.to_string()).unwrap_or_default();
         if error.kind() != io::ErrorKind::InvalidData {
-            // Balancers connect only to see whether somebody listens.
-            tracing::debug!(from = address, ?port, %error, "a connection ended before it began");
+            // Load balancers connect only to check that the port is open.
+            tracing::debug!(from = address, ?port, %error, "a connection ended before its TLS \
+                                                            handshake");
             return;
         }
-        let refused = Refused {
+        let refused = RefusedCaller {
             from: from.map(|from| from.ip()),
             port,
             kind: Kind::of(error),
         };
-        let repeats = self.refused.lock();
-        let noted = repeats
+        let log_throttle = self.refused.lock();
+        let noted = log_throttle
             .unwrap_or_else(PoisonError::into_inner)
             .note(refused, Instant::now());
-        let Some(unsaid) = noted else { return };
+        let Some(suppressed_count) = noted else {
+            return;
+        };
         let error = words(error, port);
-        if unsaid == 0 {
-            tracing::warn!(from = address, ?port, error, "a connection was not let in");
+        if suppressed_count == 0 {
+            tracing::warn!(from = address, ?port, error, "a connection was refused");
         } else {
             tracing::warn!(
                 from = address,
                 ?port,
                 error,
-                meanwhile = unsaid,
-                "a connection was not let in, and so were others meanwhile"
+                meanwhile = suppressed_count,
+                "a connection was refused, and so were others meanwhile"
             );
         }
     }
 
-    fn current(&self) -> Arc<Material> {
+    fn current(&self) -> Arc<Certificates> {
         let current = self.current.read();
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }

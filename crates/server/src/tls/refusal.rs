@@ -1,28 +1,29 @@
-//! Why a connection was refused, in words that say what to mend. rustls says what it found in the bytes, and of an
-//! expired certificate a text that is another one every second.
+//! Describes why a TLS connection was refused, in terms that tell the operator what to fix. rustls
+//! reports what it found in the bytes, and for an expired certificate a text that changes every
+//! second.
 
 use super::Port;
-use super::certificate::in_words;
+use super::certificate::describe;
 use std::io;
 use std::mem::{Discriminant, discriminant};
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-/// What refusals have in common that are one and the same to an operator. The other side chooses what an error
-/// carries beside its kind: names, times, bytes.
+/// Groups refusals that are the same to an operator. The other side chooses what an error carries
+/// beside its kind: names, times, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// What came makes no sense.
+    /// The message is malformed.
     Message(Discriminant<InvalidMessage>),
-    /// The other side's certificate is no good.
+    /// The other side's certificate is invalid.
     Certificate(Discriminant<CertificateError>),
-    /// The other side refuses.
+    /// The other side sent an alert.
     Alert(Discriminant<AlertDescription>),
-    /// All else; `None` when it is not of rustls.
+    /// Any other error; `None` if it is not from rustls.
     Other(Option<Discriminant<Error>>),
 }
 
 impl Kind {
-    /// The kind of what came of agreeing on TLS.
+    /// The kind of a handshake's error.
     pub(super) fn of(error: &io::Error) -> Self {
         match cause(error) {
             Some(Error::InvalidMessage(message)) => Self::Message(discriminant(message)),
@@ -33,12 +34,12 @@ impl Kind {
     }
 }
 
-/// What speaks against the other side of a connection at or to this port; rustls' own text where nothing better
-/// is known.
+/// Why the other side of a connection at or to this port is refused; rustls's own text if there is
+/// no better one.
 pub(super) fn words(error: &io::Error, port: Port) -> String {
     let known = match cause(error) {
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => plain(port),
-        Some(Error::NoCertificatesPresented) => "it shows no certificate",
+        Some(Error::NoCertificatesPresented) => "it presents no certificate",
         Some(Error::InvalidCertificate(fault)) => return fault_words(fault, error),
         _ => return error.to_string(),
     };
@@ -48,32 +49,32 @@ pub(super) fn words(error: &io::Error, port: Port) -> String {
 fn plain(port: Port) -> &'static str {
     match port {
         Port::Clients | Port::Peers => {
-            "it speaks no TLS: is its configuration without tls_cert, tls_key and tls_ca?"
+            "it does not use TLS: is its configuration without tls_cert, tls_key and tls_ca?"
         }
-        // Whoever comes here needs none of these.
-        Port::Http => "it speaks no TLS: does its URL begin with https?",
+        // A caller here needs none of these.
+        Port::Http => "it does not use TLS: does its URL begin with https?",
     }
 }
 
 fn fault_words(fault: &CertificateError, error: &io::Error) -> String {
     match fault {
-        CertificateError::Expired => "its certificate is over".to_owned(),
+        CertificateError::Expired => "its certificate has expired".to_owned(),
         CertificateError::ExpiredContext { not_after, .. } => {
-            let until = in_words(not_after.as_secs());
-            format!("its certificate is over: it was valid until {until}")
+            let until = describe(not_after.as_secs());
+            format!("its certificate has expired: it was valid until {until}")
         }
         CertificateError::NotValidYetContext { not_before, .. } => {
-            let from = in_words(not_before.as_secs());
-            format!("its certificate is not valid yet: it will be so from {from}")
+            let from = describe(not_before.as_secs());
+            format!("its certificate is not valid yet: it is not valid before {from}")
         }
         CertificateError::UnknownIssuer => {
-            "its certificate is signed by an authority that `tls_ca` does not name".to_owned()
+            "its certificate is signed by an authority that is not in `tls_ca`".to_owned()
         }
         _ => error.to_string(),
     }
 }
 
-/// What rustls found, if it was rustls.
+/// The rustls error, if it is one.
 fn cause(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
@@ -101,14 +102,15 @@ mod tests {
     #[test]
     fn the_words_say_what_to_mend_and_else_what_rustls_says() {
         let plain = refused(Error::InvalidMessage(InvalidMessage::InvalidContentType));
-        let hint = "it speaks no TLS: is its configuration without tls_cert, tls_key and tls_ca?";
+        let hint = "it does not use TLS: is its configuration without tls_cert, tls_key and \
+                    tls_ca?";
         assert_eq!(words(&plain, Port::Peers), hint);
         assert_eq!(words(&plain, Port::Clients), hint);
         assert!(words(&plain, Port::Http).contains("https"));
         let none = refused(Error::NoCertificatesPresented);
-        assert_eq!(words(&none, Port::Peers), "it shows no certificate");
+        assert_eq!(words(&none, Port::Peers), "it presents no certificate");
         let foreign = refused(Error::InvalidCertificate(CertificateError::UnknownIssuer));
-        assert!(words(&foreign, Port::Peers).contains("an authority that `tls_ca` does not name"));
+        assert!(words(&foreign, Port::Peers).contains("an authority that is not in `tls_ca`"));
         let other = refused(Error::DecryptError);
         assert_eq!(
             words(&other, Port::Peers),
@@ -125,7 +127,7 @@ mod tests {
         let told = words(&sooner, Port::Peers);
         assert_eq!(
             told,
-            "its certificate is over: it was valid until 2020-02-01 00:00:00 UTC"
+            "its certificate has expired: it was valid until 2020-02-01 00:00:00 UTC"
         );
         assert_eq!(told, words(&later, Port::Peers));
         assert_eq!(Kind::of(&sooner), Kind::of(&later));

@@ -1,4 +1,4 @@
-//! Looking at the files again: certificates are renewed without a restart.
+//! Reloads the TLS files: certificates are renewed without a restart.
 
 use super::{Tls, TlsInvalid};
 use crate::limits::{TLS_EXPIRY_NOTICE, TLS_RELOAD_INTERVAL};
@@ -11,48 +11,48 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// What the log has.
+/// What was last logged.
 #[derive(Default)]
-struct Told {
-    /// What was wrong with the files when they were looked at last.
+struct LastLogged {
+    /// The error in the files at the last check.
     fault: Option<String>,
-    /// What the certificate in use was like then.
+    /// The certificate's remaining validity at the last check.
     age: Age,
-    /// Somebody asks: what the log has already is said again.
-    is_asked: bool,
+    /// The operator asked: what was logged before is logged again.
+    is_requested: bool,
 }
 
 /// How long a certificate is still valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Age {
-    /// Long enough.
+    /// Longer than [`TLS_EXPIRY_NOTICE`].
     #[default]
     Fresh,
     /// Less than [`TLS_EXPIRY_NOTICE`].
     Ending,
-    /// No more.
+    /// It has expired.
     Over,
 }
 
-/// Looks at the files again and again, at SIGHUP at once, until the node stops.
+/// Checks the files periodically, and on SIGHUP immediately, until the node stops.
 pub(crate) fn keep_fresh(shutdown: CancellationToken, tls: Arc<Tls>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut hangup = signal(SignalKind::hangup())
-            .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be caught"))
+            .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be handled"))
             .ok();
-        let mut told = Told::default();
+        let mut last_logged = LastLogged::default();
         loop {
-            told.is_asked = tokio::select! {
+            last_logged.is_requested = tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = sleep(TLS_RELOAD_INTERVAL) => false,
-                () = asked(hangup.as_mut()) => true,
+                () = reload_requested(hangup.as_mut()) => true,
             };
-            look(&tls, &mut told).await;
+            look(&tls, &mut last_logged).await;
         }
     })
 }
 
-async fn asked(hangup: Option<&mut Signal>) {
+async fn reload_requested(hangup: Option<&mut Signal>) {
     match hangup {
         Some(hangup) => {
             hangup.recv().await;
@@ -61,27 +61,27 @@ async fn asked(hangup: Option<&mut Signal>) {
     }
 }
 
-/// Looks once, and says what was not `told` before.
-async fn look(tls: &Arc<Tls>, told: &mut Told) {
+/// Checks once, and logs what `last_logged` does not contain.
+async fn look(tls: &Arc<Tls>, last_logged: &mut LastLogged) {
     let looking = tls.clone();
     // It reads files.
     let Ok(refreshed) = spawn_blocking(move || looking.refresh()).await else {
         return;
     };
-    tell_files(tls, told, refreshed);
-    tell_age(tls, told);
+    tell_files(tls, last_logged, refreshed);
+    tell_age(tls, last_logged);
 }
 
-/// What the files are like.
-fn tell_files(tls: &Tls, told: &mut Told, refreshed: Result<bool, TlsInvalid>) {
+/// Logs the state of the files.
+fn tell_files(tls: &Tls, last_logged: &mut LastLogged, refreshed: Result<bool, TlsInvalid>) {
     let error = match refreshed {
         Ok(is_new) => {
-            let was_bad = told.fault.take().is_some();
+            let was_bad = last_logged.fault.take().is_some();
             let until = tls.expiry();
             if is_new {
                 tracing::info!(until, "new connections use the new certificates");
             } else if was_bad {
-                tracing::info!(until, "the files of certificates are as before again");
+                tracing::info!(until, "the certificate files match those in use again");
             }
             return;
         }
@@ -90,32 +90,34 @@ fn tell_files(tls: &Tls, told: &mut Told, refreshed: Result<bool, TlsInvalid>) {
     let hint = error.hint();
     let cause = error.source().map(|cause| format!(": {cause}"));
     let error = format!("{error}{}", cause.unwrap_or_default());
-    let is_told = told.fault.as_ref() == Some(&error) && !told.is_asked;
-    if !is_told {
+    let is_logged = last_logged.fault.as_ref() == Some(&error) && !last_logged.is_requested;
+    if !is_logged {
         tracing::error!(
             error,
             hint,
-            "the new certificates are no good: the old ones stay in use"
+            "the new certificates are invalid: the old ones stay in use"
         );
     }
-    told.fault = Some(error);
+    last_logged.fault = Some(error);
 }
 
-/// How long the certificate in use is still valid: whether or not there are new files, nothing works without it.
-fn tell_age(tls: &Tls, told: &mut Told) {
+/// Logs how long the certificate in use is valid: whether or not there are new files, nothing works
+/// without it.
+fn tell_age(tls: &Tls, last_logged: &mut LastLogged) {
     let age = Age::of(tls.expiry_seconds(), SystemTime::now());
-    let is_told = told.age == age && !told.is_asked;
-    told.age = age;
-    if is_told {
+    let is_logged = last_logged.age == age && !last_logged.is_requested;
+    last_logged.age = age;
+    if is_logged {
         return;
     }
     let until = tls.expiry();
     match age {
         Age::Fresh => {}
-        Age::Ending => tracing::warn!(until, "the certificate in use ends within a day"),
+        Age::Ending => tracing::warn!(until, "the certificate in use expires within a day"),
         Age::Over => tracing::error!(
             until,
-            "the certificate in use is over: nobody trusts this node until it has a new one"
+            "the certificate in use has expired: no peer or client trusts this node until it has \
+             a new one"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Connections of gRPC over TLS, made and taken.
+//! Opens and accepts gRPC connections over TLS.
 
 use super::refusal::words;
 use super::{Port, Tls};
@@ -19,11 +19,11 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 use tower::Service;
 
-/// Connections of gRPC over TLS.
+/// gRPC connections over TLS.
 pub(crate) struct TlsSockets {
-    /// The node's.
+    /// The node's TLS.
     pub(crate) tls: Arc<Tls>,
-    /// At which port they are taken, and to which of other nodes they are made.
+    /// The port at which they are accepted, and to which port of other nodes they are opened.
     pub(crate) port: Port,
 }
 
@@ -35,26 +35,26 @@ impl Sockets for TlsSockets {
     fn accept(&self, listener: TcpListener) -> Arrivals {
         let (tls, port) = (self.tls.clone(), self.port);
         let arriving = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let greeted = arriving.map(move |arrived| let_in(tls.clone(), port, arrived));
-        // Whoever is slow to greet back holds up nobody else.
-        let greeted = greeted.buffer_unordered(TLS_HANDSHAKES_MAX);
-        Box::pin(greeted.filter_map(std::future::ready))
+        let handshake_result = arriving.map(move |arrived| accept_tls(tls.clone(), port, arrived));
+        // A slow handshake blocks no other connection.
+        let handshake_result = handshake_result.buffer_unordered(TLS_HANDSHAKES_MAX);
+        Box::pin(handshake_result.filter_map(std::future::ready))
     }
 }
 
 impl TlsSockets {
-    /// What makes connections.
+    /// Opens connections.
     pub(super) fn dialer(&self) -> Dialer {
         Dialer {
             tls: self.tls.clone(),
             port: self.port,
-            told: Arc::default(),
+            last_logged: Arc::default(),
         }
     }
 }
 
-/// A connection that may be talked to; `None` for one that is not let in.
-async fn let_in(
+/// An established connection; `None` if it is refused.
+async fn accept_tls(
     tls: Arc<Tls>,
     port: Port,
     arrived: io::Result<TcpStream>,
@@ -63,9 +63,9 @@ async fn let_in(
         Ok(stream) => stream,
         Err(error) => return Some(Err(error)),
     };
-    // A task of its own: the arithmetic of one handshake is not to wait for that of another.
-    let greeting = tokio::spawn(async move { tls.greet_and_tell(port, stream).await });
-    let stream = greeting.await.ok()??;
+    // A separate task: the cryptography of one handshake must not wait for that of another.
+    let handshake = tokio::spawn(async move { tls.handshake_or_log(port, stream).await });
+    let stream = handshake.await.ok()??;
     Some(Ok(Accepted::new(stream)))
 }
 
@@ -74,8 +74,8 @@ async fn let_in(
 pub(super) struct Dialer {
     tls: Arc<Tls>,
     port: Port,
-    /// The failure that was told last: it comes again with every attempt.
-    told: Arc<Mutex<Option<String>>>,
+    /// The last failure that was logged: it recurs with every attempt.
+    last_logged: Arc<Mutex<Option<String>>>,
 }
 
 impl Service<Uri> for Dialer {
@@ -95,16 +95,16 @@ impl Service<Uri> for Dialer {
             let port = uri.port_u16().unwrap_or_default();
             let stream = TcpStream::connect((host, port)).await?;
             stream.set_nodelay(true)?;
-            let greeted = dialer.greet(host, stream).await;
-            dialer.tell(&uri, &greeted);
-            Ok(TokioIo::new(greeted?))
+            let handshake_result = dialer.handshake(host, stream).await;
+            dialer.tell(&uri, &handshake_result);
+            Ok(TokioIo::new(handshake_result?))
         })
     }
 }
 
 impl Dialer {
-    /// Agrees on TLS with the node at this host.
-    pub(super) async fn greet(
+    /// Performs the TLS handshake with the node at this host.
+    pub(super) async fn handshake(
         &self,
         host: &str,
         stream: TcpStream,
@@ -114,17 +114,21 @@ impl Dialer {
         TlsConnector::from(config).connect(name, stream).await
     }
 
-    /// Peers that cannot agree on TLS look like peers that are away: the log must say which it is.
-    fn tell(&self, uri: &Uri, greeted: &io::Result<TlsStream<TcpStream>>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = greeted.as_ref().err();
+    /// Peers that fail the TLS handshake look like unreachable peers, so the log must say which it
+    /// is.
+    fn tell(&self, uri: &Uri, handshake_result: &io::Result<TlsStream<TcpStream>>) {
+        let mut last_logged = self
+            .last_logged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let failure = handshake_result.as_ref().err();
         let failure = failure.map(|error| words(error, self.port));
-        if failure == *told {
+        if failure == *last_logged {
             return;
         }
         if let (Some(address), Some(failure)) = (uri.authority(), &failure) {
             tracing::warn!(%address, failure, "the node at this address is not trusted");
         }
-        *told = failure;
+        *last_logged = failure;
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused, what is renewed, and who is let in where.
+//! Which files are refused, how files are renewed, and which callers each port accepts.
 
 use super::*;
 use flotilla_replica::Sockets;
@@ -22,7 +22,7 @@ use tokio_rustls::rustls::{
 
 const BOTH: [ExtendedKeyUsagePurpose; 2] = [ServerAuth, ClientAuth];
 
-/// A folder with an authority and the files that it has made.
+/// A folder with an authority and the files that it issued.
 struct Folder {
     dir: tempfile::TempDir,
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -66,7 +66,8 @@ impl Folder {
         self.write(&format!("{name}-key.pem"), &key.serialize_pem());
     }
 
-    /// The same by way of an authority in between that the folder's has signed, which names `limits`.
+    /// The same through an intermediate authority that the folder's has signed and that names
+    /// `limits`.
     fn issue_through(
         &self,
         limits: &[ExtendedKeyUsagePurpose],
@@ -84,7 +85,7 @@ impl Folder {
         self.write(&format!("{name}-key.pem"), &key.serialize_pem());
     }
 
-    /// The files of one who has the certificate `name`.
+    /// The files of a caller that has the certificate `name`.
     fn files(&self, name: &str) -> TlsFiles {
         TlsFiles {
             cert: self.path(&format!("{name}.pem")),
@@ -102,7 +103,7 @@ impl Folder {
     }
 }
 
-/// What an authority is made of, with a name of its own.
+/// The parameters of an authority, with a unique name.
 fn signer(limits: &[ExtendedKeyUsagePurpose]) -> (CertificateParams, KeyPair) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -123,19 +124,19 @@ fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason()
     });
     let expired = folder.refused("old");
     assert!(
-        expired.contains("it was so until 2020-02-01 00:00:00 UTC"),
+        expired.contains("it expired at 2020-02-01 00:00:00 UTC"),
         "{expired}"
     );
     folder.issue("early", &BOTH, |params| {
         params.not_before = date_time_ymd(2400, 1, 1);
     });
-    assert!(folder.refused("early").contains("it will be so from"));
+    assert!(folder.refused("early").contains("it is not valid before"));
     folder.issue("client", &[ClientAuth], |_| {});
     assert!(folder.refused("client").contains("serverAuth"));
     folder.issue("server", &[ServerAuth], |_| {});
     assert!(folder.refused("server").contains("clientAuth"));
-    folder.issue("nobody", &[], |_| {});
-    assert!(folder.refused("nobody").contains("serverAuth"));
+    folder.issue("no-usage", &[], |_| {});
+    assert!(folder.refused("no-usage").contains("serverAuth"));
     let elsewhere = vec![("advertise", "flo-1".to_owned())];
     let other = Tls::load(folder.files("node"), elsewhere).unwrap_err();
     assert!(
@@ -182,14 +183,15 @@ fn new_files_are_taken_up_when_they_are_good_and_only_then() {
         params.not_after = date_time_ymd(2400, 1, 1);
     });
     assert!(tls.refresh().unwrap());
-    assert!(!tls.refresh().unwrap(), "it has been taken up");
+    assert!(!tls.refresh().unwrap(), "it has been loaded");
     assert_eq!(tls.expiry_seconds(), 13_569_465_600);
     fs::remove_file(folder.path("ca.pem")).unwrap();
     assert!(tls.refresh().is_err());
     assert_eq!(tls.expiry_seconds(), 13_569_465_600);
 }
 
-/// How somebody connects who has this certificate, or none, and trusts the folder's authority.
+/// The configuration of a client that has this certificate, or none, and trusts the folder's
+/// authority.
 fn somebody(folder: &Folder, name: Option<&str>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(folder.authority.der().clone()).unwrap();
@@ -204,7 +206,7 @@ fn somebody(folder: &Folder, name: Option<&str>) -> Arc<ClientConfig> {
     Arc::new(builder.with_client_auth_cert(chain, key).unwrap())
 }
 
-/// How somebody answers who has this certificate, and lets anyone in.
+/// The configuration of a server that has this certificate and accepts any client.
 fn anybody(folder: &Folder, name: &str) -> Arc<ServerConfig> {
     let (chain, key) = identity(folder, name);
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -221,27 +223,27 @@ fn identity(folder: &Folder, name: &str) -> (Vec<CertificateDer<'static>>, Priva
     (chain.map(Result::unwrap).collect(), key)
 }
 
-/// Has the node dial a port at which somebody answers, and says what the node made of it.
+/// Makes the node connect to a test server, and returns the node's result.
 async fn dial(node: &Arc<Tls>, port: Port, config: Arc<ServerConfig>) -> Result<(), Error> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let answering = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        // Kept until the node has made up its mind.
+        // Kept until the node has decided.
         TlsAcceptor::from(config).accept(stream).await.ok()
     });
     let tls = node.clone();
     let dialer = TlsSockets { tls, port }.dialer();
     let stream = TcpStream::connect(address).await.unwrap();
-    let greeted = dialer.greet("127.0.0.1", stream).await;
+    let handshake_result = dialer.handshake("127.0.0.1", stream).await;
     let _answered = answering.await.unwrap();
-    match greeted {
+    match handshake_result {
         Ok(_) => Ok(()),
         Err(error) => Err(*error.into_inner().unwrap().downcast().unwrap()),
     }
 }
 
-/// Connects to a port of a node, and says what the other side, or this one, made of it.
+/// Connects to a port of a node, and returns the result of the other side or of this one.
 async fn knock(port: Port, node: &Arc<Tls>, config: Arc<ClientConfig>) -> Result<(), Error> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -270,7 +272,7 @@ async fn knock(port: Port, node: &Arc<Tls>, config: Arc<ClientConfig>) -> Result
 async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_http() {
     let folder = Folder::new();
     folder.issue("client", &[ClientAuth], |_| {});
-    folder.issue("nobody", &[], |_| {});
+    folder.issue("no-usage", &[], |_| {});
     folder.issue("server", &[ServerAuth], |_| {});
     let node = Arc::new(folder.load("node").unwrap());
     let alert = |alert| Err(Error::AlertReceived(alert));
@@ -281,7 +283,7 @@ async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_h
         (Port::Clients, Some("client"), Ok(())),
         (Port::Http, None, Ok(())),
         (Port::Peers, Some("client"), alert(unfit)),
-        (Port::Peers, Some("nobody"), alert(unfit)),
+        (Port::Peers, Some("no-usage"), alert(unfit)),
         (Port::Peers, Some("server"), alert(unfit)),
         (Port::Clients, Some("server"), alert(unfit)),
         (
@@ -305,7 +307,7 @@ async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_h
 async fn who_answers_a_node_must_be_good_for_a_server_and_a_peer_for_a_client_too() {
     let folder = Folder::new();
     folder.issue("server", &[ServerAuth], |_| {});
-    folder.issue("nobody", &[], |_| {});
+    folder.issue("no-usage", &[], |_| {});
     let node = Arc::new(folder.load("node").unwrap());
     let unfit = || Err(Error::InvalidCertificate(CertificateError::InvalidPurpose));
     let cases = [
@@ -313,8 +315,8 @@ async fn who_answers_a_node_must_be_good_for_a_server_and_a_peer_for_a_client_to
         (Port::Clients, "node", Ok(())),
         (Port::Clients, "server", Ok(())),
         (Port::Peers, "server", unfit()),
-        (Port::Peers, "nobody", unfit()),
-        (Port::Clients, "nobody", unfit()),
+        (Port::Peers, "no-usage", unfit()),
+        (Port::Clients, "no-usage", unfit()),
     ];
     for (port, name, expected) in cases {
         let found = dial(&node, port, anybody(&folder, name)).await;
@@ -333,11 +335,11 @@ async fn an_authority_in_between_names_no_usage_or_limits_those_that_it_signs() 
     let folder = Folder::new();
     folder.issue_through(&[], "far", &BOTH);
     folder.issue_through(&[], "client", &[ClientAuth]);
-    folder.issue_through(&[], "nobody", &[]);
+    folder.issue_through(&[], "no-usage", &[]);
     folder.issue_through(&BOTH, "named", &BOTH);
     folder.issue_through(&[ServerAuth], "limited", &BOTH);
     assert!(folder.load("named").is_ok());
-    assert!(folder.refused("nobody").contains("serverAuth"));
+    assert!(folder.refused("no-usage").contains("serverAuth"));
     assert!(folder.refused("limited").contains("clientAuth"));
     let node = Arc::new(folder.load("far").unwrap());
     let unfit = || {
@@ -350,7 +352,7 @@ async fn an_authority_in_between_names_no_usage_or_limits_those_that_it_signs() 
         (Port::Peers, "named", Ok(())),
         (Port::Clients, "client", Ok(())),
         (Port::Peers, "client", unfit()),
-        (Port::Clients, "nobody", unfit()),
+        (Port::Clients, "no-usage", unfit()),
         (Port::Peers, "limited", unfit()),
     ];
     for (port, name, expected) in cases {
@@ -361,15 +363,15 @@ async fn an_authority_in_between_names_no_usage_or_limits_those_that_it_signs() 
         let found = dial(&node, Port::Peers, anybody(&folder, name)).await;
         assert_eq!(found, Ok(()), "{name:?}");
     }
-    let nobody = dial(&node, Port::Clients, anybody(&folder, "nobody")).await;
-    assert!(nobody.is_err());
+    let refused = dial(&node, Port::Clients, anybody(&folder, "no-usage")).await;
+    assert!(refused.is_err());
 }
 
 #[tokio::test]
 async fn another_authority_is_not_trusted_until_the_bundle_has_it() {
     let (folder, other) = (Folder::new(), Folder::new());
     let node = Arc::new(folder.load("node").unwrap());
-    // Who trusts the node's authority, with a certificate of another one.
+    // A client that trusts the node's authority, with a certificate of another one.
     for name in ["node.pem", "node-key.pem"] {
         fs::copy(other.path(name), folder.path(&format!("other-{name}"))).unwrap();
     }
@@ -389,8 +391,8 @@ async fn another_authority_is_not_trusted_until_the_bundle_has_it() {
     assert_eq!(knocking().await, Ok(()));
 }
 
-/// What the log has of whom the node does not let in at the port of its peers.
-async fn turned_away<F: Future<Output = ()> + Send + 'static>(
+/// What is logged about a caller that the node refuses at its peer port.
+async fn refused_connection<F: Future<Output = ()> + Send + 'static>(
     node: &Tls,
     come: impl FnOnce(TcpStream) -> F,
 ) -> String {
@@ -398,8 +400,8 @@ async fn turned_away<F: Future<Output = ()> + Send + 'static>(
     let address = listener.local_addr().unwrap();
     let coming = tokio::spawn(come(TcpStream::connect(address).await.unwrap()));
     let (stream, _) = listener.accept().await.unwrap();
-    let error = node.greet(Port::Peers, stream).await.unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "it is told");
+    let error = node.handshake(Port::Peers, stream).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "it is logged");
     coming.await.unwrap();
     words(&error, Port::Peers)
 }
@@ -411,31 +413,31 @@ async fn whoever_is_turned_away_is_told_of_in_words_that_say_why() {
         params.not_after = date_time_ymd(2020, 2, 1);
     });
     let node = folder.load("node").unwrap();
-    let plain = turned_away(&node, |mut stream| async move {
+    let plain = refused_connection(&node, |mut stream| async move {
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         stream.write_all(preface).await.unwrap();
         // Until the node has hung up, however it does so.
         let _ = stream.read_to_end(&mut Vec::new()).await;
     });
-    assert!(plain.await.contains("it speaks no TLS"));
-    // Who trusts the node's authority, with a certificate of another one.
+    assert!(plain.await.contains("it does not use TLS"));
+    // A client that trusts the node's authority, with a certificate of another one.
     for name in ["node.pem", "node-key.pem"] {
         let to = name.replace("node", "other");
         fs::copy(other.path(name), folder.path(&to)).unwrap();
     }
     let cases = [
-        (None, "it shows no certificate"),
-        (Some("other"), "an authority that `tls_ca` does not name"),
+        (None, "it presents no certificate"),
+        (Some("other"), "an authority that is not in `tls_ca`"),
         (
             Some("old"),
-            "is over: it was valid until 2020-02-01 00:00:00 UTC",
+            "has expired: it was valid until 2020-02-01 00:00:00 UTC",
         ),
     ];
     for (name, expected) in cases {
         let config = somebody(&folder, name);
-        let told = turned_away(&node, |stream| async move {
+        let told = refused_connection(&node, |stream| async move {
             let host = ServerName::try_from("127.0.0.1").unwrap();
-            // With TLS 1.3 it believes to be in until it reads.
+            // With TLS 1.3, the client considers itself accepted until it reads.
             if let Ok(mut stream) = TlsConnector::from(config).connect(host, stream).await {
                 let _ = stream.read_u8().await;
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tonic::{Code, Request};
 
-/// A call in hand of a caller that traces.
+/// A call in progress of a caller that traces.
 pub(crate) struct TracedCall {
     tracer: Arc<Tracer>,
     context: SpanContext,
@@ -18,20 +18,20 @@ pub(crate) struct TracedCall {
     start: SystemTime,
 }
 
-/// The span of the call that a request came by: an extension of the request.
+/// The span of the call that carried a request: an extension of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct CallTrace(SpanContext);
 
 impl CallTrace {
-    /// What a run is to remember that the request starts.
-    pub(crate) fn of<Asked>(request: &Request<Asked>) -> Option<TraceContext> {
+    /// What a run started by the request records.
+    pub(crate) fn of<RequestBody>(request: &Request<RequestBody>) -> Option<TraceContext> {
         let Self(context) = request.extensions().get()?;
         super::context::to_engine(context)
     }
 }
 
 impl TracedCall {
-    /// Begins now. None when this node sends no spans, and for a caller that does not trace.
+    /// Begins now. `None` if this node sends no spans, or if the caller does not trace.
     pub(crate) fn begin(
         tracer: Option<&Arc<Tracer>>,
         method: &str,
@@ -50,13 +50,13 @@ impl TracedCall {
         })
     }
 
-    /// For those who serve the call.
+    /// The context for the services that handle the call.
     pub(crate) fn trace(&self) -> CallTrace {
         CallTrace(self.context.clone())
     }
 
-    /// The answer begins now.
-    pub(crate) fn answered(self, code: Code) {
+    /// Ends the span when the response begins.
+    pub(crate) fn record_response(self, code: Code) {
         let status = match code {
             Code::Ok => Status::Ok,
             code => Status::error(code.description()),

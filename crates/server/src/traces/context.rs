@@ -1,9 +1,9 @@
-//! Trace contexts, as the engine keeps them and as they are handed on.
+//! Converts trace contexts between the engine's form and OpenTelemetry's.
 
 use flotilla_engine::TraceContext;
 use flotilla_trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 
-/// What a run remembers of the span that it was started in.
+/// What a run records of the span in which it was started.
 pub(super) fn to_engine(context: &SpanContext) -> Option<TraceContext> {
     let (trace_id, parent_id) = (context.trace_id(), context.span_id());
     TraceContext::new(
@@ -13,7 +13,7 @@ pub(super) fn to_engine(context: &SpanContext) -> Option<TraceContext> {
     )
 }
 
-/// The span that a run was started in.
+/// The span in which a run was started.
 pub(super) fn of_engine(trace: &TraceContext) -> SpanContext {
     SpanContext::new(
         TraceId::from_bytes(trace.trace_id()),

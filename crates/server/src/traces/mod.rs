@@ -1,9 +1,9 @@
-//! Spans of OpenTelemetry: what this node tells a collector of calls, steps and tasks (ADR 0019).
+//! OpenTelemetry spans of calls, steps and tasks, exported to a collector (ADR 0019).
 //!
-//! No state is kept for it but the trace that a run was started in, which is part of the run. The ids of a step's span
-//! follow from the run and the step, so that the node that hands its task out, the worker that takes it and the node
-//! that sees the step end agree on them, whoever leads meanwhile. Each step is a trace of its own, unless its run was
-//! started in a caller's.
+//! The only state kept for them is the trace in which a run was started, which is part of the run.
+//! The ids of a step's span are derived from the run and the step. So the node that assigns its
+//! task, the worker that runs it and the node that sees the step end agree on them, whichever node
+//! leads meanwhile. Each step is a separate trace, unless its run was started in a caller's.
 
 mod call;
 mod context;

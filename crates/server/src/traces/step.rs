@@ -6,10 +6,10 @@ use flotilla_trace::{KeyValue, Span, SpanEvent, SpanKind, Status, Value};
 use serde_json::Value as Json;
 use std::time::{Duration, SystemTime};
 
-/// What a span carries of one text of an event: a collector takes a few MiB at a time.
+/// The most that a span carries of one text of an event: a collector accepts a few MiB at a time.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What is told of a step that was left.
+/// The span of a step that was left.
 pub(super) fn span(visit: StepVisit, placed: Placed) -> Span {
     let mut attributes = vec![
         KeyValue::new("flotilla.namespace", visit.namespace.to_string()),
@@ -43,11 +43,11 @@ pub(super) fn span(visit: StepVisit, placed: Placed) -> Span {
 }
 
 fn event(event: EventView) -> SpanEvent {
-    let mut attributes = vec![KeyValue::new("flotilla.node", number(event.node.0))];
+    let mut attributes = vec![KeyValue::new("flotilla.node_id", number(event.node.0))];
     if !event.detail.is_empty() {
         attributes.push(KeyValue::new("flotilla.detail", cut(event.detail)));
     }
-    // Empty text stands for no attributes.
+    // Empty text means no attributes.
     let more: serde_json::Map<String, Json> =
         serde_json::from_str(&event.attributes).unwrap_or_default();
     attributes.extend(

@@ -1,7 +1,7 @@
-//! Telling of the steps that this node has driven to their end.
+//! Exports the spans of steps that ended in entries of this node.
 //!
-//! Every node applies every entry; it is the leader that proposed an entry that tells of the steps that were left in
-//! it. When it dies between the two, nobody does.
+//! Every node applies every entry; the leader that proposed an entry exports the steps that ended
+//! in it. If it dies between the two, their spans are lost.
 
 use super::step;
 use super::tracer::Tracer;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Tells of steps that are left from the subscription on. Ends with `context.shutdown`.
+/// Exports steps that end from the subscription on. Ends with `context.shutdown`.
 pub(crate) fn start(
     context: Arc<Context>,
     tracer: Arc<Tracer>,
@@ -35,7 +35,7 @@ pub(crate) fn start(
                 }
                 Some(Notice::Applied(_)) => {}
                 Some(Notice::Lost) => {
-                    tracing::debug!("some steps are not traced: more were left than could be told");
+                    tracing::debug!("some steps are not traced: more ended than could be exported");
                 }
                 None => return,
             }
@@ -43,7 +43,7 @@ pub(crate) fn start(
     })
 }
 
-/// Tells of the steps that were left in one entry.
+/// Exports the steps that ended in one entry.
 async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
     let changed = changed_runs(&batch.effects);
     if changed.is_empty() {
@@ -71,7 +71,7 @@ async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
     }
 }
 
-/// Each run once that an entry has changed, however many of its commands did.
+/// Each run that an entry has changed, once, however many of its commands did.
 fn changed_runs(effects: &[Effect]) -> BTreeSet<(Namespace, RunId)> {
     let changed = effects.iter().filter_map(|effect| match effect {
         Effect::RunChanged {

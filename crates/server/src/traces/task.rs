@@ -1,4 +1,5 @@
-//! What tasks carry of their step's span, and the spans of those that run on this node.
+//! The trace context that tasks carry to their workers, and the spans of tasks that run on this
+//! node.
 
 use super::tracer::Tracer;
 use crate::context::Context;
@@ -9,13 +10,13 @@ use flotilla_engine::{Body, view};
 use flotilla_trace::{TaskFacts, TaskSpan, traceparent};
 use std::sync::Arc;
 
-/// The header's value that a task of this action run carries to its worker; none for a task of no step, and when its
-/// trace is not kept.
+/// The header value that a task of this action run carries to its worker; `None` if the task
+/// belongs to no step, or its trace is not sampled.
 pub(crate) fn carried(context: &Context, action_run: ActionRunNumber) -> Option<String> {
     let tracer = context.tracer.as_ref()?;
     let gateway = &context.gateway;
     let visit = gateway.read_here(|reader| view::task_visit(reader, action_run));
-    // A task that cannot be looked up is delivered all the same.
+    // A task whose trace cannot be read is delivered anyway.
     let visit = visit.ok()??;
     let placed = tracer.place(&visit.key, visit.trace.as_ref())?;
     Some(traceparent::format(&placed.context))
@@ -28,7 +29,7 @@ pub(crate) struct TracedTask {
 }
 
 impl TracedTask {
-    /// Begins now. None when this node sends no spans, and for a task of no trace.
+    /// Begins now. `None` if this node sends no spans, or if the task has no trace.
     pub(crate) fn begin(context: &Context, task: &v1::TaskAssignment) -> Option<Self> {
         let tracer = context.tracer.clone()?;
         let span = TaskSpan::begin(TaskFacts {
@@ -41,7 +42,7 @@ impl TracedTask {
         Some(Self { tracer, span })
     }
 
-    /// The task has ended with what `report` says.
+    /// Ends the span with the result in `report`.
     pub(crate) fn end(self, report: &Body) {
         let ended = match report {
             Body::CompleteTask(completed) => Ok(completed.outcome.as_str()),

@@ -1,4 +1,4 @@
-//! Where this node's spans go, and which there are.
+//! The node's tracer: sampling, ids and export of spans.
 
 use super::context::{of_engine, own};
 use crate::config::ServerConfig;
@@ -15,20 +15,20 @@ pub(crate) struct Tracer {
     replica: Replica,
 }
 
-/// Where the span of a step belongs.
+/// A step's place in a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
-    /// The step's own.
+    /// The step's own span.
     pub(super) context: SpanContext,
     /// The call that started the run, in a caller's trace.
     pub(super) parent: Option<SpanContext>,
 }
 
 impl Tracer {
-    /// The tracer of a node that is to have one.
+    /// Starts the tracer of a node that is configured to trace.
     ///
     /// # Errors
-    /// When nothing can be sent to the endpoint.
+    /// If nothing can be sent to the endpoint.
     pub(crate) fn start(
         config: &ServerConfig,
         replica: &Replica,
@@ -48,7 +48,7 @@ impl Tracer {
         })))
     }
 
-    /// Sends a span, if its trace is kept.
+    /// Exports a span, if its trace is sampled.
     pub(super) fn export(&self, span: Span) {
         self.exporter.export(span);
     }
@@ -58,8 +58,8 @@ impl Tracer {
         self.exporter.stop();
     }
 
-    /// Where the span of a step belongs whose run remembers `trace`; none while the node knows no cluster, and for a
-    /// trace that is not kept.
+    /// The place of a step's span whose run recorded `trace`; `None` while the node knows no
+    /// cluster, and for a trace that is not sampled.
     pub(super) fn place(&self, visit: &VisitKey, trace: Option<&TraceContext>) -> Option<Placed> {
         let name = name(self.replica.cluster_id()?, visit);
         let span_id = derived::span_id(&name);
@@ -83,7 +83,7 @@ impl Tracer {
     }
 }
 
-/// What no other visit of a step has, in any cluster.
+/// A name that no other visit of a step has, in any cluster.
 fn name(cluster_id: &str, visit: &VisitKey) -> Vec<u8> {
     let VisitKey {
         run,

@@ -1,4 +1,4 @@
-//! Tasks on the wire.
+//! Converts tasks to the wire format.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -9,7 +9,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::{Assignment, TaskToken, view};
 use v1::server_message::Message;
 
-/// A task that is on its way to a worker, with its input.
+/// Reads a task that is being sent to a worker, with its input.
 pub(super) fn read(
     context: &Context,
     assignment: Assignment,
@@ -47,7 +47,7 @@ pub(super) fn to_wire(
     }
 }
 
-/// Tells a worker to give a task up.
+/// Asks a worker to give up a task.
 pub(super) fn cancelled(token: TaskToken) -> Message {
     Message::Cancelled(v1::TaskCancelled {
         task_token: token.to_string(),

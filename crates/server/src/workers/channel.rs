@@ -1,5 +1,5 @@
 //! A channel that is bounded in messages and in bytes: neither many small messages nor a few large
-//! ones may fill a node's memory because somebody reads slowly.
+//! ones can fill a node's memory because of a slow reader.
 
 use futures::Stream;
 use std::pin::Pin;
@@ -7,32 +7,32 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// What may wait in a channel.
+/// The capacity of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) messages_max: usize,
-    /// A larger message counts as this many bytes, so that each passes at last.
+    /// A larger message counts as this many bytes, so that each fits eventually.
     pub(super) bytes_max: u32,
 }
 
-/// The message was not taken: there is no room for it, or nobody reads any more.
+/// The message was not sent: the channel is full, or its receiver is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotSent;
 
-/// The end that messages go into.
+/// The sending end.
 pub(super) struct Sender<T> {
-    messages: mpsc::Sender<Weighed<T>>,
+    messages: mpsc::Sender<SizedMessage<T>>,
     room: Arc<Semaphore>,
     bytes_max: u32,
 }
 
-/// The end that messages come out of.
+/// The receiving end.
 pub(crate) struct Receiver<T> {
-    messages: mpsc::Receiver<Weighed<T>>,
+    messages: mpsc::Receiver<SizedMessage<T>>,
 }
 
-/// A message and the room that it takes until it comes out.
-struct Weighed<T> {
+/// A message and the capacity that it holds until it is received.
+struct SizedMessage<T> {
     message: T,
     _room: OwnedSemaphorePermit,
 }
@@ -50,22 +50,22 @@ pub(super) fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message of so many bytes as soon as there is room for it.
+    /// Sends a message of `bytes` bytes once there is room for it.
     pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
         let room = Arc::clone(&self.room).acquire_many_owned(self.weight(bytes));
         let room = room.await.map_err(|_| NotSent)?;
-        let weighed = Weighed {
+        let weighed = SizedMessage {
             message,
             _room: room,
         };
         self.messages.send(weighed).await.map_err(|_| NotSent)
     }
 
-    /// Sends a message of so many bytes if there is room for it now.
+    /// Sends a message of `bytes` bytes if there is room for it now.
     pub(super) fn try_send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
         let room = Arc::clone(&self.room).try_acquire_many_owned(self.weight(bytes));
         let room = room.map_err(|_| NotSent)?;
-        let weighed = Weighed {
+        let weighed = SizedMessage {
             message,
             _room: room,
         };
@@ -77,7 +77,7 @@ impl<T> Sender<T> {
     }
 }
 
-// Derived, it would ask that messages can be cloned too.
+// A derived impl would require `T: Clone`.
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl<T> Receiver<T> {
         self.messages.recv().await.map(|weighed| weighed.message)
     }
 
-    /// The next message if there is one already.
+    /// The next message, if there is one already.
     pub(super) fn try_recv(&mut self) -> Option<T> {
         self.messages.try_recv().ok().map(|weighed| weighed.message)
     }

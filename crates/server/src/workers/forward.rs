@@ -1,5 +1,5 @@
-//! Passing a poll on to the leader: polls live in the leader's memory, so any node may be asked but
-//! only the leader can answer.
+//! Forwards a poll to the leader: polls are in the leader's memory, so any node accepts them, but
+//! only the leader can serve them.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -14,16 +14,16 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use v1::worker_service_client::WorkerServiceClient;
 
-/// The metadata of a call that another node has passed on. It is not passed on again: nodes that
-/// disagree on who leads would send it to each other for ever.
+/// The metadata of a call that another node has forwarded. It is not forwarded again: nodes that
+/// disagree on the leader would otherwise forward it forever.
 const FORWARDED: &str = "flo-forwarded";
 
-/// Whether another node has passed the call on.
+/// Whether another node has forwarded the call.
 pub(super) fn is_forwarded(metadata: &MetadataMap) -> bool {
     metadata.contains_key(FORWARDED)
 }
 
-/// Channels to the nodes that led, by client address. Few: one for each member.
+/// Channels to former and current leaders, by client address: at most one per member.
 #[derive(Default)]
 pub(super) struct Leaders {
     channels: Mutex<BTreeMap<String, Channel>>,
@@ -34,7 +34,7 @@ impl Leaders {
     pub(super) async fn await_tasks(
         &self,
         context: &Context,
-        asked: v1::AwaitRequest,
+        request: v1::AwaitRequest,
         deadline: Instant,
     ) -> Result<v1::AwaitResponse, Status> {
         let leadership = context.gateway.replica().leadership();
@@ -42,14 +42,16 @@ impl Leaders {
         let leader = leader.filter(|leader| leader.node_id != context.node);
         let leader = leader.ok_or_else(|| Status::from(Refusal::not_leader()))?;
         let channel = self.channel(context, &leader.client_address)?;
-        let mut request = tonic::Request::new(asked);
+        let mut request = tonic::Request::new(request);
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
         let mark = MetadataValue::from_static("1");
         request.metadata_mut().insert(FORWARDED, mark);
         let mut leader =
             WorkerServiceClient::new(channel).max_decoding_message_size(AWAIT_BYTES_MAX);
-        let answered = leader.r#await(request).await;
-        answered.map(tonic::Response::into_inner).map_err(told_on)
+        let response = leader.r#await(request).await;
+        response
+            .map(tonic::Response::into_inner)
+            .map_err(relay_status)
     }
 
     fn channel(&self, context: &Context, address: &str) -> Result<Channel, Status> {
@@ -68,12 +70,12 @@ impl Leaders {
     }
 }
 
-/// The leader's refusal as it is; where only the way to the leader failed, one of this node's.
-fn told_on(status: Status) -> Status {
+/// The leader's refusal unchanged; if only the connection to the leader failed, one of this node's.
+fn relay_status(status: Status) -> Status {
     match status.source() {
         None => status,
         Some(_) => {
-            let message = "expected the leader to answer, but the way to it failed";
+            let message = "expected the leader to respond, but the connection to it failed";
             Refusal::unavailable(message).into()
         }
     }

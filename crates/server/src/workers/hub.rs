@@ -1,14 +1,14 @@
-//! The leader's open polls: where offers come from and where tasks go.
+//! The hub: the leader's table of open polls, the source of offers and the destination of tasks.
 //!
-//! A poll's free slots are offered to the entries that the leader proposes (design rule 3). What an
-//! entry did not use comes back when it is applied; what it used arrives as a `DeliverTask` effect.
-//! All of it is memory of one leader's term: when it is lost, workers open their polls anew and name
-//! the tasks that they hold, and the rest is handed out again from the state (A4).
+//! A poll's free slots are offered to the entries that the leader proposes (design rule 3). Slots
+//! that an entry did not use come back when it is applied; those it used arrive as `DeliverTask`
+//! effects. All of this is memory of one leader's term: when it is lost, workers reopen their polls
+//! and name the tasks that they hold, and the rest is redelivered from the state (A4).
 
 use super::channel::{Bounds, Receiver, channel};
-use super::demand::Looked;
+use super::pending_actions::ScanResult;
 use super::poll::{ActionKey, PollClosed, Request, ToWorker, WorkerKey};
-use super::polls::{Parcel, Polls};
+use super::polls::{Delivery, Polls};
 use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
 use flotilla_replica::OfferSource;
@@ -23,16 +23,16 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) struct Hub {
     // A std mutex: it is never held across an await, and offers are taken from a thread.
     polls: Mutex<Polls>,
-    /// Rung when polls may be opened.
+    /// Notified when polls may be opened.
     taking: Notify,
-    /// Rung when a look at some action is due.
+    /// Notified when a scan of some action is due.
     due: Notify,
-    /// Rung when an embedded worker is left without a poll.
+    /// Notified when an embedded worker has lost its poll.
     departed: Notify,
 }
 
-/// An open poll; dropping it closes it, however its user ends. Tasks that are still under way to it
-/// stay leased, and are handed out again when the worker polls anew.
+/// An open poll; dropping it closes it, however its user ends. Tasks in flight to it stay leased,
+/// and are redelivered when the worker polls again.
 pub(super) struct OpenPoll {
     hub: Arc<Hub>,
     worker: WorkerKey,
@@ -53,7 +53,7 @@ impl Hub {
         self.taking.notify_waiters();
     }
 
-    /// This node leads no more: every poll is closed, and none is opened.
+    /// This node no longer leads: closes every poll and opens none.
     pub(crate) fn end_term(&self) {
         self.lock().end_term();
     }
@@ -74,16 +74,16 @@ impl Hub {
         }
     }
 
-    /// Closes every poll: what was assigned to them is not known any more.
+    /// Closes every poll: what was assigned to them is no longer known.
     pub(crate) fn close_all(&self) {
         self.lock().close_all();
         self.departed.notify_one();
     }
 
-    /// Opens a poll; an older one of the same worker is closed.
+    /// Opens a poll; closes an older one of the same worker.
     ///
     /// # Errors
-    /// [`PollClosed::NotLeading`] when this node does not lead.
+    /// [`PollClosed::NotLeading`] if this node does not lead.
     pub(super) fn open(self: &Arc<Self>, request: Request) -> Result<OpenPoll, PollClosed> {
         let (sender, messages) = channel(Bounds {
             messages_max: POLL_MESSAGES_MAX,
@@ -99,32 +99,32 @@ impl Hub {
         })
     }
 
-    /// An entry was applied: slots that it offered and did not use are free again, and what it has
-    /// for workers is sent.
-    pub(crate) fn settle(&self, offers: &[(u64, u32)], parcels: Vec<Parcel>) {
-        let addressed = {
+    /// An entry was applied: frees the slots that it offered and did not use, and sends what it has
+    /// for workers.
+    pub(crate) fn return_slots(&self, offers: &[(u64, u32)], deliveries: Vec<Delivery>) {
+        let routed = {
             let mut polls = self.lock();
-            let addressed = polls.settle(offers, parcels);
+            let routed = polls.return_slots(offers, deliveries);
             self.ring_if_due(&polls);
-            addressed
+            routed
         };
-        for parcel in addressed {
-            let number = parcel.number;
-            if parcel.send().is_err() {
+        for delivery in routed {
+            let number = delivery.number;
+            if delivery.send().is_err() {
                 self.close(number);
             }
         }
     }
 
-    /// A task of the action waits that no offer was there for.
+    /// A task of the action waits because no offer fitted it.
     pub(crate) fn task_waits(&self, key: &ActionKey) {
         let mut polls = self.lock();
         polls.task_waits(key);
         self.ring_if_due(&polls);
     }
 
-    /// Waits for actions that may have a waiting task and a free slot for it. For each of them,
-    /// [`Hub::looked`] is to be called.
+    /// Waits for actions that may have both a waiting task and a free slot for it. The caller must
+    /// report on each of them with [`Hub::record_scan`].
     pub(crate) async fn due(&self) -> Vec<ActionKey> {
         loop {
             let due = self.lock().take_due();
@@ -140,21 +140,21 @@ impl Hub {
         self.lock().free_labels(key)
     }
 
-    /// Books what a look at an action brought.
-    pub(crate) fn looked(&self, key: &ActionKey, looked: Looked) {
+    /// Records the result of an action's scan.
+    pub(crate) fn record_scan(&self, key: &ActionKey, scan_result: ScanResult) {
         let mut polls = self.lock();
-        polls.looked(key, looked);
+        polls.record_scan(key, scan_result);
         self.ring_if_due(&polls);
     }
 
-    /// Whoever looked at actions is gone: looks begin anew.
-    pub(crate) fn forget_looks(&self) {
+    /// The scanner is gone: all scans start again.
+    pub(crate) fn forget_scans(&self) {
         let mut polls = self.lock();
-        polls.forget_looks();
+        polls.forget_scans();
         self.ring_if_due(&polls);
     }
 
-    /// Books embedded workers, which should have a poll; those that have none count as gone since
+    /// Registers embedded workers that should have a poll; those without one count as absent since
     /// `since`.
     pub(crate) fn expect(&self, workers: impl IntoIterator<Item = WorkerKey>, since: Instant) {
         self.lock().note_absent(workers, since);
@@ -208,8 +208,8 @@ impl Hub {
     }
 
     fn lock(&self) -> MutexGuard<'_, Polls> {
-        // A panic while the lock was held cannot leave the maps half-changed in a way that matters:
-        // polls are a cache of what workers said.
+        // A panic under the lock cannot leave the maps inconsistent in a way that matters: polls
+        // are a cache of what workers sent.
         self.polls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -225,25 +225,25 @@ impl OpenPoll {
         self.messages.try_recv()
     }
 
-    /// Sets how many tasks the worker takes in all.
+    /// Sets the running total of tasks that the worker takes.
     ///
     /// # Errors
-    /// [`PollClosed`] when the poll is not open any more.
-    pub(super) fn set_total(&self, tasks_total_max: u64) -> Result<(), PollClosed> {
+    /// [`PollClosed`] if the poll is no longer open.
+    pub(super) fn set_total(&self, max_tasks_total: u64) -> Result<(), PollClosed> {
         let mut polls = self.hub.lock();
-        if !polls.set_total(self.number, tasks_total_max) {
+        if !polls.set_total(self.number, max_tasks_total) {
             return Err(polls.why_closed(&self.worker));
         }
         self.hub.ring_if_due(&polls);
         Ok(())
     }
 
-    /// Why the poll is not open any more.
+    /// Why the poll is no longer open.
     pub(super) fn why_closed(&self) -> PollClosed {
         self.hub.lock().why_closed(&self.worker)
     }
 
-    /// Whether the worker drains, as far as was heard.
+    /// Whether the worker drains, as far as the hub knows.
     pub(super) fn is_draining(&self) -> bool {
         self.hub.lock().is_draining(self.number)
     }
@@ -255,12 +255,12 @@ impl OpenPoll {
         self.hub.ring_if_due(&polls);
     }
 
-    /// The worker gets a task that did not come with an entry.
+    /// Counts a task that did not come with an entry.
     pub(super) fn count_task(&self) {
         self.hub.lock().count_task(self.number);
     }
 
-    /// A task that came with an entry does not get to the worker.
+    /// Uncounts a task that came with an entry and is not sent.
     pub(super) fn discount_task(&self) {
         let mut polls = self.hub.lock();
         polls.discount_task(self.number);
@@ -319,8 +319,8 @@ mod tests {
         offers.into_iter().map(|offer| offer.slots).collect()
     }
 
-    fn parcel(poll: &OpenPoll, message: ToWorker) -> Parcel {
-        Parcel {
+    fn delivery(poll: &OpenPoll, message: ToWorker) -> Delivery {
+        Delivery {
             key: worker("w"),
             poll: Some(poll.number),
             message,
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [0_u32; 0]);
-        hub.settle(&[(poll.number, 2)], Vec::new());
+        hub.return_slots(&[(poll.number, 2)], Vec::new());
         assert_eq!(slots(&hub), [1]);
     }
 
@@ -346,7 +346,7 @@ mod tests {
         let mut poll = hub.open(request("w")).unwrap();
         poll.set_total(1).unwrap();
         assert_eq!(slots(&hub), [1]);
-        hub.settle(&[(poll.number, 1)], vec![parcel(&poll, task("charge"))]);
+        hub.return_slots(&[(poll.number, 1)], vec![delivery(&poll, task("charge"))]);
         assert_eq!(slots(&hub), [0_u32; 0]);
         assert!(matches!(poll.next_ready(), Some(ToWorker::Task(_))));
         poll.discount_task();
@@ -378,7 +378,7 @@ mod tests {
         let mut older = hub.open(request("w")).unwrap();
         let mut newer = hub.open(request("w")).unwrap();
         assert!(older.next().now_or_never().unwrap().is_none());
-        hub.settle(&[], vec![parcel(&older, ToWorker::Draining)]);
+        hub.return_slots(&[], vec![delivery(&older, ToWorker::Draining)]);
         assert!(matches!(newer.next_ready(), Some(ToWorker::Draining)));
         assert_eq!(older.set_total(1), Err(PollClosed::Replaced));
         drop(older);
@@ -413,7 +413,7 @@ mod tests {
         let hub = leading();
         let mut poll = hub.open(request("w")).unwrap();
         for _ in 0..=POLL_MESSAGES_MAX {
-            hub.settle(&[], vec![parcel(&poll, task("charge"))]);
+            hub.return_slots(&[], vec![delivery(&poll, task("charge"))]);
         }
         assert!(!hub.is_open(&worker("w")));
         let mut count = 0;
@@ -430,8 +430,8 @@ mod tests {
         let poll = hub.open(request("w")).unwrap();
         poll.set_total(1).unwrap();
         assert_eq!(hub.due().await, [charge()]);
-        hub.looked(&charge(), Looked::NoneFitting);
-        hub.settle(&[], vec![parcel(&poll, ToWorker::Draining)]);
+        hub.record_scan(&charge(), ScanResult::NoneFitting);
+        hub.return_slots(&[], vec![delivery(&poll, ToWorker::Draining)]);
         assert!(poll.is_draining());
         assert_eq!(slots(&hub), [0_u32; 0]);
         poll.set_draining(false);
@@ -445,7 +445,7 @@ mod tests {
         let poll = hub.open(request("w")).unwrap();
         poll.set_total(1).unwrap();
         assert_eq!(hub.due().await, [charge()]);
-        hub.looked(&charge(), Looked::NoneReady);
+        hub.record_scan(&charge(), ScanResult::NoneReady);
         assert_eq!(hub.due().now_or_never(), None);
         hub.task_waits(&charge());
         assert_eq!(hub.due().await, [charge()]);

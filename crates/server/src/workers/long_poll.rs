@@ -1,7 +1,7 @@
-//! One long poll at the leader: the unary twin of a stream's assignments (A22).
+//! One long poll at the leader: the unary form of a stream's assignments (A22).
 
 use super::assignment;
-use super::greeting::Greeting;
+use super::handshake::Handshake;
 use super::hub::{Hub, OpenPoll};
 use super::poll::ToWorker;
 use crate::context::Context;
@@ -13,46 +13,51 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// What goes before each task in a response, at most: its tag and its length. In bytes.
+/// The maximum overhead of a task in a response: its tag and its length. In bytes.
 const TASK_HEADER_BYTES: usize = 6;
 
-/// A response within its bound.
-struct Gathered {
+/// A response within its size limit.
+struct TaskBatch {
     response: v1::AwaitResponse,
     bytes: usize,
     bytes_max: usize,
 }
 
-/// How long a poll waits, within its bound.
-pub(super) fn wait_of(asked: &v1::AwaitRequest) -> Duration {
-    Duration::from_millis(asked.wait_ms.unwrap_or(AWAIT_MS_DEFAULT).min(AWAIT_MS_MAX))
+/// How long a poll waits, within its limit.
+pub(super) fn wait_of(request: &v1::AwaitRequest) -> Duration {
+    Duration::from_millis(
+        request
+            .wait_ms
+            .unwrap_or(AWAIT_MS_DEFAULT)
+            .min(AWAIT_MS_MAX),
+    )
 }
 
 /// Waits for tasks at this node, which leads.
 ///
-/// A poll that is closed meanwhile is answered with what there is: the worker asks again, and finds
-/// the new leader. What was assigned to it but is not in the answer is handed out then.
+/// A poll that is closed meanwhile returns what it has: the worker polls again and finds the new
+/// leader. Tasks that were assigned to it and are not in the response are redelivered then.
 pub(super) async fn await_tasks(
     context: &Context,
     hub: &Arc<Hub>,
-    asked: v1::AwaitRequest,
+    request: v1::AwaitRequest,
 ) -> Result<v1::AwaitResponse, Refusal> {
-    let deadline = Instant::now() + wait_of(&asked);
-    let slots = u64::from(asked.slots.max(1));
-    let greeting = Greeting::new(v1::WorkerHello {
-        namespace: asked.namespace,
-        worker_id: asked.worker_id,
-        incarnation: asked.incarnation,
-        actions: asked.actions,
-        held_task_tokens: asked.held_task_tokens,
-        takes_batches: true,
+    let deadline = Instant::now() + wait_of(&request);
+    let slots = u64::from(request.slots.max(1));
+    let handshake = Handshake::new(v1::WorkerHello {
+        namespace: request.namespace,
+        worker_id: request.worker_id,
+        incarnation: request.incarnation,
+        actions: request.actions,
+        held_task_tokens: request.held_task_tokens,
+        supports_batches: true,
     })?;
-    let mut poll = hub.open(greeting.request(context)?)?;
-    let standing = greeting.standing(context)?;
-    let mut gathered = Gathered::new(AWAIT_BYTES_MAX);
+    let mut poll = hub.open(handshake.request(context)?)?;
+    let standing = handshake.standing(context)?;
+    let mut gathered = TaskBatch::new(AWAIT_BYTES_MAX);
     gathered.response.draining = standing.is_draining;
     for task in standing.leases {
-        if let Some(task) = greeting.missing(context, task)?
+        if let Some(task) = handshake.missing(context, task)?
             && !gathered.add(task)
         {
             break;
@@ -65,11 +70,11 @@ pub(super) async fn await_tasks(
     Ok(gathered.response)
 }
 
-/// Waits for the first message, then takes what has come with it.
+/// Waits for the first message, then takes those that came with it.
 async fn gather(
     context: &Context,
     poll: &mut OpenPoll,
-    (gathered, deadline): (&mut Gathered, Instant),
+    (gathered, deadline): (&mut TaskBatch, Instant),
 ) -> Result<(), Refusal> {
     let mut next = timeout_at(deadline, poll.next()).await.ok().flatten();
     while let Some(message) = next {
@@ -91,7 +96,7 @@ async fn gather(
     Ok(())
 }
 
-impl Gathered {
+impl TaskBatch {
     fn new(bytes_max: usize) -> Self {
         Self {
             response: v1::AwaitResponse::default(),
@@ -100,7 +105,7 @@ impl Gathered {
         }
     }
 
-    /// Adds a task; false when there is no room for it.
+    /// Adds a task; false if there is no room for it.
     fn add(&mut self, task: v1::TaskAssignment) -> bool {
         let bytes = self.bytes + task.encoded_len() + TASK_HEADER_BYTES;
         let has_room = bytes <= self.bytes_max;
@@ -122,7 +127,7 @@ mod tests {
             input: vec![b'1'; 1_000].into(),
             ..v1::TaskAssignment::default()
         };
-        let mut gathered = Gathered::new(3_500);
+        let mut gathered = TaskBatch::new(3_500);
         let added: Vec<bool> = (0..4).map(|_| gathered.add(task.clone())).collect();
         assert_eq!(added, [true, true, true, false]);
         assert!(gathered.response.encoded_len() <= 3_500);
@@ -131,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_poll_waits_within_its_bound() {
-        let asked = |wait_ms| v1::AwaitRequest {
+        let request = |wait_ms| v1::AwaitRequest {
             wait_ms,
             ..v1::AwaitRequest::default()
         };
-        assert_eq!(wait_of(&asked(None)), Duration::from_secs(30));
-        assert_eq!(wait_of(&asked(Some(0))), Duration::ZERO);
-        assert_eq!(wait_of(&asked(Some(u64::MAX))), Duration::from_secs(300));
+        assert_eq!(wait_of(&request(None)), Duration::from_secs(30));
+        assert_eq!(wait_of(&request(Some(0))), Duration::ZERO);
+        assert_eq!(wait_of(&request(Some(u64::MAX))), Duration::from_secs(300));
     }
 }

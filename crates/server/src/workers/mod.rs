@@ -1,12 +1,13 @@
-//! Workers: the leader's open polls, the stream that serves one, and the service in front (A22).
+//! Workers: the leader's open polls, the gRPC stream and the long poll that serve them, and the
+//! worker service (A22).
 
 mod assignment;
 mod channel;
-mod demand;
 mod forward;
-mod greeting;
+mod handshake;
 mod hub;
 mod long_poll;
+mod pending_actions;
 mod poll;
 mod polls;
 mod records;
@@ -14,10 +15,10 @@ mod registry;
 mod reports;
 mod service;
 mod session;
-mod voice;
+mod stream_sender;
 
-pub(crate) use demand::Looked;
 pub(crate) use hub::Hub;
+pub(crate) use pending_actions::ScanResult;
 pub(crate) use poll::{ActionKey, ToWorker, WorkerKey};
-pub(crate) use polls::Parcel;
+pub(crate) use polls::Delivery;
 pub(crate) use service::Workers;

@@ -1,4 +1,4 @@
-//! One open poll: what a worker would take, and the way to it.
+//! One open poll: what its worker would take, and the channel to it.
 
 use super::channel::{NotSent, Sender};
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
@@ -12,7 +12,7 @@ pub(crate) type ActionKey = (Namespace, ActionName);
 /// What a poll delivers.
 #[derive(Debug)]
 pub(crate) enum ToWorker {
-    /// A task. Its input is read when it is sent on: inputs are large, and a worker may be slow.
+    /// A task. Its input is read when it is sent: inputs are large, and a worker may be slow.
     Task(Box<Assignment>),
     /// A task that the worker should give up.
     Revoked(TaskToken),
@@ -21,7 +21,7 @@ pub(crate) enum ToWorker {
 }
 
 impl ToWorker {
-    /// About how much memory it takes, in bytes.
+    /// Its approximate memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let named = match self {
             Self::Task(assignment) => assignment
@@ -40,13 +40,13 @@ impl ToWorker {
 pub(crate) enum PollClosed {
     /// This node does not lead.
     NotLeading,
-    /// A newer poll of the worker has taken its place.
+    /// A newer poll of the worker has replaced it.
     Replaced,
-    /// What was under way to the worker was lost: it read too slowly, or this node fell behind.
+    /// Messages in flight to the worker were lost: it read too slowly, or this node fell behind.
     Lost,
 }
 
-/// Who polls.
+/// The worker that polls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WorkerKey {
     /// The worker's namespace.
@@ -58,31 +58,31 @@ pub(crate) struct WorkerKey {
 /// What a worker asks for when it opens a poll.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// Who it is.
+    /// The worker's namespace and id.
     pub(crate) key: WorkerKey,
     /// The actions that it takes, each once.
     pub(crate) actions: Vec<ActionName>,
     /// Its registered labels (A3).
     pub(crate) labels: BTreeMap<String, String>,
-    /// How many tasks it runs at once, as it registered.
+    /// Its registered concurrency.
     pub(crate) concurrency: u32,
     /// Whether it drains: it gets no tasks (A21).
     pub(crate) is_draining: bool,
-    /// Whether it is a part of a node, which has a poll as long as it lives.
+    /// Whether it is an embedded worker, which has a poll as long as its node lives.
     pub(crate) is_embedded: bool,
 }
 
 /// An open poll.
 ///
-/// Slots are counted as running totals, so that a task that crosses a message on the way is not
+/// Slots are counted as running totals, so that a task that crosses a message in flight is not
 /// counted twice.
 pub(super) struct Poll {
     request: Request,
     action_keys: Vec<ActionKey>,
     messages: Sender<ToWorker>,
-    /// How many tasks the worker takes on this poll, from its beginning.
-    tasks_total_max: u64,
-    /// How many of them were given to it.
+    /// How many tasks the worker takes on this poll, since it opened.
+    max_tasks_total: u64,
+    /// How many of them were sent to it.
     sent: u64,
     /// Slots in entries that are proposed but not applied.
     offered: u64,
@@ -97,7 +97,7 @@ impl Poll {
             action_keys: action_keys.collect(),
             request,
             messages,
-            tasks_total_max: 0,
+            max_tasks_total: 0,
             sent: 0,
             offered: 0,
         }
@@ -119,12 +119,12 @@ impl Poll {
         &self.request.labels
     }
 
-    /// The way to its worker.
+    /// The channel to its worker.
     pub(super) fn messages(&self) -> Sender<ToWorker> {
         self.messages.clone()
     }
 
-    /// Whether a slot is neither taken by a task nor offered to an entry under way.
+    /// Whether a slot is neither taken by a task nor offered to an entry in flight.
     pub(super) fn has_free_slot(&self) -> bool {
         self.free() > 0
     }
@@ -133,7 +133,7 @@ impl Poll {
         if self.request.is_draining {
             return 0;
         }
-        self.tasks_total_max
+        self.max_tasks_total
             .saturating_sub(self.sent)
             .saturating_sub(self.offered)
     }
@@ -146,17 +146,18 @@ impl Poll {
         self.request.is_draining = is_draining;
     }
 
-    /// Sets the running total, as far as the worker's registered concurrency allows; true when
-    /// there are more free slots than before.
-    pub(super) fn set_total(&mut self, tasks_total_max: u64) -> bool {
+    /// Sets the running total, up to the worker's registered concurrency; true if there are more
+    /// free slots than before.
+    pub(super) fn set_total(&mut self, max_tasks_total: u64) -> bool {
         let before = self.free();
         let slots_max = u64::from(self.request.concurrency.min(SLOTS_MAX));
-        self.tasks_total_max = tasks_total_max.min(self.sent.saturating_add(slots_max));
+        self.max_tasks_total = max_tasks_total.min(self.sent.saturating_add(slots_max));
         self.free() > before
     }
 
-    /// Offers free slots to the next entry, which holds so many commands: one for each, since a command
-    /// readies one task as a rule, and half of them at least. Entries in flight share them.
+    /// Offers free slots to the next entry, which holds `commands_count` commands: one slot per
+    /// command, since a command usually readies one task, but at least half of the free slots.
+    /// Entries in flight share them.
     pub(super) fn offer(&mut self, number: u64, commands_count: usize) -> Option<Offer> {
         let expected = u64::try_from(commands_count).unwrap_or(u64::MAX);
         let free = self.free();
@@ -174,11 +175,11 @@ impl Poll {
         })
     }
 
-    /// What one of its offers takes in an entry at most, in bytes.
+    /// The maximum size of one of its offers in an entry, in bytes.
     pub(super) fn offer_bytes(&self) -> usize {
-        /// Before each text, its length.
+        /// The length prefix of a text.
         const LENGTH_BYTES: usize = 3;
-        /// The poll, the slots and how many actions and labels there are.
+        /// The poll, the slots and the numbers of actions and labels.
         const NUMBERS_BYTES: usize = 9 + 5 + 2 * LENGTH_BYTES;
         let text = |text: &str| text.len() + LENGTH_BYTES;
         let WorkerKey { namespace, worker } = &self.request.key;
@@ -194,33 +195,33 @@ impl Poll {
         self.offered = self.offered.saturating_sub(u64::from(slots));
     }
 
-    /// The worker gets a task.
+    /// Counts a task for the worker.
     pub(super) fn count_task(&mut self) {
         self.sent += 1;
     }
 
-    /// A task that was counted is not sent after all.
+    /// Uncounts a task that is not sent after all.
     pub(super) fn discount_task(&mut self) {
         self.sent = self.sent.saturating_sub(1);
     }
 }
 
-/// A message on its way to the worker of a poll.
-pub(super) struct Addressed {
+/// A message to the worker of a known poll.
+pub(super) struct RoutedDelivery {
     pub(super) number: u64,
     pub(super) messages: Sender<ToWorker>,
     pub(super) message: ToWorker,
 }
 
-impl Addressed {
-    /// Hands the message over; fails when the worker is too slow or gone.
+impl RoutedDelivery {
+    /// Sends the message; fails if the worker is too slow or gone.
     pub(super) fn send(self) -> Result<(), NotSent> {
         let bytes = self.message.bytes();
         self.messages.try_send(self.message, bytes)
     }
 }
 
-/// What the tests of several modules share.
+/// Test support that several modules share.
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;

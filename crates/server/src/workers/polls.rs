@@ -1,21 +1,21 @@
 //! The open polls, as they are under the hub's lock.
 
 use super::channel::Sender;
-use super::demand::{Demands, Looked};
-use super::poll::{ActionKey, Addressed, Poll, PollClosed, Request, ToWorker, WorkerKey};
+use super::pending_actions::{PendingActions, ScanResult};
+use super::poll::{ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToWorker, WorkerKey};
 use crate::faults::planted::{self, Bug};
 use flotilla_engine::Offer;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::{Duration, Instant};
 
-/// What an applied entry has for a worker.
-pub(crate) struct Parcel {
-    /// The worker.
+/// A message of an applied entry for one worker.
+pub(crate) struct Delivery {
+    /// The worker that gets it.
     pub(crate) key: WorkerKey,
-    /// The poll whose offer was taken; without one, whichever the worker has.
+    /// The poll whose offer was used; `None`: the worker's current poll.
     pub(crate) poll: Option<u64>,
-    /// The message.
+    /// The message itself.
     pub(crate) message: ToWorker,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct Polls {
     is_taking: bool,
     open: BTreeMap<u64, Poll>,
     by_worker: BTreeMap<WorkerKey, u64>,
-    /// Begins at random: entries of another leader, or of this node's last process, are applied here
-    /// too, and what they say of their polls must not be taken for ours.
+    /// Starts at a random number: entries of another leader, or of this node's last process, are
+    /// applied here too, and their polls must not be taken for ours.
     last_number: u64,
     /// Where the next offers begin, so that every poll gets its turn.
     next_offered: u64,
-    demands: Demands,
+    pending_actions: PendingActions,
     /// Since when embedded workers have been without a poll.
     departures: BTreeMap<WorkerKey, Instant>,
 }
@@ -43,7 +43,7 @@ impl Default for Polls {
             by_worker: BTreeMap::new(),
             last_number: rand::random::<u64>() / 2,
             next_offered: 0,
-            demands: Demands::default(),
+            pending_actions: PendingActions::default(),
             departures: BTreeMap::new(),
         }
     }
@@ -58,7 +58,7 @@ impl Polls {
         self.is_taking = false;
         self.open.clear();
         self.by_worker.clear();
-        self.demands.clear();
+        self.pending_actions.clear();
         self.departures.clear();
     }
 
@@ -71,7 +71,7 @@ impl Polls {
             self.note_departure(&poll);
         }
         self.by_worker.clear();
-        self.demands.clear();
+        self.pending_actions.clear();
     }
 
     pub(super) fn open(
@@ -89,17 +89,17 @@ impl Polls {
             self.remove(older);
         }
         let poll = Poll::new(request, messages);
-        self.demands.join(poll.action_keys(), number);
+        self.pending_actions.join(poll.action_keys(), number);
         self.open.insert(number, poll);
         Ok(number)
     }
 
-    /// Closes a poll; true when that leaves an embedded worker without one.
+    /// Closes a poll; true if that leaves an embedded worker without one.
     pub(super) fn close(&mut self, number: u64) -> bool {
         let Some(poll) = self.remove(number) else {
             return false;
         };
-        // An older poll is removed when a newer one is opened, so this one is the worker's only.
+        // An older poll is removed when a newer one is opened, so this is the worker's only one.
         self.by_worker.remove(poll.key());
         self.note_departure(&poll);
         poll.is_embedded()
@@ -113,11 +113,11 @@ impl Polls {
 
     fn remove(&mut self, number: u64) -> Option<Poll> {
         let poll = self.open.remove(&number)?;
-        self.demands.leave(poll.action_keys(), number);
+        self.pending_actions.leave(poll.action_keys(), number);
         Some(poll)
     }
 
-    /// Why a poll of the worker that was open is not any more.
+    /// Why a poll of the worker is no longer open.
     pub(super) fn why_closed(&self, key: &WorkerKey) -> PollClosed {
         if !self.is_taking {
             PollClosed::NotLeading
@@ -128,13 +128,13 @@ impl Polls {
         }
     }
 
-    /// Sets how many tasks a poll's worker takes in all; false when the poll is not open any more.
-    pub(super) fn set_total(&mut self, number: u64, tasks_total_max: u64) -> bool {
+    /// Sets the running total of a poll; false if the poll is no longer open.
+    pub(super) fn set_total(&mut self, number: u64, max_tasks_total: u64) -> bool {
         let Some(poll) = self.open.get_mut(&number) else {
             return false;
         };
-        if poll.set_total(tasks_total_max) {
-            self.demands.slot_came(poll.action_keys());
+        if poll.set_total(max_tasks_total) {
+            self.pending_actions.slot_freed(poll.action_keys());
         }
         true
     }
@@ -147,7 +147,7 @@ impl Polls {
         if let Some(poll) = self.open.get_mut(&number) {
             poll.set_draining(is_draining);
             if poll.has_free_slot() {
-                self.demands.slot_came(poll.action_keys());
+                self.pending_actions.slot_freed(poll.action_keys());
             }
         }
     }
@@ -162,7 +162,7 @@ impl Polls {
         if let Some(poll) = self.open.get_mut(&number) {
             poll.discount_task();
             if poll.has_free_slot() {
-                self.demands.slot_came(poll.action_keys());
+                self.pending_actions.slot_freed(poll.action_keys());
             }
         }
     }
@@ -172,12 +172,12 @@ impl Polls {
         self.open[&number].offer_bytes()
     }
 
-    /// Offers for an entry of so many commands.
+    /// Offers for an entry of `commands_count` commands.
     pub(super) fn offer(&mut self, commands_count: usize, bytes_max: usize) -> Vec<Offer> {
         let mut offers = Vec::new();
         let mut bytes = 0;
         let turn = self.next_offered;
-        // One turn over all polls, in two parts: `range_mut` cannot wrap around.
+        // One round over all polls, in two parts: `range_mut` cannot wrap around.
         for part in [turn..u64::MAX, 0..turn] {
             for (number, poll) in self.open.range_mut(part) {
                 if !poll.has_free_slot() {
@@ -194,99 +194,107 @@ impl Polls {
         offers
     }
 
-    /// An entry was applied: its offers' slots are free again, but for those of the tasks among the
-    /// parcels. Both at once: in between, slots would be offered that are taken.
-    pub(super) fn settle(&mut self, offers: &[(u64, u32)], parcels: Vec<Parcel>) -> Vec<Addressed> {
+    /// An entry was applied: frees its offers' slots, except those of the tasks among the
+    /// deliveries. Both in one step: in between, slots would be offered that are taken.
+    pub(super) fn return_slots(
+        &mut self,
+        offers: &[(u64, u32)],
+        deliveries: Vec<Delivery>,
+    ) -> Vec<RoutedDelivery> {
         for (number, slots) in offers {
             if let Some(poll) = self.open.get_mut(number) {
                 poll.take_back(*slots);
             }
         }
-        let addressed = parcels.into_iter();
-        let mut addressed: Vec<_> = addressed
-            .filter_map(|parcel| self.address(parcel))
-            .collect();
+        let routed = deliveries.into_iter();
+        let mut routed: Vec<_> = routed.filter_map(|delivery| self.route(delivery)).collect();
         if planted::has(Bug::DoubleLease) {
-            let copies: Vec<_> = addressed.iter().filter_map(|it| self.copy(it)).collect();
-            addressed.extend(copies);
+            let copies: Vec<_> = routed.iter().filter_map(|it| self.copy(it)).collect();
+            routed.extend(copies);
         }
         for (number, _) in offers {
             if let Some(poll) = self.open.get(number)
                 && poll.has_free_slot()
             {
-                self.demands.slot_came(poll.action_keys());
+                self.pending_actions.slot_freed(poll.action_keys());
             }
         }
-        addressed
+        routed
     }
 
-    /// Finds the poll that a parcel goes to: its own, or the one that has taken its place. A task
-    /// that was under way to the older one arrives all the same.
-    fn address(&mut self, parcel: Parcel) -> Option<Addressed> {
-        let own = parcel.poll.filter(|number| self.open.contains_key(number));
-        let number = own.or_else(|| self.by_worker.get(&parcel.key).copied())?;
+    /// Finds the poll for a delivery: its own, or the one that has replaced it. A task in flight to
+    /// the older one still arrives.
+    fn route(&mut self, delivery: Delivery) -> Option<RoutedDelivery> {
+        let own = delivery
+            .poll
+            .filter(|number| self.open.contains_key(number));
+        let number = own.or_else(|| self.by_worker.get(&delivery.key).copied())?;
         let poll = self.open.get_mut(&number)?;
-        match parcel.message {
+        match delivery.message {
             ToWorker::Task(_) => poll.count_task(),
             ToWorker::Draining => poll.set_draining(true),
             ToWorker::Revoked(_) => {}
         }
-        Some(Addressed {
+        Some(RoutedDelivery {
             number,
             messages: poll.messages(),
-            message: parcel.message,
+            message: delivery.message,
         })
     }
 
-    /// The same task for another worker of the action: the bug that its name says.
-    fn copy(&self, addressed: &Addressed) -> Option<Addressed> {
-        let ToWorker::Task(assignment) = &addressed.message else {
+    /// The same task for another worker of the action: the planted bug.
+    fn copy(&self, routed: &RoutedDelivery) -> Option<RoutedDelivery> {
+        let ToWorker::Task(assignment) = &routed.message else {
             return None;
         };
-        let own = self.open.get(&addressed.number)?;
+        let own = self.open.get(&routed.number)?;
         let others = self.open.iter().filter(|(number, poll)| {
-            **number != addressed.number && poll.action_keys() == own.action_keys()
+            **number != routed.number && poll.action_keys() == own.action_keys()
         });
-        others.into_iter().next().map(|(number, poll)| Addressed {
-            number: *number,
-            messages: poll.messages(),
-            message: ToWorker::Task(assignment.clone()),
-        })
+        others
+            .into_iter()
+            .next()
+            .map(|(number, poll)| RoutedDelivery {
+                number: *number,
+                messages: poll.messages(),
+                message: ToWorker::Task(assignment.clone()),
+            })
     }
 
     pub(super) fn task_waits(&mut self, key: &ActionKey) {
-        self.demands.task_waits(key, is_free_in(&self.open));
+        self.pending_actions.task_waits(key, is_free_in(&self.open));
     }
 
     pub(super) fn is_any_due(&self) -> bool {
-        self.demands.is_any_due()
+        self.pending_actions.is_any_due()
     }
 
     pub(super) fn take_due(&mut self) -> Vec<ActionKey> {
-        self.demands.take_due()
+        self.pending_actions.take_due()
     }
 
     /// The labels of the polls that have a free slot for the action.
     pub(super) fn free_labels(&self, key: &ActionKey) -> BTreeSet<BTreeMap<String, String>> {
-        let polls = self.demands.polls(key);
+        let polls = self.pending_actions.polls(key);
         let free =
             polls.filter_map(|number| self.open.get(&number).filter(|poll| poll.has_free_slot()));
         free.map(|poll| poll.labels().clone()).collect()
     }
 
-    pub(super) fn looked(&mut self, key: &ActionKey, looked: Looked) {
-        self.demands.looked(key, looked, is_free_in(&self.open));
+    pub(super) fn record_scan(&mut self, key: &ActionKey, scan_result: ScanResult) {
+        self.pending_actions
+            .record_scan(key, scan_result, is_free_in(&self.open));
     }
 
-    pub(super) fn forget_looks(&mut self) {
-        self.demands.forget_looks(is_free_in(&self.open));
+    pub(super) fn forget_scans(&mut self) {
+        self.pending_actions.forget_scans(is_free_in(&self.open));
     }
 
     pub(super) fn is_open(&self, key: &WorkerKey) -> bool {
         self.by_worker.contains_key(key)
     }
 
-    /// Books embedded workers without a poll, of which it is not known when they had one.
+    /// Records embedded workers without a poll for which it is unknown when they last had one.
     pub(super) fn note_absent(
         &mut self,
         workers: impl IntoIterator<Item = WorkerKey>,
@@ -299,8 +307,8 @@ impl Polls {
         }
     }
 
-    /// The embedded workers that have been without a poll for `absence`, each once; when there is none, the
-    /// time at which there may be.
+    /// The embedded workers that have been without a poll for `absence`, each once; if there is
+    /// none, the time at which there may be.
     pub(super) fn take_absent(
         &mut self,
         absence: Duration,

@@ -1,6 +1,6 @@
-//! Workers on the wire: registrations in, the manual's records out (A20).
+//! Workers on the wire: registrations in, the manual's WorkerRecord out (A20).
 
-use super::greeting::bounded;
+use super::handshake::bounded;
 use crate::errors::Refusal;
 use crate::limits::{CONCURRENCY_DEFAULT, PROCESS_NAME_BYTES_MAX};
 use crate::request;
@@ -9,36 +9,36 @@ use flotilla_engine::RegisterWorker;
 use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::PROCESSES_MAX;
 use flotilla_engine::tables::{
-    Process, ProcessKind, WorkerActivityRecord, WorkerKind, WorkerState,
+    Process, ProcessKind, WorkerActivityRecord, WorkerState, WorkerType,
 };
 use flotilla_engine::view::WorkerView;
 
-/// Checks a registration.
-pub(super) fn registration(asked: v1::RegisterRequest) -> Result<RegisterWorker, Refusal> {
-    let kind = match asked.worker_type() {
-        v1::WorkerType::Unspecified | v1::WorkerType::Action => WorkerKind::Action,
-        v1::WorkerType::Stream => WorkerKind::Stream,
+/// Validates a registration.
+pub(super) fn registration(request: v1::RegisterRequest) -> Result<RegisterWorker, Refusal> {
+    let kind = match request.worker_type() {
+        v1::WorkerType::Unspecified | v1::WorkerType::Action => WorkerType::Action,
+        v1::WorkerType::Stream => WorkerType::Stream,
     };
-    bounded("processes", asked.processes.len(), PROCESSES_MAX)?;
-    for process in &asked.processes {
+    bounded("processes", request.processes.len(), PROCESSES_MAX)?;
+    for process in &request.processes {
         short("processes", &process.name)?;
     }
-    short("machine_id", &asked.machine_id)?;
-    request::labels(&asked.labels)?;
-    let metadata = match asked.metadata.as_ref() {
+    short("machine_id", &request.machine_id)?;
+    request::labels(&request.labels)?;
+    let metadata = match request.metadata.as_ref() {
         [] => None,
         text => Some(request::json(text, "metadata", "null")?),
     };
-    let concurrency = Some(asked.max_concurrency).filter(|concurrency| *concurrency > 0);
+    let concurrency = Some(request.max_concurrency).filter(|concurrency| *concurrency > 0);
     Ok(RegisterWorker {
-        worker_id: request::name(WorkerId::new(asked.worker_id.clone()))?,
-        incarnation: asked.incarnation,
+        worker_id: request::name(WorkerId::new(request.worker_id.clone()))?,
+        incarnation: request.incarnation,
         kind,
         max_concurrency: concurrency.unwrap_or(CONCURRENCY_DEFAULT),
-        processes: asked.processes.iter().map(process).collect(),
-        labels: asked.labels,
+        processes: request.processes.iter().map(process).collect(),
+        labels: request.labels,
         metadata,
-        machine_id: Some(asked.machine_id).filter(|machine_id| !machine_id.is_empty()),
+        machine_id: Some(request.machine_id).filter(|machine_id| !machine_id.is_empty()),
         node: None,
     })
 }
@@ -54,23 +54,23 @@ fn short(field: &'static str, name: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid(field, message))
 }
 
-fn process(asked: &v1::Process) -> Process {
-    let kind = match asked.kind() {
+fn process(request: &v1::Process) -> Process {
+    let kind = match request.kind() {
         v1::ProcessKind::Unspecified | v1::ProcessKind::Action => ProcessKind::Action,
         v1::ProcessKind::StreamConsumer => ProcessKind::StreamConsumer,
     };
     Process {
-        name: asked.name.clone(),
+        name: request.name.clone(),
         kind,
     }
 }
 
-/// What the worker has in hand. The tasks of actions are known at any time; what a worker of a stream
-/// has, it says with its heartbeats.
-fn load(kind: WorkerKind, activity: &WorkerActivityRecord) -> u32 {
+/// The number of tasks that the worker holds. For actions it is always known; a stream worker
+/// reports it with its heartbeats.
+fn load(kind: WorkerType, activity: &WorkerActivityRecord) -> u32 {
     match kind {
-        WorkerKind::Action => u32::try_from(activity.leases.len()).unwrap_or(u32::MAX),
-        WorkerKind::Stream => activity.load,
+        WorkerType::Action => u32::try_from(activity.leases.len()).unwrap_or(u32::MAX),
+        WorkerType::Stream => activity.load,
     }
 }
 
@@ -93,8 +93,8 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
     } = worker;
     let load = load(record.kind, &activity);
     let worker_type = match record.kind {
-        WorkerKind::Action => v1::WorkerType::Action,
-        WorkerKind::Stream => v1::WorkerType::Stream,
+        WorkerType::Action => v1::WorkerType::Action,
+        WorkerType::Stream => v1::WorkerType::Stream,
     };
     let processes = record.processes.iter().map(|process| {
         let counted = activity
@@ -124,7 +124,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
         tasks_completed: activity.tasks_completed,
         tasks_failed: activity.tasks_failed,
         registered_at_ms: record.registered_at_ms,
-        last_heartbeat_at_ms: activity.heard_at_ms,
+        last_heartbeat_at_ms: activity.last_heartbeat_at_ms,
         machine_id: record.machine_id.clone(),
         metadata: record
             .metadata
@@ -142,7 +142,7 @@ mod tests {
     use flotilla_engine::tables::{ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
-    fn asked() -> v1::RegisterRequest {
+    fn request() -> v1::RegisterRequest {
         v1::RegisterRequest {
             worker_id: "w".to_owned(),
             ..v1::RegisterRequest::default()
@@ -154,7 +154,7 @@ mod tests {
             state,
             is_draining,
             load,
-            heard_at_ms: 0,
+            last_heartbeat_at_ms: 0,
             silence_due_ms: None,
             leases: Vec::new(),
             tasks_completed: 0,
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_registration_is_bounded_in_processes_labels_and_names() {
-        assert_eq!(registration(asked()).unwrap().max_concurrency, 10);
+        assert_eq!(registration(request()).unwrap().max_concurrency, 10);
         let process = |name: String| v1::Process {
             name,
             ..v1::Process::default()
@@ -176,31 +176,31 @@ mod tests {
         let wrong = [
             v1::RegisterRequest {
                 processes: vec![process("p".to_owned()); PROCESSES_MAX + 1],
-                ..asked()
+                ..request()
             },
             v1::RegisterRequest {
                 processes: vec![process(long.clone())],
-                ..asked()
+                ..request()
             },
             v1::RegisterRequest {
                 machine_id: long.clone(),
-                ..asked()
+                ..request()
             },
             v1::RegisterRequest {
                 labels: labels("zone", &long),
-                ..asked()
+                ..request()
             },
             v1::RegisterRequest {
                 labels: labels(&long, "a"),
-                ..asked()
+                ..request()
             },
         ];
-        for asked in wrong {
-            assert!(registration(asked).is_err_and(|refusal| !refusal.may_succeed_later()));
+        for request in wrong {
+            assert!(registration(request).is_err_and(|refusal| !refusal.may_succeed_later()));
         }
     }
 
-    /// A worker that is registered so, with tasks behind it and two in hand.
+    /// A worker with this registration, with finished tasks and two held ones.
     fn counted(registered: RegisterWorker) -> WorkerView {
         let consumer = ProcessRecord {
             run_count: 3,
@@ -222,7 +222,7 @@ mod tests {
                 registered_at_ms: 50,
             },
             activity: WorkerActivityRecord {
-                heard_at_ms: 80,
+                last_heartbeat_at_ms: 80,
                 tasks_completed: 3,
                 tasks_failed: 1,
                 processes: BTreeMap::from([("events/processors".to_owned(), consumer)]),
@@ -237,7 +237,7 @@ mod tests {
             name: name.to_owned(),
             kind: kind.into(),
         };
-        let asked = v1::RegisterRequest {
+        let request = v1::RegisterRequest {
             worker_type: v1::WorkerType::Stream.into(),
             max_concurrency: 4,
             processes: vec![
@@ -247,9 +247,9 @@ mod tests {
             labels: BTreeMap::from([("zone".to_owned(), "eu".to_owned())]),
             metadata: r#"{"version":"2"}"#.into(),
             machine_id: "rack-7".to_owned(),
-            ..asked()
+            ..request()
         };
-        let worker = counted(registration(asked.clone()).unwrap());
+        let worker = counted(registration(request.clone()).unwrap());
         let shown = record(&Namespace::default_namespace(), worker);
         assert_eq!(shown.worker_type(), v1::WorkerType::Stream);
         assert_eq!(shown.namespace, "default");
@@ -260,8 +260,8 @@ mod tests {
             (50, 80)
         );
         assert_eq!(shown.machine_id.as_deref(), Some("rack-7"));
-        assert_eq!(shown.metadata, Some(asked.metadata));
-        assert_eq!(shown.labels, asked.labels);
+        assert_eq!(shown.metadata, Some(request.metadata));
+        assert_eq!(shown.labels, request.labels);
         let [consumer, action] = shown.processes.as_slice() else {
             panic!("expected two processes: {shown:?}");
         };
@@ -288,7 +288,7 @@ mod tests {
         let of = |metadata: &'static str| {
             registration(v1::RegisterRequest {
                 metadata: metadata.into(),
-                ..asked()
+                ..request()
             })
         };
         assert_eq!(of("").unwrap().metadata, None);
@@ -308,9 +308,9 @@ mod tests {
     #[test]
     fn the_load_of_an_action_worker_does_not_wait_for_its_heartbeat() {
         let mut busy = activity(WorkerState::Healthy, false, 7);
-        assert_eq!(load(WorkerKind::Action, &busy), 0);
+        assert_eq!(load(WorkerType::Action, &busy), 0);
         busy.leases.push(ActionRunNumber(1));
-        assert_eq!(load(WorkerKind::Action, &busy), 1);
-        assert_eq!(load(WorkerKind::Stream, &busy), 7);
+        assert_eq!(load(WorkerType::Action, &busy), 1);
+        assert_eq!(load(WorkerType::Stream, &busy), 7);
     }
 }

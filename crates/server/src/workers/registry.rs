@@ -1,4 +1,4 @@
-//! The registry's calls: workers register, say that they live, drain and leave (A20, A21).
+//! The registry's calls: workers register, send heartbeats, drain and deregister (A20, A21).
 
 use super::records;
 use crate::context::Context;
@@ -16,11 +16,11 @@ use tokio::time::Instant;
 /// Serves `Register`.
 pub(super) async fn register(
     context: &Context,
-    asked: v1::RegisterRequest,
+    request: v1::RegisterRequest,
     deadline: Instant,
 ) -> Result<v1::RegisterResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let registration = records::registration(asked)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let registration = records::registration(request)?;
     let id = registration.worker_id.clone();
     let body = Body::RegisterWorker(Box::new(registration));
     let command = Command::new(namespace.clone(), body);
@@ -34,20 +34,20 @@ pub(super) async fn register(
 /// Serves `Heartbeat`.
 pub(super) async fn heartbeat(
     context: &Context,
-    asked: v1::HeartbeatRequest,
+    request: v1::HeartbeatRequest,
     deadline: Instant,
 ) -> Result<v1::HeartbeatResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
+    let namespace = request::namespace(&request.namespace)?;
     let body = HeartbeatWorker {
-        worker_id: request::name(WorkerId::new(asked.worker_id))?,
-        incarnation: asked.incarnation,
-        load: asked.current_load,
+        worker_id: request::name(WorkerId::new(request.worker_id))?,
+        incarnation: request.incarnation,
+        load: request.current_load,
     };
     let command = Command::new(namespace, body);
     let heard = context.gateway.submit(command, deadline).await?;
     let status = if heard.is_draining {
         v1::WorkerStatus::Draining
-    } else if asked.current_load == 0 {
+    } else if request.current_load == 0 {
         v1::WorkerStatus::Idle
     } else {
         v1::WorkerStatus::Active
@@ -60,16 +60,16 @@ pub(super) async fn heartbeat(
 /// Serves `Drain`.
 pub(super) async fn drain(
     context: &Context,
-    asked: v1::DrainRequest,
+    request: v1::DrainRequest,
     deadline: Instant,
 ) -> Result<v1::DrainResponse, Refusal> {
-    let worker_id = request::name(WorkerId::new(asked.worker_id))?;
+    let worker_id = request::name(WorkerId::new(request.worker_id))?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: Body::DrainWorker(DrainWorker {
             worker_id,
-            incarnation: asked.incarnation,
+            incarnation: request.incarnation,
         }),
     };
     context.gateway.submit(command, deadline).await?;
@@ -79,16 +79,16 @@ pub(super) async fn drain(
 /// Serves `Deregister`.
 pub(super) async fn deregister(
     context: &Context,
-    asked: v1::DeregisterRequest,
+    request: v1::DeregisterRequest,
     deadline: Instant,
 ) -> Result<v1::DeregisterResponse, Refusal> {
     let body = Body::DeregisterWorker(DeregisterWorker {
-        worker_id: request::name(WorkerId::new(asked.worker_id))?,
-        incarnation: asked.incarnation,
+        worker_id: request::name(WorkerId::new(request.worker_id))?,
+        incarnation: request.incarnation,
     });
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body,
     };
     context.gateway.submit(command, deadline).await?;
@@ -98,11 +98,11 @@ pub(super) async fn deregister(
 /// Serves `ListWorkers`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListWorkersRequest,
+    request: v1::ListWorkersRequest,
     deadline: Instant,
 ) -> Result<v1::ListWorkersResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let scope = namespace.clone();
     let list = move |reader: &dyn Reader| view::workers(reader, &scope, page.scope());
     let found = context
@@ -112,18 +112,18 @@ pub(super) async fn list(
     let row = |worker| records::record(&namespace, worker);
     Ok(v1::ListWorkersResponse {
         items: found.items.into_iter().map(row).collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 /// Serves `GetWorker`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetWorkerRequest,
+    request: v1::GetWorkerRequest,
     deadline: Instant,
 ) -> Result<v1::WorkerRecord, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let id = request::name(WorkerId::new(asked.worker_id))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let id = request::name(WorkerId::new(request.worker_id))?;
     read(context, (namespace, id), deadline).await
 }
 

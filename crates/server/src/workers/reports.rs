@@ -1,6 +1,7 @@
-//! Reports as commands: completions, acceptances, failures, touches and heartbeats (A4, A5, A20).
+//! Converts reports to commands: completions, acceptances, failures, touches and heartbeats (A4,
+//! A5, A20).
 
-use super::greeting::bounded;
+use super::handshake::bounded;
 use super::poll::WorkerKey;
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -15,25 +16,25 @@ use flotilla_engine::{
 use futures::future::join_all;
 use std::sync::Arc;
 use tokio::time::Instant;
-use v1::worker_message::Message as Heard;
+use v1::worker_message::Message as Inbound;
 
-/// Submits what a worker reported on its stream, and numbers the answer.
-pub(super) async fn answer(
+/// Submits a report from a worker's stream, and numbers the response.
+pub(super) async fn submit_report(
     context: Arc<Context>,
     (key, incarnation): (WorkerKey, u64),
-    (sequence, heard): (u64, Heard),
+    (sequence, inbound): (u64, Inbound),
 ) -> v1::MessageResult {
-    let body = match heard {
-        Heard::Completion(completion) => completion_body(completion),
-        Heard::Acceptance(acceptance) => acceptance_body(&acceptance),
-        Heard::Failure(failure) => failure_body(failure),
-        Heard::Touch(touch) => touch_body(&touch),
-        Heard::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
+    let body = match inbound {
+        Inbound::Completion(completion) => completion_body(completion),
+        Inbound::Acceptance(acceptance) => acceptance_body(&acceptance),
+        Inbound::Failure(failure) => failure_body(failure),
+        Inbound::Touch(touch) => touch_body(&touch),
+        Inbound::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
             worker_id: key.worker,
             incarnation,
             load: load.current_load,
         })),
-        Heard::Hello(_) | Heard::Slots(_) | Heard::Completions(_) => Err(Refusal::invalid(
+        Inbound::Hello(_) | Inbound::Slots(_) | Inbound::Completions(_) => Err(Refusal::invalid(
             "message",
             "expected one report, but found slots, a hello or several",
         )),
@@ -64,7 +65,7 @@ pub(super) async fn submit_all(
     Ok(join_all(submitted).await)
 }
 
-/// Submits one report and says what became of it.
+/// Submits one report and returns its result.
 async fn submit(
     context: &Context,
     (namespace, body): (Namespace, Result<Body, Refusal>),

@@ -9,7 +9,7 @@ use super::session::{Outgoing, Session};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
-use crate::services::answer;
+use crate::services::serve_call;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ impl Workers {
         }
     }
 
-    /// Whether polls are opened here. A node that has just become the leader takes them a moment
-    /// later; that moment is waited for. Whoever opens a poll learns for sure.
+    /// Whether polls are opened here. A node that has just become the leader opens them a moment
+    /// later, and this waits for that moment. Opening a poll gives the definite answer.
     async fn is_taking_polls(&self) -> bool {
         let leadership = self.context.gateway.replica().leadership();
         let is_leading = {
@@ -53,8 +53,8 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::RegisterRequest>,
     ) -> Result<Response<v1::RegisterResponse>, Status> {
-        answer(call, |deadline, asked| {
-            registry::register(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::register(&self.context, request, deadline)
         })
         .await
     }
@@ -63,8 +63,8 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::HeartbeatRequest>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
-        answer(call, |deadline, asked| {
-            registry::heartbeat(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::heartbeat(&self.context, request, deadline)
         })
         .await
     }
@@ -73,8 +73,8 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
-        answer(call, |deadline, asked| {
-            registry::drain(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::drain(&self.context, request, deadline)
         })
         .await
     }
@@ -83,8 +83,8 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::DeregisterRequest>,
     ) -> Result<Response<v1::DeregisterResponse>, Status> {
-        answer(call, |deadline, asked| {
-            registry::deregister(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::deregister(&self.context, request, deadline)
         })
         .await
     }
@@ -93,8 +93,8 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
-        answer(call, |deadline, asked| {
-            registry::list(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::list(&self.context, request, deadline)
         })
         .await
     }
@@ -103,37 +103,42 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::GetWorkerRequest>,
     ) -> Result<Response<v1::WorkerRecord>, Status> {
-        answer(call, |deadline, asked| {
-            registry::get(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            registry::get(&self.context, request, deadline)
         })
         .await
     }
 
     async fn r#await(
         &self,
-        asked: Request<v1::AwaitRequest>,
+        request: Request<v1::AwaitRequest>,
     ) -> Result<Response<v1::AwaitResponse>, Status> {
-        let is_forwarded = is_forwarded(asked.metadata());
-        let asked = asked.into_inner();
+        let is_forwarded = is_forwarded(request.metadata());
+        let request = request.into_inner();
         if self.is_taking_polls().await {
-            let answered = long_poll::await_tasks(&self.context, &self.hub, asked).await;
-            return Ok(Response::new(answered?));
+            let response = long_poll::await_tasks(&self.context, &self.hub, request).await;
+            return Ok(Response::new(response?));
         }
         if is_forwarded {
             return Err(Refusal::not_leader().into());
         }
-        let deadline = Instant::now() + wait_of(&asked) + AWAIT_RESERVE;
-        let answered = self.leaders.await_tasks(&self.context, asked, deadline);
-        Ok(Response::new(answered.await?))
+        let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
+        let response = self.leaders.await_tasks(&self.context, request, deadline);
+        Ok(Response::new(response.await?))
     }
 
     async fn complete(
         &self,
         call: Request<v1::CompleteRequest>,
     ) -> Result<Response<v1::CompleteResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let bodies = asked.completions.into_iter().map(completion_body).collect();
-            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+        serve_call(call, async |deadline, request| {
+            let bodies = request
+                .completions
+                .into_iter()
+                .map(completion_body)
+                .collect();
+            let results =
+                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
             Ok(v1::CompleteResponse {
                 results: results.await?,
             })
@@ -145,9 +150,10 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::AcceptRequest>,
     ) -> Result<Response<v1::AcceptResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let bodies = asked.acceptances.iter().map(acceptance_body).collect();
-            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+        serve_call(call, async |deadline, request| {
+            let bodies = request.acceptances.iter().map(acceptance_body).collect();
+            let results =
+                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
             Ok(v1::AcceptResponse {
                 results: results.await?,
             })
@@ -159,9 +165,10 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::FailRequest>,
     ) -> Result<Response<v1::FailResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let bodies = asked.failures.into_iter().map(failure_body).collect();
-            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+        serve_call(call, async |deadline, request| {
+            let bodies = request.failures.into_iter().map(failure_body).collect();
+            let results =
+                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
             Ok(v1::FailResponse {
                 results: results.await?,
             })
@@ -173,9 +180,10 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::TouchRequest>,
     ) -> Result<Response<v1::TouchResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let bodies = asked.touches.iter().map(touch_body).collect();
-            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+        serve_call(call, async |deadline, request| {
+            let bodies = request.touches.iter().map(touch_body).collect();
+            let results =
+                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
             Ok(v1::TouchResponse {
                 results: results.await?,
             })
@@ -185,13 +193,13 @@ impl WorkerService for Workers {
 
     async fn stream(
         &self,
-        asked: Request<Streaming<v1::WorkerMessage>>,
+        request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
         if !self.is_taking_polls().await {
             return Err(Refusal::not_leader().into());
         }
         let (context, hub) = (self.context.clone(), self.hub.clone());
-        let (session, outgoing) = Session::new(context, hub, asked.into_inner());
+        let (session, outgoing) = Session::new(context, hub, request.into_inner());
         tokio::spawn(session.serve());
         Ok(Response::new(outgoing))
     }

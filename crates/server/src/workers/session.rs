@@ -2,11 +2,11 @@
 
 use super::assignment;
 use super::channel::{Bounds, Receiver, Sender, channel};
-use super::greeting::{Greeting, bounded};
+use super::handshake::{Handshake, bounded};
 use super::hub::{Hub, OpenPoll};
 use super::poll::{PollClosed, ToWorker};
 use super::reports;
-use super::voice::Voice;
+use super::stream_sender::StreamSender;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
@@ -22,13 +22,13 @@ use prost::Message as _;
 use std::sync::Arc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
-use v1::server_message::Message as Say;
-use v1::worker_message::Message as Heard;
+use v1::server_message::Message as Outbound;
+use v1::worker_message::Message as Inbound;
 
-/// What goes to the transport of a worker's stream.
+/// The messages to the transport of a worker's stream.
 pub(crate) type Outgoing = Receiver<Result<v1::ServerMessage, Status>>;
 
-/// A stream's two ends and what it belongs to.
+/// The two ends of a stream and its context.
 pub(super) struct Session {
     context: Arc<Context>,
     hub: Arc<Hub>,
@@ -37,15 +37,15 @@ pub(super) struct Session {
 }
 
 /// A session whose worker is known and has an open poll.
-struct Greeted<'s> {
+struct EstablishedSession<'s> {
     session: &'s mut Session,
-    greeting: Greeting,
+    handshake: Handshake,
     poll: OpenPoll,
-    voice: Voice,
+    stream_sender: StreamSender,
 }
 
-/// A report and the number that its answer has.
-type Numbered = (u64, Heard);
+/// A report and the number of its response.
+type NumberedReport = (u64, Inbound);
 
 impl From<PollClosed> for Refusal {
     fn from(closed: PollClosed) -> Self {
@@ -59,7 +59,7 @@ impl From<PollClosed> for Refusal {
             PollClosed::Lost => (
                 ServerCode::PollLost,
                 "expected to deliver every task, but the worker or this node fell behind",
-                "connect again and name the tasks at hand: the others are handed out again",
+                "reconnect and name the held tasks: the others are redelivered",
             ),
         };
         Self::new(reason, message).with_hint(hint)
@@ -67,7 +67,7 @@ impl From<PollClosed> for Refusal {
 }
 
 impl Session {
-    /// A session over the worker's end of a stream, and what the worker is sent.
+    /// A session over the worker's end of a stream, and the messages to the worker.
     pub(super) fn new(
         context: Arc<Context>,
         hub: Arc<Hub>,
@@ -94,7 +94,7 @@ impl Session {
             () = shutdown.cancelled() => Err(Refusal::shutting_down()),
         };
         if let Err(refusal) = ended {
-            // A worker that is gone, or does not read, is told nothing: its stream just ends.
+            // A worker that is gone, or does not read, gets no message: its stream just ends.
             let _ = self.outgoing.try_send(Err(refusal.into()), 0);
         }
     }
@@ -103,31 +103,31 @@ impl Session {
         let Some(hello) = first_message(&mut self.incoming).await? else {
             return Ok(());
         };
-        let greeting = Greeting::new(hello)?;
-        let poll = self.hub.open(greeting.request(&self.context)?)?;
-        let voice = Voice::new(self.outgoing.clone(), greeting.takes_batches());
-        let mut greeted = Greeted {
+        let handshake = Handshake::new(hello)?;
+        let poll = self.hub.open(handshake.request(&self.context)?)?;
+        let stream_sender = StreamSender::new(self.outgoing.clone(), handshake.supports_batches());
+        let mut established = EstablishedSession {
             session: self,
-            greeting,
+            handshake,
             poll,
-            voice,
+            stream_sender,
         };
-        greeted.exchange().await
+        established.exchange().await
     }
 }
 
-/// The hello; `None` when the worker went away without a word.
+/// The hello; `None` if the worker disconnected without one.
 async fn first_message(
     incoming: &mut (impl Stream<Item = Result<v1::WorkerMessage, Status>> + Unpin),
 ) -> Result<Option<v1::WorkerHello>, Refusal> {
     let Ok(first) = timeout(HELLO_DEADLINE, incoming.next()).await else {
         let seconds = HELLO_DEADLINE.as_secs();
-        let message = format!("expected a `hello` within {seconds} s, but there is none");
-        return Err(Refusal::new(ServerCode::HelloMissing, message));
+        let message = format!("expected a `hello` within {seconds} s, but none came");
+        return Err(Refusal::new(ServerCode::HelloTimeout, message));
     };
     match first {
         Some(Ok(v1::WorkerMessage {
-            message: Some(Heard::Hello(hello)),
+            message: Some(Inbound::Hello(hello)),
             ..
         })) => Ok(Some(hello)),
         Some(Ok(_)) => Err(Refusal::invalid(
@@ -138,9 +138,9 @@ async fn first_message(
     }
 }
 
-impl Greeted<'_> {
+impl EstablishedSession<'_> {
     async fn exchange(&mut self) -> Result<(), Refusal> {
-        self.greet_back().await?;
+        self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
         loop {
             tokio::select! {
@@ -155,21 +155,21 @@ impl Greeted<'_> {
                     {
                         results.push(next);
                     }
-                    self.voice.results(results).await?;
+                    self.stream_sender.results(results).await?;
                 }
-                heard = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
-                    let Ok(Some(heard)) = heard else { return Ok(()) };
-                    let heard = self.hear(heard)?.into_iter();
-                    reports.extend(heard.map(|report| self.answer(report)));
+                inbound = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
+                    let Ok(Some(inbound)) = inbound else { return Ok(()) };
+                    let inbound = self.receive(inbound)?.into_iter();
+                    reports.extend(inbound.map(|report| self.submit_report(report)));
                 }
             }
         }
     }
 
-    /// Answers the hello, and hands out again what the worker does not have of what it should.
-    async fn greet_back(&self) -> Result<(), Refusal> {
-        let standing = self.greeting.standing(&self.session.context)?;
-        // It may have begun to drain after its poll was asked for and before it was open.
+    /// Answers the hello, and redelivers the worker's leased tasks that it does not hold.
+    async fn accept_hello(&self) -> Result<(), Refusal> {
+        let standing = self.handshake.standing(&self.session.context)?;
+        // It may have begun to drain between the poll's request and its opening.
         self.poll.set_draining(standing.is_draining);
         let status = if standing.is_draining {
             v1::WorkerStatus::Draining
@@ -177,22 +177,22 @@ impl Greeted<'_> {
             v1::WorkerStatus::Active
         };
         let status = status.into();
-        let hello_ok = Say::HelloOk(v1::HelloOk {
+        let hello_ok = Outbound::HelloOk(v1::HelloOk {
             status,
-            takes_batches: true,
+            supports_batches: true,
         });
-        self.voice.say(hello_ok).await?;
+        self.stream_sender.send(hello_ok).await?;
         for task in standing.leases {
-            if let Some(task) = self.greeting.missing(&self.session.context, task)? {
+            if let Some(task) = self.handshake.missing(&self.session.context, task)? {
                 self.poll.count_task();
-                self.voice.tasks(vec![task]).await?;
+                self.stream_sender.tasks(vec![task]).await?;
             }
         }
         Ok(())
     }
 
-    /// Sends on what an entry had for the worker, and what else is there already: tasks that come together travel
-    /// together.
+    /// Sends an entry's message for the worker, along with others that are ready: tasks that come
+    /// together travel together.
     async fn deliver(&mut self, first: ToWorker) -> Result<(), Refusal> {
         let (mut tasks, mut bytes) = (Vec::new(), 0);
         let mut next = Some(first);
@@ -205,12 +205,16 @@ impl Greeted<'_> {
                     }
                 }
                 ToWorker::Revoked(token) => {
-                    self.voice.tasks(std::mem::take(&mut tasks)).await?;
-                    self.voice.say(assignment::cancelled(token)).await?;
+                    self.stream_sender.tasks(std::mem::take(&mut tasks)).await?;
+                    self.stream_sender
+                        .send(assignment::cancelled(token))
+                        .await?;
                 }
                 ToWorker::Draining => {
-                    self.voice.tasks(std::mem::take(&mut tasks)).await?;
-                    self.voice.say(Say::Draining(v1::Draining {})).await?;
+                    self.stream_sender.tasks(std::mem::take(&mut tasks)).await?;
+                    self.stream_sender
+                        .send(Outbound::Draining(v1::Draining {}))
+                        .await?;
                 }
             }
             let is_full = tasks.len() == TASKS_BATCH_MAX || bytes >= TASKS_BATCH_BYTES;
@@ -220,15 +224,15 @@ impl Greeted<'_> {
                 self.poll.next_ready()
             };
         }
-        self.voice.tasks(tasks).await
+        self.stream_sender.tasks(tasks).await
     }
 
     fn read(&self, assignment: Assignment) -> Option<v1::TaskAssignment> {
         let task_id = assignment.token.task_id();
         match assignment::read(&self.session.context, assignment) {
             Ok(task) => Some(task),
-            // The lease stands: the task is handed out again when the worker polls anew, or its
-            // lease ends.
+            // The lease stands: the task is redelivered when the worker polls again, or its lease
+            // ends.
             Err(refusal) => {
                 tracing::warn!(task = %task_id, %refusal, "a task was not delivered");
                 self.poll.discount_task();
@@ -237,42 +241,45 @@ impl Greeted<'_> {
         }
     }
 
-    /// Takes a message in; the reports in it are to be answered.
-    fn hear(&self, heard: v1::WorkerMessage) -> Result<Vec<Numbered>, Refusal> {
-        match heard.message {
-            Some(Heard::Slots(slots)) => {
+    /// Handles a message and returns the reports in it, which need a response.
+    fn receive(&self, inbound: v1::WorkerMessage) -> Result<Vec<NumberedReport>, Refusal> {
+        match inbound.message {
+            Some(Inbound::Slots(slots)) => {
                 if self.poll.is_draining() {
-                    // It may have registered anew, which ends its drain (A20).
-                    let standing = self.greeting.standing(&self.session.context)?;
+                    // It may have registered again, which ends its drain (A20).
+                    let standing = self.handshake.standing(&self.session.context)?;
                     self.poll.set_draining(standing.is_draining);
                 }
-                self.poll.set_total(slots.tasks_total_max)?;
+                self.poll.set_total(slots.max_tasks_total)?;
                 Ok(Vec::new())
             }
-            Some(Heard::Completions(v1::TaskCompletions { completions })) => {
+            Some(Inbound::Completions(v1::TaskCompletions { completions })) => {
                 bounded("completions", completions.len(), REPORTS_BATCH_MAX)?;
-                let last = heard.sequence.checked_add(completions.len() as u64);
+                let last = inbound.sequence.checked_add(completions.len() as u64);
                 let Some(last) = last else {
                     return Err(Refusal::invalid(
                         "sequence",
-                        "expected a number for each completion, but they go past the highest",
+                        "expected a number for each completion, but they exceed the highest",
                     ));
                 };
-                let completions = completions.into_iter().map(Heard::Completion);
-                Ok((heard.sequence..last).zip(completions).collect())
+                let completions = completions.into_iter().map(Inbound::Completion);
+                Ok((inbound.sequence..last).zip(completions).collect())
             }
-            Some(Heard::Hello(_)) | None => Err(Refusal::invalid(
+            Some(Inbound::Hello(_)) | None => Err(Refusal::invalid(
                 "message",
                 "expected a report or slots, but the message is empty or a second hello",
             )),
-            Some(report) => Ok(vec![(heard.sequence, report)]),
+            Some(report) => Ok(vec![(inbound.sequence, report)]),
         }
     }
 
-    /// Carries a report out.
-    fn answer(&self, report: Numbered) -> impl Future<Output = v1::MessageResult> + use<> {
-        let worker = (self.greeting.key().clone(), self.greeting.incarnation());
-        reports::answer(Arc::clone(&self.session.context), worker, report)
+    /// Submits a report.
+    fn submit_report(
+        &self,
+        report: NumberedReport,
+    ) -> impl Future<Output = v1::MessageResult> + use<> {
+        let worker = (self.handshake.key().clone(), self.handshake.incarnation());
+        reports::submit_report(Arc::clone(&self.session.context), worker, report)
     }
 }
 
@@ -284,7 +291,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stream_without_a_hello_is_ended_in_time() {
         let refusal = first_message(&mut stream::pending()).await.unwrap_err();
-        assert!(refusal.to_string().contains("hello_missing"), "{refusal}");
+        assert!(refusal.to_string().contains("hello_timeout"), "{refusal}");
         let nothing = first_message(&mut stream::empty()).await;
         assert_eq!(nothing.unwrap(), None);
     }
@@ -293,7 +300,7 @@ mod tests {
     async fn a_stream_begins_with_a_hello_and_nothing_else() {
         let slots = v1::WorkerMessage {
             sequence: 1,
-            message: Some(Heard::Slots(v1::WorkerSlots { tasks_total_max: 1 })),
+            message: Some(Inbound::Slots(v1::WorkerSlots { max_tasks_total: 1 })),
         };
         let refusal = first_message(&mut stream::iter([Ok(slots)])).await;
         assert!(!refusal.unwrap_err().may_succeed_later());

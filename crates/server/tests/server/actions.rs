@@ -1,10 +1,10 @@
-//! Actions: registered, invoked, waited for.
+//! Actions: registering, invoking and awaiting them.
 
 use crate::node::{Node, refused};
 use flotilla_api::v1;
 use tonic::{Code, Request};
 
-/// Answers every input with `[1]`.
+/// Returns `[1]` for every input.
 const MODULE: &str = r#"(module
     (memory (export "memory") 1)
     (data (i32.const 16) "[1]")
@@ -26,17 +26,17 @@ fn invocation(name: &str) -> v1::InvokeActionRequest {
     }
 }
 
-async fn register(node: &Node, asked: v1::RegisterActionRequest) -> v1::RegisterActionResponse {
+async fn register(node: &Node, request: v1::RegisterActionRequest) -> v1::RegisterActionResponse {
     node.actions()
-        .register_action(asked)
+        .register_action(request)
         .await
         .unwrap()
         .into_inner()
 }
 
-async fn invoke(node: &Node, asked: v1::InvokeActionRequest) -> v1::InvokeActionResponse {
+async fn invoke(node: &Node, request: v1::InvokeActionRequest) -> v1::InvokeActionResponse {
     node.actions()
-        .invoke_action(asked)
+        .invoke_action(request)
         .await
         .unwrap()
         .into_inner()
@@ -123,21 +123,21 @@ async fn a_disabled_action_is_not_invoked() {
         (Code::NotFound, "action_not_found".to_owned())
     );
     register(&node, registration("charge")).await;
-    let asked = v1::DisableActionRequest {
+    let request = v1::DisableActionRequest {
         name: name(),
         ..Default::default()
     };
-    node.actions().disable_action(asked).await.unwrap();
+    node.actions().disable_action(request).await.unwrap();
     let disabled = node.actions().invoke_action(invocation("charge")).await;
     assert_eq!(
         refused(disabled),
         (Code::FailedPrecondition, "action_disabled".to_owned())
     );
-    let asked = v1::EnableActionRequest {
+    let request = v1::EnableActionRequest {
         name: name(),
         ..Default::default()
     };
-    node.actions().enable_action(asked).await.unwrap();
+    node.actions().enable_action(request).await.unwrap();
     invoke(&node, invocation("charge")).await;
 }
 
@@ -181,20 +181,64 @@ async fn a_wait_without_a_worker_ends_with_the_run_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_action_run_ends_once_and_says_why() {
+    let node = Node::start().await;
+    register(&node, registration("charge")).await;
+    let run_id = invoke(&node, invocation("charge")).await.action_run_id;
+    let cancel = v1::CancelActionRunRequest {
+        action_run_id: run_id.clone(),
+        reason: "ordered twice".to_owned(),
+        ..Default::default()
+    };
+    let elsewhere = v1::CancelActionRunRequest {
+        namespace: "other".to_owned(),
+        ..cancel.clone()
+    };
+    let elsewhere = node.actions().cancel_action_run(elsewhere).await;
+    assert_eq!(
+        refused(elsewhere),
+        (Code::NotFound, "action_run_not_found".to_owned())
+    );
+    node.actions()
+        .cancel_action_run(cancel.clone())
+        .await
+        .unwrap();
+    let request = v1::GetActionRunRequest {
+        action_run_id: run_id,
+        ..Default::default()
+    };
+    let run = node.actions().get_action_run(request).await.unwrap();
+    let run = run.into_inner();
+    assert_eq!(
+        (run.status(), run.error_message.as_deref()),
+        (v1::ActionRunStatus::Cancelled, Some("ordered twice"))
+    );
+    let again = node.actions().cancel_action_run(cancel).await;
+    assert_eq!(
+        refused(again),
+        (Code::FailedPrecondition, "action_run_ended".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_action_run_is_read_after_a_wait_and_listed_without_its_payloads() {
     let node = Node::start().await;
     register(&node, registration("charge")).await;
     let run_id = invoke(&node, invocation("charge")).await.action_run_id;
-    let asked = v1::GetActionRunRequest {
+    let request = v1::GetActionRunRequest {
         action_run_id: run_id.clone(),
         wait_ms: 1,
         ..Default::default()
     };
-    let run = node.actions().get_action_run(asked.clone()).await.unwrap();
+    let run = node
+        .actions()
+        .get_action_run(request.clone())
+        .await
+        .unwrap();
     assert_eq!(run.into_inner().status(), v1::ActionRunStatus::Pending);
     let elsewhere = v1::GetActionRunRequest {
         namespace: "other".to_owned(),
-        ..asked.clone()
+        ..request.clone()
     };
     let elsewhere = node.actions().get_action_run(elsewhere).await;
     assert_eq!(
@@ -203,19 +247,19 @@ async fn an_action_run_is_read_after_a_wait_and_listed_without_its_payloads() {
     );
     let patient = v1::GetActionRunRequest {
         wait_ms: 300_001,
-        ..asked
+        ..request
     };
     assert_eq!(
         refused(node.actions().get_action_run(patient).await).0,
         Code::InvalidArgument
     );
-    let asked = v1::ListActionRunsRequest {
+    let request = v1::ListActionRunsRequest {
         name: "charge".to_owned(),
         ..Default::default()
     };
     let listed = node
         .actions()
-        .list_action_runs(asked)
+        .list_action_runs(request)
         .await
         .unwrap()
         .into_inner()
@@ -226,12 +270,12 @@ async fn an_action_run_is_read_after_a_wait_and_listed_without_its_payloads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_module_is_run_by_the_node_and_its_caller_gets_the_output() {
     let node = Node::start().await;
-    let asked = v1::RegisterActionRequest {
+    let request = v1::RegisterActionRequest {
         r#type: v1::ActionType::Wasm.into(),
         wasm_module: MODULE.as_bytes().into(),
         ..registration("one")
     };
-    let action = register(&node, asked).await.action.unwrap();
+    let action = register(&node, request).await.action.unwrap();
     assert_eq!(action.r#type(), v1::ActionType::Wasm);
     assert!(action.wasm_module_bytes.is_some_and(|bytes| bytes > 0));
     let waiting = v1::InvokeActionRequest {
@@ -255,12 +299,12 @@ async fn a_module_is_run_by_the_node_and_its_caller_gets_the_output() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_module_is_refused() {
     let node = Node::start().await;
-    let asked = v1::RegisterActionRequest {
+    let request = v1::RegisterActionRequest {
         r#type: v1::ActionType::Wasm.into(),
         wasm_module: "(module)".into(),
         ..registration("one")
     };
-    let broken = node.actions().register_action(asked).await;
+    let broken = node.actions().register_action(request).await;
     assert_eq!(
         refused(broken),
         (Code::InvalidArgument, "module_invalid".to_owned())

@@ -1,17 +1,18 @@
-//! The embedded workers: which tasks they take, what these reach, and how they stand in the registry.
+//! The embedded workers: which tasks they take, what these can reach, and their entries in the
+//! registry.
 
 use crate::node::Node;
-use crate::patience::until;
+use crate::wait::until;
 use flotilla_api::v1;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tonic::{Code, Request};
 use v1::worker_service_client::WorkerServiceClient;
 
-/// The only node of a cluster is this worker.
+/// The worker of the cluster's only node.
 const WORKER: &str = "flo-node-1";
 
-/// Answers every input with `[1]`.
+/// Returns `[1]` for every input.
 const QUICK: &str = r#"(module
     (memory (export "memory") 1)
     (data (i32.const 16) "[1]")
@@ -19,7 +20,7 @@ const QUICK: &str = r#"(module
     (func (export "handle") (param i32 i32) (result i64)
         i64.const 68719476739))"#;
 
-/// Sets the key `written` to `a`, waits for the key `gate`, and answers `[1]`.
+/// Sets the key `written` to `a`, waits for the key `gate`, and returns `[1]`.
 const GATED: &str = r#"(module
     (import "flo" "kv_get" (func $kv_get (param i32 i32 i32 i32) (result i32)))
     (import "flo" "kv_set" (func $kv_set (param i32 i32 i32 i32) (result i32)))
@@ -37,7 +38,7 @@ const GATED: &str = r#"(module
         (if (i32.lt_s (local.get $found) (i32.const 0)) (then unreachable))
         i64.const 68719476739))"#;
 
-/// Moves the value of the key `in` to the key `out` and answers with it; without one it fails.
+/// Moves the value of the key `in` to the key `out` and returns it; fails without one.
 const MOVING: &str = r#"(module
     (import "flo" "kv_get" (func $kv_get (param i32 i32 i32 i32) (result i32)))
     (import "flo" "kv_set" (func $kv_set (param i32 i32 i32 i32) (result i32)))
@@ -57,7 +58,7 @@ const MOVING: &str = r#"(module
 
 /// Registers a WASM action `a` in a namespace, whose tasks have one attempt.
 async fn register(node: &Node, namespace: &str, (module, timeout_ms): (&str, u64)) {
-    let asked = v1::RegisterActionRequest {
+    let request = v1::RegisterActionRequest {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         r#type: v1::ActionType::Wasm.into(),
@@ -66,18 +67,18 @@ async fn register(node: &Node, namespace: &str, (module, timeout_ms): (&str, u64
         max_retries: Some(0),
         ..Default::default()
     };
-    node.actions().register_action(asked).await.unwrap();
+    node.actions().register_action(request).await.unwrap();
 }
 
 /// Invokes the action `a` of a namespace; with `wait`, to its end.
 async fn invoke(node: &Node, namespace: &str, wait: bool) -> v1::InvokeActionResponse {
-    let asked = v1::InvokeActionRequest {
+    let request = v1::InvokeActionRequest {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         wait,
         ..Default::default()
     };
-    let mut request = Request::new(asked);
+    let mut request = Request::new(request);
     request.set_timeout(Duration::from_secs(60));
     node.actions()
         .invoke_action(request)
@@ -91,28 +92,28 @@ async fn outcome(node: &Node, namespace: &str) -> Option<String> {
 }
 
 async fn status(node: &Node, namespace: &str, action_run_id: &str) -> v1::ActionRunStatus {
-    let asked = v1::GetActionRunRequest {
+    let request = v1::GetActionRunRequest {
         namespace: namespace.to_owned(),
         action_run_id: action_run_id.to_owned(),
         ..Default::default()
     };
-    let run = node.actions().get_action_run(asked).await.unwrap();
+    let run = node.actions().get_action_run(request).await.unwrap();
     run.into_inner().status()
 }
 
 async fn worker(node: &Node) -> v1::WorkerRecord {
-    let asked = v1::GetWorkerRequest {
+    let request = v1::GetWorkerRequest {
         worker_id: WORKER.to_owned(),
         ..Default::default()
     };
     WorkerServiceClient::new(node.channel())
-        .get_worker(asked)
+        .get_worker(request)
         .await
         .unwrap()
         .into_inner()
 }
 
-/// Waits until the tasks of action runs are taken.
+/// Waits until the tasks of the action runs are leased.
 async fn await_running(node: &Node, namespace: &str, action_run_ids: &[String]) {
     for action_run_id in action_run_ids {
         until("a worker to take the task", async || {
@@ -123,7 +124,7 @@ async fn await_running(node: &Node, namespace: &str, action_run_ids: &[String]) 
     }
 }
 
-/// Waits until the module [`GATED`] is at work.
+/// Waits until the module [`GATED`] is running.
 async fn await_writing(node: &Node, namespace: &str) {
     until("the module to write", async || {
         get(node, namespace, "written").await
@@ -132,34 +133,34 @@ async fn await_writing(node: &Node, namespace: &str) {
 }
 
 async fn end_of(node: &Node, namespace: &str, action_run_id: &str) -> v1::ActionRun {
-    let asked = v1::GetActionRunRequest {
+    let request = v1::GetActionRunRequest {
         namespace: namespace.to_owned(),
         action_run_id: action_run_id.to_owned(),
         wait_ms: 60_000,
     };
-    let mut request = Request::new(asked);
+    let mut request = Request::new(request);
     request.set_timeout(Duration::from_secs(60));
     let run = node.actions().get_action_run(request).await.unwrap();
     run.into_inner()
 }
 
 async fn set(node: &Node, namespace: &str, (key, value): (&str, &str)) {
-    let asked = v1::SetKeyRequest {
+    let request = v1::SetKeyRequest {
         namespace: namespace.to_owned(),
         key: key.to_owned(),
         value: value.to_owned().into(),
         ..Default::default()
     };
-    node.keys().set_key(asked).await.unwrap();
+    node.keys().set_key(request).await.unwrap();
 }
 
-/// The value of a key, if it is there.
+/// The value of a key, if it exists.
 async fn get(node: &Node, namespace: &str, key: &str) -> Option<String> {
-    let asked = v1::GetKeyRequest {
+    let request = v1::GetKeyRequest {
         namespace: namespace.to_owned(),
         key: key.to_owned(),
     };
-    match node.keys().get_key(asked).await {
+    match node.keys().get_key(request).await {
         Ok(found) => {
             let value = found.into_inner().item.unwrap().value;
             Some(String::from_utf8(value.into()).unwrap())
@@ -170,22 +171,22 @@ async fn get(node: &Node, namespace: &str, key: &str) -> Option<String> {
 }
 
 async fn delete_action(node: &Node, namespace: &str) {
-    let asked = v1::DeleteActionRequest {
+    let request = v1::DeleteActionRequest {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         ..Default::default()
     };
-    node.actions().delete_action(asked).await.unwrap();
+    node.actions().delete_action(request).await.unwrap();
 }
 
-/// Waits until nobody is registered as a worker of a namespace.
+/// Waits until a namespace has no registered worker.
 async fn await_nobody(node: &Node, namespace: &str) {
     until("the last worker to go", async || {
-        let asked = v1::ListWorkersRequest {
+        let request = v1::ListWorkersRequest {
             namespace: namespace.to_owned(),
             ..Default::default()
         };
-        let listed = node.workers().list_workers(asked).await.unwrap();
+        let listed = node.workers().list_workers(request).await.unwrap();
         listed.into_inner().items.is_empty().then_some(())
     })
     .await;
@@ -204,7 +205,7 @@ async fn a_module_reads_and_writes_the_keys_of_its_own_namespace() {
     assert_eq!(get(&node, "one", "in").await, None);
     assert_eq!(get(&node, "one", "out").await.as_deref(), Some("7"));
     assert_eq!(get(&node, "two", "out").await, None);
-    // What was there is gone, so that the next one fails.
+    // The value was moved away, so the next run fails.
     assert_eq!(outcome(&node, "one").await.as_deref(), Some("failure"));
 }
 
@@ -240,7 +241,7 @@ async fn a_node_finishes_its_tasks_before_it_leaves_a_namespace() {
     let node = Node::start().await;
     register(&node, "shop", (GATED, 60_000)).await;
     let action_run_id = invoke(&node, "shop", false).await.action_run_id;
-    // Until then it may be without the module, which goes with its action.
+    // Until then it may run without the module, which is deleted with its action.
     await_writing(&node, "shop").await;
     delete_action(&node, "shop").await;
     set(&node, "shop", ("gate", "open")).await;
@@ -255,7 +256,7 @@ async fn a_node_leaves_a_namespace_that_lost_its_modules_in_an_earlier_life() {
     register(&node, "shop", (GATED, 60_000)).await;
     invoke(&node, "shop", false).await;
     await_writing(&node, "shop").await;
-    // The task keeps the node there until it stops.
+    // The task keeps the node registered until it stops.
     delete_action(&node, "shop").await;
     let node = node.restart().await;
     await_nobody(&node, "shop").await;
@@ -275,12 +276,12 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
     let node = Node::start().await;
     register(&node, "", (QUICK, 30_000)).await;
     assert_eq!(outcome(&node, "").await.as_deref(), Some("success"));
-    let asked = v1::DrainRequest {
+    let request = v1::DrainRequest {
         worker_id: WORKER.to_owned(),
         ..Default::default()
     };
     let mut workers = WorkerServiceClient::new(node.channel());
-    workers.drain(asked).await.unwrap();
+    workers.drain(request).await.unwrap();
     let before = worker(&node).await;
     assert_eq!(before.status(), v1::WorkerStatus::Draining);
 
@@ -291,7 +292,7 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
         ..Default::default()
     };
     node.actions().register_action(other).await.unwrap();
-    // The node tells of its new module on a new stream, and that it lives.
+    // The node reports its new module on a new stream, and sends a heartbeat.
     let after = until("another heartbeat", async || {
         let worker = worker(&node).await;
         (worker.last_heartbeat_at_ms > before.last_heartbeat_at_ms).then_some(worker)
@@ -306,7 +307,7 @@ async fn a_busy_node_leaves_tasks_of_other_namespaces_in_the_queue() {
     for (namespace, module) in [("busy", GATED), ("quick", QUICK)] {
         register(&node, namespace, (module, 60_000)).await;
     }
-    // Both of the node's workers have their streams from here on.
+    // From here on, both of the node's workers have their streams.
     set(&node, "busy", ("gate", "open")).await;
     for namespace in ["busy", "quick"] {
         assert_eq!(outcome(&node, namespace).await.as_deref(), Some("success"));
@@ -316,9 +317,9 @@ async fn a_busy_node_leaves_tasks_of_other_namespaces_in_the_queue() {
     let busy = invoke_all(&node, "busy", slots).await;
     await_running(&node, "busy", &busy).await;
 
-    // Each slot is taken until the gate opens. A task is assigned as it is invoked, to a slot that is
-    // offered: the node may not have taken all its offers back in time, but never offers every slot to
-    // each namespace.
+    // Each slot is taken until the gate opens. A task is assigned as it is invoked, to a slot that
+    // is offered: the node may not have withdrawn all its offers yet, but never offers every slot
+    // to each namespace.
     let waiting = invoke_all(&node, "quick", slots.max(2)).await;
     let last = status(&node, "quick", waiting.last().unwrap()).await;
     assert_eq!(last, v1::ActionRunStatus::Pending);
@@ -339,10 +340,10 @@ async fn invoke_all(node: &Node, namespace: &str, count: usize) -> Vec<String> {
 
 /// Closes the gate again.
 async fn close(node: &Node, namespace: &str) {
-    let asked = v1::DeleteKeyRequest {
+    let request = v1::DeleteKeyRequest {
         namespace: namespace.to_owned(),
         key: "gate".to_owned(),
         ..Default::default()
     };
-    node.keys().delete_key(asked).await.unwrap();
+    node.keys().delete_key(request).await.unwrap();
 }

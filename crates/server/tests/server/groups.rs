@@ -1,8 +1,8 @@
-//! Consumer groups: joined, taken from, acknowledged, given back.
+//! Consumer groups: joining, taking, acks and nacks.
 
 use crate::node::{Node, refused};
-use crate::patience::until;
 use crate::streams::append;
+use crate::wait::until;
 use flotilla_api::v1;
 use tonic::{Code, Status};
 
@@ -21,8 +21,12 @@ fn joining(consumer: &str, settings: v1::GroupSettings) -> v1::JoinGroupRequest 
 }
 
 async fn join(node: &Node, consumer: &str, settings: v1::GroupSettings) -> v1::JoinGroupResponse {
-    let asked = joining(consumer, settings);
-    node.streams().join_group(asked).await.unwrap().into_inner()
+    let request = joining(consumer, settings);
+    node.streams()
+        .join_group(request)
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 fn taking(consumer: &str, take_id: u64, block_ms: u64) -> v1::TakeRecordsRequest {
@@ -38,8 +42,8 @@ fn taking(consumer: &str, take_id: u64, block_ms: u64) -> v1::TakeRecordsRequest
     }
 }
 
-async fn take(node: &Node, asked: v1::TakeRecordsRequest) -> Result<Vec<v1::Delivery>, Status> {
-    let taken = node.streams().take_records(asked).await?;
+async fn take(node: &Node, request: v1::TakeRecordsRequest) -> Result<Vec<v1::Delivery>, Status> {
+    let taken = node.streams().take_records(request).await?;
     Ok(taken.into_inner().deliveries)
 }
 
@@ -49,7 +53,7 @@ fn ids(deliveries: &[v1::Delivery]) -> Vec<String> {
 }
 
 async fn ack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u32 {
-    let asked = v1::AckRecordsRequest {
+    let request = v1::AckRecordsRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
         consumer: consumer.to_owned(),
@@ -57,12 +61,12 @@ async fn ack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u32
         ids,
         ..Default::default()
     };
-    let acked = node.streams().ack_records(asked).await.unwrap();
-    acked.into_inner().settled_count
+    let acked = node.streams().ack_records(request).await.unwrap();
+    acked.into_inner().acked_count
 }
 
 async fn nack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u32 {
-    let asked = v1::NackRecordsRequest {
+    let request = v1::NackRecordsRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
         consumer: consumer.to_owned(),
@@ -70,17 +74,21 @@ async fn nack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u3
         ids,
         ..Default::default()
     };
-    let nacked = node.streams().nack_records(asked).await.unwrap();
-    nacked.into_inner().settled_count
+    let nacked = node.streams().nack_records(request).await.unwrap();
+    nacked.into_inner().nacked_count
 }
 
 async fn info(node: &Node) -> v1::GroupInfo {
-    let asked = v1::GetGroupRequest {
+    let request = v1::GetGroupRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
         ..Default::default()
     };
-    node.streams().get_group(asked).await.unwrap().into_inner()
+    node.streams()
+        .get_group(request)
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,12 +130,12 @@ async fn a_take_waits_on_any_node_and_each_record_goes_to_one_consumer() {
         join(node, consumer, tail()).await;
     }
     let waits = nodes.iter().zip(consumers).map(|(node, consumer)| {
-        let asked = v1::TakeRecordsRequest {
+        let request = v1::TakeRecordsRequest {
             limit: 1,
             ..taking(consumer, 7, LONG_MS)
         };
         let mut client = node.streams();
-        tokio::spawn(async move { client.take_records(asked).await })
+        tokio::spawn(async move { client.take_records(request).await })
     });
     let waits: Vec<_> = waits.collect();
     let mut appended = Vec::new();
@@ -149,7 +157,7 @@ async fn a_record_that_is_given_back_too_often_goes_to_the_dead_letter_stream() 
     let node = Node::start().await;
     let appended = append(&node, "orders", &["poison"]).await;
     let settings = v1::GroupSettings {
-        deliveries_max: Some(3),
+        max_deliveries: Some(3),
         ..Default::default()
     };
     join(&node, "c1", settings).await;
@@ -159,12 +167,12 @@ async fn a_record_that_is_given_back_too_often_goes_to_the_dead_letter_stream() 
         assert_eq!(nack(&node, "c1", attempt, appended.clone()).await, 1);
     }
     assert!(take(&node, taking("c1", 9, 0)).await.unwrap().is_empty());
-    assert_eq!(info(&node).await.dead_letters_count, 1);
-    let asked = v1::ReadRecordsRequest {
+    assert_eq!(info(&node).await.dead_letter_count, 1);
+    let request = v1::ReadRecordsRequest {
         stream: "orders.billing.dlq".to_owned(),
         ..Default::default()
     };
-    let dead = node.streams().read_records(asked).await.unwrap();
+    let dead = node.streams().read_records(request).await.unwrap();
     assert_eq!(dead.into_inner().records[0].payload, "poison");
 }
 
@@ -176,12 +184,12 @@ async fn what_a_consumer_had_in_hand_goes_to_the_others_when_it_leaves() {
     join(&node, "c2", v1::GroupSettings::default()).await;
     let first = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
     assert_eq!(ids(&first), appended);
-    let asked = v1::ListPendingRequest {
+    let request = v1::ListPendingRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
         ..Default::default()
     };
-    let pending = node.streams().list_pending(asked).await.unwrap();
+    let pending = node.streams().list_pending(request).await.unwrap();
     let pending = pending.into_inner().items;
     assert_eq!(
         (pending[0].consumer.as_str(), pending[0].attempts),
@@ -189,8 +197,8 @@ async fn what_a_consumer_had_in_hand_goes_to_the_others_when_it_leaves() {
     );
 
     let mut client = node.streams();
-    let asked = taking("c2", 1, LONG_MS);
-    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+    let request = taking("c2", 1, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(request).await });
     let leaving = v1::LeaveGroupRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
@@ -217,8 +225,8 @@ async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_is_told_so(
     let first = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
     assert_eq!(ids(&first), appended);
     let mut client = node.streams();
-    let asked = taking("c1", 2, LONG_MS);
-    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+    let request = taking("c1", 2, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(request).await });
 
     let newer = v1::JoinGroupRequest {
         incarnation: 2,
@@ -232,11 +240,11 @@ async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_is_told_so(
         ..joining("c1", v1::GroupSettings::default())
     };
     assert_eq!(refused(node.streams().join_group(renewal).await), replaced);
-    let asked = v1::TakeRecordsRequest {
+    let request = v1::TakeRecordsRequest {
         incarnation: 2,
         ..taking("c1", 3, LONG_MS)
     };
-    assert_eq!(ids(&take(&node, asked).await.unwrap()), appended);
+    assert_eq!(ids(&take(&node, request).await.unwrap()), appended);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,7 +257,7 @@ async fn a_record_that_ends_its_consumers_process_goes_to_the_dead_letter_stream
     };
     node.streams().create_stream(creation).await.unwrap();
     let settings = v1::GroupSettings {
-        deliveries_max: Some(2),
+        max_deliveries: Some(2),
         ..Default::default()
     };
     for incarnation in 1..=3 {
@@ -259,20 +267,20 @@ async fn a_record_that_ends_its_consumers_process_goes_to_the_dead_letter_stream
         };
         node.streams().join_group(restarted).await.unwrap();
         if incarnation < 3 {
-            let asked = v1::TakeRecordsRequest {
+            let request = v1::TakeRecordsRequest {
                 incarnation,
                 ..taking("c1", incarnation, LONG_MS)
             };
-            let taken = take(&node, asked).await.unwrap();
+            let taken = take(&node, request).await.unwrap();
             assert_eq!(u64::from(taken[0].attempt), incarnation);
         }
     }
-    let asked = v1::ReadRecordsRequest {
+    let request = v1::ReadRecordsRequest {
         stream: "orders.billing.dlq".to_owned(),
         block_ms: LONG_MS,
         ..Default::default()
     };
-    let dead = node.streams().read_records(asked).await.unwrap();
+    let dead = node.streams().read_records(request).await.unwrap();
     assert_eq!(dead.into_inner().records[0].payload, "poison");
 }
 
@@ -283,7 +291,7 @@ async fn a_touch_moves_the_end_of_the_time_and_comes_too_late_for_what_is_settle
     join(&node, "c1", v1::GroupSettings::default()).await;
     let taken = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
     let touch = |extend_ms| {
-        let asked = v1::TouchRecordsRequest {
+        let request = v1::TouchRecordsRequest {
             stream: "orders".to_owned(),
             group: "billing".to_owned(),
             consumer: "c1".to_owned(),
@@ -293,15 +301,15 @@ async fn a_touch_moves_the_end_of_the_time_and_comes_too_late_for_what_is_settle
             ..Default::default()
         };
         let mut streams = node.streams();
-        async move { streams.touch_records(asked).await }
+        async move { streams.touch_records(request).await }
     };
     let touched = touch(3_600_000).await.unwrap().into_inner();
-    assert!(touched.ack_due_at_ms > taken[0].ack_due_at_ms);
+    assert!(touched.ack_deadline_at_ms > taken[0].ack_deadline_at_ms);
     assert_eq!(refused(touch(0).await).0, Code::InvalidArgument);
     ack(&node, "c1", 1, appended.clone()).await;
     assert_eq!(
         refused(touch(1_000).await),
-        (Code::FailedPrecondition, "delivery_gone".to_owned())
+        (Code::FailedPrecondition, "delivery_ended".to_owned())
     );
 }
 
@@ -315,8 +323,8 @@ async fn a_waiting_take_ends_when_its_group_is_deleted() {
     };
     join(&node, "c1", settings).await;
     let mut client = node.streams();
-    let asked = taking("c1", 1, LONG_MS);
-    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+    let request = taking("c1", 1, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(request).await });
     let deletion = v1::DeleteGroupRequest {
         stream: "orders".to_owned(),
         group: "billing".to_owned(),
@@ -370,7 +378,7 @@ async fn a_group_is_created_once_with_its_settings() {
     let listed = listed.into_inner().items;
     assert_eq!(listed.len(), 1);
     assert_eq!(
-        (listed[0].mode(), listed[0].lag, listed[0].deliveries_max),
+        (listed[0].mode(), listed[0].lag, listed[0].max_deliveries),
         (v1::GroupMode::KeyShared, 1, 10)
     );
 }
@@ -398,16 +406,21 @@ async fn records_are_counted_for_the_worker_that_the_consumer_names() {
     take(&node, taking("front", 7, LONG_MS)).await.unwrap();
     ack(&node, "front", 7, appended[..1].to_vec()).await;
     nack(&node, "front", 7, appended[1..].to_vec()).await;
-    let asked = v1::GetWorkerRequest {
+    let request = v1::GetWorkerRequest {
         worker_id: "w1".to_owned(),
         ..Default::default()
     };
-    let worker = node.workers().get_worker(asked).await.unwrap().into_inner();
+    let worker = node
+        .workers()
+        .get_worker(request)
+        .await
+        .unwrap()
+        .into_inner();
     let process = &worker.processes[0];
     assert_eq!((process.run_count, process.fail_count), (1, 1));
     assert_eq!((worker.tasks_completed, worker.tasks_failed), (1, 1));
 
-    // While the worker drains, its consumer gets nothing: neither now nor for waiting.
+    // While the worker drains, its consumer gets nothing, neither immediately nor by waiting.
     let drain = v1::DrainRequest {
         worker_id: "w1".to_owned(),
         ..Default::default()
@@ -424,18 +437,25 @@ async fn joining_a_stream_that_is_missing_is_no_entry_of_the_log() {
         let status = node.cluster().get_status(v1::GetStatusRequest {}).await;
         status.unwrap().into_inner()
     };
-    let last_log_index = async || status().await.nodes[0].last_log_index;
+    let applied_index = async || status().await.nodes[0].applied_index;
     // A new cluster agrees on the engine version by itself, which is an entry.
     until("the newest engine version", async || {
         let status = status().await;
         (status.engine_version == status.nodes[0].engine_version).then_some(())
     })
     .await;
-    let before = last_log_index().await;
-    let asked = joining("c1", v1::GroupSettings::default());
+    // The version shows before the index of its entry does. The reply to a later write shows after.
+    let setting = v1::SetKeyRequest {
+        key: "k1".to_owned(),
+        value: "v1".to_owned().into(),
+        ..Default::default()
+    };
+    node.keys().set_key(setting).await.unwrap();
+    let before = applied_index().await;
+    let request = joining("c1", v1::GroupSettings::default());
     assert_eq!(
-        refused(node.streams().join_group(asked).await),
+        refused(node.streams().join_group(request).await),
         (Code::NotFound, "stream_not_found".to_owned())
     );
-    assert_eq!(last_log_index().await, before);
+    assert_eq!(applied_index().await, before);
 }

@@ -12,25 +12,31 @@ fn setting(key: &str, value: &str) -> v1::SetKeyRequest {
     }
 }
 
-async fn set(node: &Node, asked: v1::SetKeyRequest) -> Result<u64, Status> {
-    Ok(node.keys().set_key(asked).await?.into_inner().version)
+async fn set(node: &Node, request: v1::SetKeyRequest) -> Result<u64, Status> {
+    Ok(node.keys().set_key(request).await?.into_inner().version)
 }
 
 async fn get(node: &Node, key: &str) -> Result<v1::KeyValue, Status> {
-    let asked = v1::GetKeyRequest {
+    let request = v1::GetKeyRequest {
         key: key.to_owned(),
         ..Default::default()
     };
-    Ok(node.keys().get_key(asked).await?.into_inner().item.unwrap())
+    Ok(node
+        .keys()
+        .get_key(request)
+        .await?
+        .into_inner()
+        .item
+        .unwrap())
 }
 
 async fn delete(node: &Node, key: &str) -> bool {
-    let asked = v1::DeleteKeyRequest {
+    let request = v1::DeleteKeyRequest {
         key: key.to_owned(),
         ..Default::default()
     };
     node.keys()
-        .delete_key(asked)
+        .delete_key(request)
         .await
         .unwrap()
         .into_inner()
@@ -56,7 +62,7 @@ async fn a_key_is_set_by_its_version_or_not_at_all() {
     };
     let second = set(&node, compared(first)).await.unwrap();
     assert!(second > first);
-    // Sent again it finds its own write, and is answered as before.
+    // A retry finds its own write, and gets the same response.
     assert_eq!(set(&node, compared(first)).await.unwrap(), second);
     let late = v1::SetKeyRequest {
         request_id: vec![8; 16].into(),
@@ -80,8 +86,8 @@ async fn a_key_is_set_by_its_version_or_not_at_all() {
 async fn a_scan_pages_through_a_prefix_and_expired_keys_are_gone() {
     let node = Node::start().await;
     for number in 0..60 {
-        let asked = setting(&format!("a/{number:02}"), "x");
-        set(&node, asked).await.unwrap();
+        let request = setting(&format!("a/{number:02}"), "x");
+        set(&node, request).await.unwrap();
     }
     set(&node, setting("b", "x")).await.unwrap();
     let short = v1::SetKeyRequest {
@@ -89,21 +95,21 @@ async fn a_scan_pages_through_a_prefix_and_expired_keys_are_gone() {
         ..setting("a/gone", "x")
     };
     set(&node, short).await.unwrap();
-    // Each entry has a later time than the one before.
+    // Each entry has a later time than the previous one.
     set(&node, setting("b", "y")).await.unwrap();
 
     let mut keys = Vec::new();
     let mut page_token = String::new();
     loop {
-        let asked = v1::ScanKeysRequest {
+        let request = v1::ScanKeysRequest {
             prefix: "a/".to_owned(),
             limit: 1_000,
             page_token,
             ..Default::default()
         };
-        let page = node.keys().scan_keys(asked).await.unwrap().into_inner();
+        let page = node.keys().scan_keys(request).await.unwrap().into_inner();
         keys.extend(page.items.into_iter().map(|item| item.key));
-        page_token = page.next_page;
+        page_token = page.next_page_token;
         if page_token.is_empty() {
             break;
         }
@@ -137,12 +143,12 @@ async fn a_namespace_begins_with_its_first_write_and_is_deleted_when_empty() {
     set(&node, there).await.unwrap();
     let create = |name: &str| {
         let name = name.to_owned();
-        let asked = v1::CreateNamespaceRequest {
+        let request = v1::CreateNamespaceRequest {
             name,
             ..Default::default()
         };
         let mut namespaces = node.namespaces();
-        async move { namespaces.create_namespace(asked).await }
+        async move { namespaces.create_namespace(request).await }
     };
     assert!(!create("shop").await.unwrap().into_inner().created);
     assert!(create("audit").await.unwrap().into_inner().created);
@@ -166,12 +172,12 @@ async fn a_namespace_begins_with_its_first_write_and_is_deleted_when_empty() {
 
     let delete = |name: &str| {
         let name = name.to_owned();
-        let asked = v1::DeleteNamespaceRequest {
+        let request = v1::DeleteNamespaceRequest {
             name,
             ..Default::default()
         };
         let mut namespaces = node.namespaces();
-        async move { namespaces.delete_namespace(asked).await }
+        async move { namespaces.delete_namespace(request).await }
     };
     assert!(delete("audit").await.unwrap().into_inner().deleted);
     assert!(!delete("audit").await.unwrap().into_inner().deleted);

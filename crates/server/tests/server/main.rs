@@ -1,4 +1,4 @@
-//! One node in this process, driven over gRPC as any client would.
+//! Tests of nodes in this process, driven over gRPC as by any client.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,6 @@ mod keys;
 mod members;
 mod node;
 mod observing;
-mod patience;
 mod reports;
 mod retention;
 mod runs;
@@ -22,6 +21,7 @@ mod schemas;
 mod serving;
 mod streams;
 mod triggers;
+mod wait;
 mod watching;
 mod web;
 mod workers;

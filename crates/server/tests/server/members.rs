@@ -1,4 +1,4 @@
-//! Several nodes, and too few of them.
+//! Clusters of several nodes, and clusters without a quorum.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
@@ -14,18 +14,18 @@ async fn any_node_serves_any_call_and_names_the_leader() {
         .await
         .unwrap()
         .into_inner();
-    let leader = status.leader.unwrap();
+    let leader = status.leader_id.unwrap();
     let address = |node: &v1::NodeStatus| (node.node_id == leader).then(|| node.address.clone());
     let leader = status.nodes.iter().find_map(address).unwrap();
     nodes[0].create(APPROVAL).await;
     for (position, node) in nodes.iter().enumerate() {
         let run_id = node.run(start_of("approval", "")).await.run_id;
         let other = &nodes[(position + 1) % nodes.len()];
-        let asked = v1::WatchRunRequest {
+        let request = v1::WatchRunRequest {
             run_id: run_id.clone(),
             ..Default::default()
         };
-        let reply = node.workflows().watch_run(asked).await.unwrap();
+        let reply = node.workflows().watch_run(request).await.unwrap();
         assert_eq!(reply.metadata().get("flo-leader").unwrap(), leader.as_str());
         other.signal(&run_id, "{}").await.unwrap();
         assert_eq!(
@@ -51,25 +51,25 @@ async fn a_node_that_waits_for_its_cluster_refuses_calls_at_once_and_shows_the_s
     let start = node.workflows().start_run(start_of("approval", "")).await;
     assert_eq!(
         refused(start),
-        (Code::Unavailable, "not_a_member".to_owned())
+        (Code::Unavailable, "node_not_member".to_owned())
     );
-    let asked = v1::GetRunRequest {
+    let request = v1::GetRunRequest {
         run_id: "wfrun-1".to_owned(),
         ..Default::default()
     };
-    let read = node.workflows().get_run(asked.clone()).await;
+    let read = node.workflows().get_run(request.clone()).await;
     assert_eq!(
         refused(read),
-        (Code::Unavailable, "not_a_member".to_owned())
+        (Code::Unavailable, "node_not_member".to_owned())
     );
     let stale = v1::GetRunRequest {
         stale: true,
-        ..asked
+        ..request
     };
     let read = node.workflows().get_run(stale).await;
     assert_eq!(
         refused(read),
-        (Code::Unavailable, "not_readable".to_owned())
+        (Code::Unavailable, "node_catching_up".to_owned())
     );
     let reply = node
         .cluster()
@@ -78,7 +78,10 @@ async fn a_node_that_waits_for_its_cluster_refuses_calls_at_once_and_shows_the_s
         .unwrap();
     assert_eq!(reply.metadata().get("flo-leader"), None);
     assert_eq!(
-        (reply.get_ref().leader, reply.get_ref().answered_by),
+        (
+            reply.get_ref().leader_id,
+            reply.get_ref().responding_node_id
+        ),
         (None, 1)
     );
 }

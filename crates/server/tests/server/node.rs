@@ -1,6 +1,6 @@
-//! A node under test, and what tests ask of it.
+//! A node under test, and helpers that drive it.
 
-use crate::patience::until;
+use crate::wait::until;
 use flotilla_api::v1;
 use flotilla_engine::store::Writes;
 use flotilla_replica::{RocksStorage, StartError, Storage, StorageError};
@@ -32,13 +32,13 @@ start:
   transitions: {success: flo.Completed}
 "#;
 
-/// A node with data of its own.
+/// A node with its own data directory.
 pub(crate) struct Node {
     pub(crate) address: String,
     pub(crate) http_address: String,
     channel: Channel,
     serving: JoinHandle<Result<(), ServerError>>,
-    // Stops the node when a test fails as well.
+    // Also stops the node when a test fails.
     stop: DropGuard,
     data: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ impl Node {
         join_all([1, 2, 3].map(start)).await
     }
 
-    /// Starts one of three nodes; the others never come.
+    /// Starts one of three nodes; the others never start.
     pub(crate) async fn start_without_quorum() -> Self {
         let data = tempfile::tempdir().unwrap();
         let server = Server::start(member(1, &peers(), data.path()))
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Stops the node and says how it ended.
+    /// Stops the node and returns how it ended.
     pub(crate) async fn stop(self) -> (Result<(), ServerError>, tempfile::TempDir) {
         drop(self.stop);
         (self.serving.await.unwrap(), self.data)
@@ -97,7 +97,7 @@ impl Node {
     pub(crate) async fn restart(self) -> Self {
         let (result, data) = self.stop().await;
         result.unwrap();
-        // The stores are closed by threads that end on their own; nothing tells when they have.
+        // The stores are closed by threads that end on their own; no event announces that.
         let server = until("the stores to be closed", async || {
             match Server::start(config(data.path())).await {
                 Err(ServerError::Start(error)) if is_in_use(&error) => None,
@@ -109,8 +109,8 @@ impl Node {
         Self::serve(server, data)
     }
 
-    /// Stops the node, which is alone in its cluster, and marks its state as one that differs from the others':
-    /// its start then waits for a member that has another.
+    /// Stops the node, which is alone in its cluster, and marks its state as diverged: its next
+    /// start then waits for a member with another state.
     pub(crate) async fn condemn(self) -> (ServerConfig, tempfile::TempDir) {
         let (result, data) = self.stop().await;
         result.unwrap();
@@ -169,31 +169,39 @@ impl Node {
         &self,
         source: &str,
     ) -> Result<v1::CreateWorkflowResponse, Status> {
-        let asked = v1::CreateWorkflowRequest {
+        let request = v1::CreateWorkflowRequest {
             source: source.to_owned(),
             ..Default::default()
         };
-        Ok(self.workflows().create_workflow(asked).await?.into_inner())
+        Ok(self
+            .workflows()
+            .create_workflow(request)
+            .await?
+            .into_inner())
     }
 
     /// Starts a run.
-    pub(crate) async fn run(&self, asked: v1::StartRunRequest) -> v1::StartRunResponse {
-        self.try_run(asked).await.unwrap()
+    pub(crate) async fn run(&self, request: v1::StartRunRequest) -> v1::StartRunResponse {
+        self.try_run(request).await.unwrap()
     }
 
     pub(crate) async fn try_run(
         &self,
-        asked: v1::StartRunRequest,
+        request: v1::StartRunRequest,
     ) -> Result<v1::StartRunResponse, Status> {
-        Ok(self.workflows().start_run(asked).await?.into_inner())
+        Ok(self.workflows().start_run(request).await?.into_inner())
     }
 
     pub(crate) async fn status(&self, run_id: &str) -> v1::Run {
-        let asked = v1::GetRunRequest {
+        let request = v1::GetRunRequest {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        self.workflows().get_run(asked).await.unwrap().into_inner()
+        self.workflows()
+            .get_run(request)
+            .await
+            .unwrap()
+            .into_inner()
     }
 
     pub(crate) async fn signal(
@@ -201,14 +209,14 @@ impl Node {
         run_id: &str,
         payload: &str,
     ) -> Result<v1::SignalRunResponse, Status> {
-        let asked = v1::SignalRunRequest {
+        let request = v1::SignalRunRequest {
             run_id: run_id.to_owned(),
             r#type: "decision".to_owned(),
             payload: payload.to_owned().into(),
             signal_id: format!("signal-{payload}"),
             ..Default::default()
         };
-        Ok(self.workflows().signal_run(asked).await?.into_inner())
+        Ok(self.workflows().signal_run(request).await?.into_inner())
     }
 }
 
@@ -248,7 +256,7 @@ async fn ready(config: ServerConfig) -> Server {
     server
 }
 
-/// A node alone.
+/// The configuration of a single node.
 fn config(data: &Path) -> ServerConfig {
     let listen = "127.0.0.1:0".parse().unwrap();
     ServerConfig {
@@ -260,7 +268,7 @@ fn config(data: &Path) -> ServerConfig {
     }
 }
 
-/// One of several nodes.
+/// The configuration of one of several nodes.
 fn member(node_id: u64, peers: &[Peer], data: &Path) -> ServerConfig {
     let own = peers.iter().find(|peer| peer.node_id == node_id).unwrap();
     let peer_listen = own.address.parse().unwrap();
@@ -280,13 +288,13 @@ fn peers() -> Vec<Peer> {
     [1, 2, 3].map(peer).to_vec()
 }
 
-/// Members name each other's ports before any of them listens. So they are drawn from below those
-/// that the system gives to whoever asks for one in between.
+/// Members name each other's ports before any of them listens. So the ports are drawn from below
+/// the range from which the system assigns ports in between.
 fn free_address() -> SocketAddr {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Test processes that run at a time begin at different places.
+    // Concurrent test processes begin at different ports.
     let start = u16::try_from(std::process::id() % u32::from(COUNT)).unwrap();
     loop {
         let drawn = NEXT.fetch_add(1, Ordering::Relaxed);

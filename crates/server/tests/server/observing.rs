@@ -1,7 +1,7 @@
-//! What a node tells those who watch over it: metrics and probes.
+//! What a node exposes to operators: metrics and probes.
 
 use crate::node::{Node, refused, start_of};
-use crate::patience::until;
+use crate::wait::until;
 use crate::web::get;
 use flotilla_api::v1;
 use flotilla_replica::{RocksStorage, Storage};
@@ -15,7 +15,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 /// A scraped page.
 struct Page {
-    /// By the name of the metric and its labels, as they are written.
+    /// By the name of the metric and its labels, as written.
     samples: BTreeMap<String, f64>,
     /// The types that the page declares.
     types: BTreeMap<String, String>,
@@ -50,7 +50,7 @@ impl Page {
         *found.unwrap_or_else(|| panic!("expected {name} among {:#?}", self.samples.keys()))
     }
 
-    /// The names of the labels of each of the metric's samples, without the end of a bucket.
+    /// The label names of each of the metric's samples, without a bucket's bound.
     fn labels(&self, metric: &Metric) -> BTreeSet<Vec<String>> {
         let suffix = match metric.kind {
             MetricKind::Histogram => "_bucket",
@@ -88,7 +88,7 @@ async fn invoke(node: &Node, action: &str) {
     node.actions().invoke_action(invocation).await.unwrap();
 }
 
-/// Has a worker for the action take a task.
+/// Makes a worker for the action take a task.
 async fn take_task(node: &Node, action: &str) {
     let process = v1::Process {
         name: action.to_owned(),
@@ -108,8 +108,8 @@ async fn take_task(node: &Node, action: &str) {
         slots: 1,
         ..v1::AwaitRequest::default()
     };
-    let answered = node.workers().r#await(poll).await.unwrap().into_inner();
-    assert_eq!(answered.tasks.len(), 1);
+    let response = node.workers().r#await(poll).await.unwrap().into_inner();
+    assert_eq!(response.tasks.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,8 +131,9 @@ async fn every_metric_of_the_catalogue_is_exposed_with_its_labels_and_no_other_i
         None
     })
     .await;
-    // Nodes without TLS have no certificate to tell of.
-    let told = |metric: &&Metric| metric.name != "flotilla_tls_certificate_expiry_seconds";
+    // Nodes without TLS have no certificate to report.
+    let told =
+        |metric: &&Metric| metric.name != "flotilla_tls_certificate_expiry_timestamp_seconds";
     for metric in METRICS.iter().filter(told) {
         let declared = leader.types.get(metric.name).map(String::as_str);
         assert_eq!(declared, Some(metric.kind.as_str()), "{}", metric.name);
@@ -162,11 +163,11 @@ async fn what_happens_is_counted_by_kind_by_code_and_by_method() {
     let after = Page::of(&node).await;
     for (sample, by) in [
         (
-            "flotilla_commands_total{kind=\"start_run\",result=\"rejected\"}",
+            "flotilla_commands_applied_total{kind=\"start_run\",result=\"rejected\"}",
             1.0,
         ),
         (
-            "flotilla_commands_total{kind=\"start_run\",result=\"accepted\"}",
+            "flotilla_commands_applied_total{kind=\"start_run\",result=\"accepted\"}",
             0.0,
         ),
         (
@@ -180,9 +181,9 @@ async fn what_happens_is_counted_by_kind_by_code_and_by_method() {
     let requests =
         format!("flotilla_grpc_requests_total{{method=\"{method}\",code=\"not_found\"}}");
     assert_eq!(after.value(&requests), 1.0);
-    let times = format!("flotilla_grpc_request_seconds_count{{method=\"{method}\"}}");
+    let times = format!("flotilla_grpc_request_duration_seconds_count{{method=\"{method}\"}}");
     assert_eq!(after.value(&times), 1.0);
-    let syncs = "flotilla_raft_log_sync_seconds_count";
+    let syncs = "flotilla_raft_log_fsync_duration_seconds_count";
     assert!(after.value(syncs) > before.value(syncs));
 }
 
@@ -194,7 +195,7 @@ async fn a_node_that_waits_for_its_cluster_lives_and_is_not_ready_and_says_why()
     let (status, body) = get(&node.http_address, "/readyz").await;
     assert_eq!(status, 503);
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(body["error"]["code"], "not_a_member");
+    assert_eq!(body["error"]["code"], "node_not_member");
     let page = Page::of(&node).await;
     assert_eq!(page.value("flotilla_ready"), 0.0);
     assert_eq!(page.value("flotilla_raft_leader_id"), 0.0);
@@ -219,11 +220,11 @@ async fn a_node_whose_start_takes_long_lives_and_says_that_it_starts_until_it_is
     starting.abort();
     let ended = starting.await.err().expect("it has not started");
     assert!(ended.is_cancelled(), "{ended}");
-    // Whoever starts it next finds the directory free.
+    // The next process that starts it finds the directory free.
     RocksStorage.lock(&data.path().join("node")).unwrap();
 }
 
-/// The place of the node that leads.
+/// The index of the node that leads.
 async fn leader_of(nodes: &[Node]) -> usize {
     until("a node that leads", async || {
         for (place, node) in nodes.iter().enumerate() {
@@ -236,7 +237,7 @@ async fn leader_of(nodes: &[Node]) -> usize {
     .await
 }
 
-/// Waits until the node, whose peers are gone, says that it is not ready, and how.
+/// Waits until the node, whose peers are gone, reports that it is not ready, and why.
 async fn await_unready(node: &Node) {
     let body = until("the node to find out", async || {
         let (status, body) = get(&node.http_address, "/readyz").await;
@@ -259,16 +260,16 @@ async fn a_follower_that_is_left_alone_is_not_ready_any_more_and_holds_nobody_up
         other.stop().await.0.unwrap();
     }
     await_unready(&follower).await;
-    // Without a deadline: a caller may have other nodes to ask.
+    // Without a deadline: a caller may have other nodes to try.
     let no_leader = (Code::Unavailable, "no_leader".to_owned());
     let start = follower.try_run(start_of("approval", "")).await;
     assert_eq!(refused(start), no_leader);
-    let asked = v1::GetRunRequest {
+    let request = v1::GetRunRequest {
         run_id: "wfrun-1".to_owned(),
         ..Default::default()
     };
     assert_eq!(
-        refused(follower.workflows().get_run(asked).await),
+        refused(follower.workflows().get_run(request).await),
         no_leader
     );
 }
@@ -286,8 +287,8 @@ async fn a_leader_that_has_lost_its_quorum_is_not_ready_any_more_and_takes_no_mo
     let start = leader.try_run(start_of("approval", "")).await;
     assert_eq!(refused(start), (Code::Unavailable, "no_leader".to_owned()));
     let mut health = HealthClient::new(leader.channel());
-    let asked = HealthCheckRequest::default();
-    let mut updates = health.watch(asked).await.unwrap().into_inner();
+    let request = HealthCheckRequest::default();
+    let mut updates = health.watch(request).await.unwrap().into_inner();
     while updates.message().await.unwrap().unwrap().status() == ServingStatus::Serving {}
 }
 
@@ -296,10 +297,10 @@ async fn a_node_that_stops_is_not_ready_any_more_while_it_ends_what_it_has_in_ha
     let node = Node::start().await;
     let (status, body) = get(&node.http_address, "/readyz").await;
     assert_eq!((status, body.as_str()), (200, r#"{"status":"ready"}"#));
-    // A stream that its client does not end keeps the node for a while.
+    // A stream that its client does not end keeps the node running for a while.
     let mut health = HealthClient::new(node.channel());
-    let asked = HealthCheckRequest::default();
-    let mut updates = health.watch(asked).await.unwrap().into_inner();
+    let request = HealthCheckRequest::default();
+    let mut updates = health.watch(request).await.unwrap().into_inner();
     while updates.message().await.unwrap().unwrap().status() != ServingStatus::Serving {}
     let address = node.http_address.clone();
     let stopping = tokio::spawn(node.stop());

@@ -1,4 +1,4 @@
-//! Outcomes that come later: by RPC and over HTTP, at any node (W38).
+//! Outcomes of accepted tasks: reported by RPC and over HTTP, at any node (W38).
 
 use crate::node::{Node, refused};
 use crate::web::exchange;
@@ -53,28 +53,32 @@ async fn take(node: &Node) -> v1::TaskAssignment {
         slots: 1,
         ..v1::AwaitRequest::default()
     };
-    let answered = node.workers().r#await(poll).await.unwrap().into_inner();
-    answered.tasks.into_iter().next().unwrap()
+    let response = node.workers().r#await(poll).await.unwrap().into_inner();
+    response.tasks.into_iter().next().unwrap()
 }
 
 async fn run_of(node: &Node) -> v1::Run {
-    let asked = v1::GetRunRequest {
+    let request = v1::GetRunRequest {
         run_id: "run-1".to_owned(),
         ..v1::GetRunRequest::default()
     };
-    node.workflows().get_run(asked).await.unwrap().into_inner()
+    node.workflows()
+        .get_run(request)
+        .await
+        .unwrap()
+        .into_inner()
 }
 
-/// Accepts the task, twice: an answer that was lost is asked for again.
+/// Accepts the task, twice: as after a lost response.
 async fn accept(node: &Node, task: &v1::TaskAssignment) {
     let acceptance = v1::TaskAcceptance {
         task_token: task.task_token.clone(),
     };
-    let asked = v1::AcceptRequest {
+    let request = v1::AcceptRequest {
         acceptances: vec![acceptance.clone(), acceptance],
         ..v1::AcceptRequest::default()
     };
-    let results = node.workers().accept(asked).await.unwrap().into_inner();
+    let results = node.workers().accept(request).await.unwrap().into_inner();
     assert_eq!(
         results.results,
         [v1::ItemResult::default(), v1::ItemResult::default()]
@@ -162,13 +166,13 @@ async fn what_is_not_served_over_http_is_said() {
 async fn a_connection_that_says_nothing_does_not_keep_a_node_from_stopping() {
     let node = Node::start().await;
     let mut idle = TcpStream::connect(&node.http_address).await.unwrap();
-    // Half a request: the node has the connection in hand.
+    // Half a request: the node keeps the connection open.
     idle.write_all(b"POST /v1/tasks/x/report HTTP/1.1\r\nHost")
         .await
         .unwrap();
     let (ended, _data) = node.stop().await;
     ended.unwrap();
     let mut rest = Vec::new();
-    // However it ends, it does.
+    // It ends, with or without an error.
     let _ = idle.read_to_end(&mut rest).await;
 }

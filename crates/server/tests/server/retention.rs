@@ -1,7 +1,7 @@
-//! Ended runs are forgotten when their retention is over.
+//! Ended runs are deleted when their retention is over.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
-use crate::patience::until;
+use crate::wait::until;
 use flotilla_api::v1;
 use tonic::Code;
 
@@ -18,11 +18,11 @@ async fn an_ended_run_is_forgotten_with_its_key_and_an_open_one_is_kept() {
     let open = node.run(start_of("approval", "")).await.run_id;
     node.signal(&ended, "{}").await.unwrap();
     let get = async |run_id: &str| {
-        let asked = v1::GetRunRequest {
+        let request = v1::GetRunRequest {
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        node.workflows().get_run(asked).await
+        node.workflows().get_run(request).await
     };
     let forgotten = until("the run to be forgotten", async || {
         Some(get(&ended).await).filter(Result::is_err)
@@ -30,8 +30,8 @@ async fn an_ended_run_is_forgotten_with_its_key_and_an_open_one_is_kept() {
     .await;
     let missing = (Code::NotFound, "run_not_found".to_owned());
     assert_eq!(refused(forgotten), missing);
-    let asked = v1::ListRunsRequest::default();
-    let listed = node.workflows().list_runs(asked).await.unwrap();
+    let request = v1::ListRunsRequest::default();
+    let listed = node.workflows().list_runs(request).await.unwrap();
     let listed: Vec<String> = listed
         .into_inner()
         .items

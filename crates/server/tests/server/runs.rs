@@ -1,4 +1,4 @@
-//! Runs: started, signalled, read, cancelled; and what is refused of that.
+//! Runs: starting, signalling, reading and cancelling them, and the refusals.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
@@ -13,12 +13,12 @@ fn cancel_of(run_id: &str) -> v1::CancelRunRequest {
 }
 
 async fn history(node: &Node, run_id: &str) -> Vec<v1::Event> {
-    let asked = v1::GetHistoryRequest {
+    let request = v1::GetHistoryRequest {
         run_id: run_id.to_owned(),
         ..Default::default()
     };
     node.workflows()
-        .get_history(asked)
+        .get_history(request)
         .await
         .unwrap()
         .into_inner()
@@ -55,7 +55,7 @@ async fn a_run_waits_for_its_signal_and_ends_with_it() {
     assert_eq!(run.terminal.as_deref(), Some("flo.Completed"));
     assert_eq!(run.output.as_deref(), Some(r#"{"ok":true}"#.as_bytes()));
     assert_eq!(run.steps["start"].outcome.as_deref(), Some("success"));
-    // A repeated signal is told so even after the end (W19); another one is refused.
+    // A repeated signal gets the same response even after the end (W19); another one is refused.
     assert!(
         node.signal(&started.run_id, r#"{"ok":true}"#)
             .await
@@ -86,7 +86,7 @@ async fn a_history_is_read_in_parts() {
     node.create(APPROVAL).await;
     let run_id = node.run(start_of("approval", "")).await.run_id;
     let whole = history(&node, &run_id).await;
-    let asked = v1::GetHistoryRequest {
+    let request = v1::GetHistoryRequest {
         run_id,
         after_seq: 1,
         limit: 1,
@@ -94,7 +94,7 @@ async fn a_history_is_read_in_parts() {
     };
     let part = node
         .workflows()
-        .get_history(asked)
+        .get_history(request)
         .await
         .unwrap()
         .into_inner();
@@ -123,15 +123,15 @@ async fn a_cancel_ends_a_run_once() {
         refused(missing),
         (Code::NotFound, "run_not_found".to_owned())
     );
-    // The same request again is answered as before.
+    // The same request again gets the same response.
     let other = node.run(start_of("approval", "")).await.run_id;
-    let asked = v1::CancelRunRequest {
+    let request = v1::CancelRunRequest {
         request_id: vec![7; 16].into(),
         ..cancel_of(&other)
     };
-    node.workflows().cancel_run(asked.clone()).await.unwrap();
-    node.workflows().cancel_run(asked.clone()).await.unwrap();
-    let reused = v1::CancelRunRequest { run_id, ..asked };
+    node.workflows().cancel_run(request.clone()).await.unwrap();
+    node.workflows().cancel_run(request.clone()).await.unwrap();
+    let reused = v1::CancelRunRequest { run_id, ..request };
     let reused = node.workflows().cancel_run(reused).await;
     assert_eq!(
         refused(reused),
@@ -182,7 +182,7 @@ async fn a_run_may_have_an_id_of_its_callers_choice() {
     let taken = node.try_run(chosen("order-7")).await;
     assert_eq!(
         refused(taken),
-        (Code::AlreadyExists, "run_id_taken".to_owned())
+        (Code::AlreadyExists, "run_id_in_use".to_owned())
     );
     let reserved = node.try_run(chosen("wfrun-7")).await;
     assert_eq!(
@@ -204,16 +204,16 @@ async fn malformed_starts_are_refused_and_nothing_is_started() {
         );
     }
     assert_eq!(refused(node.try_run(start_of("a:b", "")).await), invalid);
-    let asked = v1::StartRunRequest {
+    let request = v1::StartRunRequest {
         request_id: vec![1].into(),
         ..start_of("approval", "")
     };
-    assert_eq!(refused(node.try_run(asked).await), invalid);
-    let asked = v1::StartRunRequest {
+    assert_eq!(refused(node.try_run(request).await), invalid);
+    let request = v1::StartRunRequest {
         version: "9".to_owned(),
         ..start_of("approval", "")
     };
-    let unknown = node.try_run(asked).await;
+    let unknown = node.try_run(request).await;
     assert_eq!(
         refused(unknown),
         (Code::NotFound, "version_not_found".to_owned())
@@ -244,10 +244,10 @@ async fn runs_are_listed_newest_first_by_workflow_and_status() {
         .cancel_run(cancel_of(&first))
         .await
         .unwrap();
-    let list = async |asked: v1::ListRunsRequest| {
+    let list = async |request: v1::ListRunsRequest| {
         let page = node
             .workflows()
-            .list_runs(asked)
+            .list_runs(request)
             .await
             .unwrap()
             .into_inner();
@@ -297,11 +297,11 @@ async fn runs_are_found_by_what_their_workflow_makes_of_their_input() {
     let small = node.run(start_of("approval", r#"{"total": 5}"#)).await;
     let large = node.run(start_of("approval", r#"{"total": 50.5}"#)).await;
     let list = async |condition: &str| {
-        let asked = v1::ListRunsRequest {
+        let request = v1::ListRunsRequest {
             r#where: condition.to_owned(),
             ..Default::default()
         };
-        node.workflows().list_runs(asked).await
+        node.workflows().list_runs(request).await
     };
     let found = async |condition: &str| {
         let rows = list(condition).await.unwrap().into_inner().items;

@@ -1,7 +1,7 @@
-//! Schedules: they fire while a node leads, and show themselves.
+//! Schedules: they fire while a node leads, and can be read.
 
 use crate::node::{APPROVAL, Node, refused};
-use crate::patience::until;
+use crate::wait::until;
 use flotilla_api::v1;
 use tonic::Code;
 
@@ -11,11 +11,11 @@ fn scheduled(schedule: &str) -> String {
 }
 
 async fn schedule(node: &Node) -> v1::Schedule {
-    let found = node.workflows().get_schedule(asked("approval")).await;
+    let found = node.workflows().get_schedule(request("approval")).await;
     found.unwrap().into_inner()
 }
 
-fn asked(workflow: &str) -> v1::GetScheduleRequest {
+fn request(workflow: &str) -> v1::GetScheduleRequest {
     v1::GetScheduleRequest {
         workflow: workflow.to_owned(),
         ..Default::default()
@@ -23,8 +23,8 @@ fn asked(workflow: &str) -> v1::GetScheduleRequest {
 }
 
 async fn runs(node: &Node) -> Vec<v1::RunRow> {
-    let asked = v1::ListRunsRequest::default();
-    let listed = node.workflows().list_runs(asked).await.unwrap();
+    let request = v1::ListRunsRequest::default();
+    let listed = node.workflows().list_runs(request).await.unwrap();
     listed.into_inner().items
 }
 
@@ -39,7 +39,7 @@ async fn an_interval_fires_until_so_many_runs_are_open_and_then_skips() {
     .await;
     assert_eq!(shown.state(), v1::ScheduleState::Active);
     assert_eq!((shown.interval_ms, shown.max_concurrent), (Some(50), 2));
-    assert_eq!((shown.open_runs, shown.fired_count), (2, 2));
+    assert_eq!((shown.open_run_count, shown.fired_count), (2, 2));
     assert!(shown.last_skipped_at_ms > shown.last_fired_at_ms);
     assert_eq!(shown.next_at_ms.len(), 5);
     assert!(
@@ -72,11 +72,11 @@ async fn a_schedule_stands_still_while_its_workflow_is_disabled() {
     assert_eq!(shown.state(), v1::ScheduleState::Paused);
     assert_eq!((shown.next_at_ms, shown.last_fired_at_ms), (vec![], None));
     let enable = async || {
-        let asked = v1::EnableWorkflowRequest {
+        let request = v1::EnableWorkflowRequest {
             name: "approval".to_owned(),
             ..Default::default()
         };
-        node.workflows().enable_workflow(asked).await.unwrap();
+        node.workflows().enable_workflow(request).await.unwrap();
         schedule(&node).await
     };
     let active = enable().await;
@@ -90,11 +90,11 @@ async fn a_schedule_stands_still_while_its_workflow_is_disabled() {
         ("0 0 1 1 *", "Europe/Paris", None)
     );
     assert_eq!(active.next_at_ms.len(), 5);
-    let asked = v1::DisableWorkflowRequest {
+    let request = v1::DisableWorkflowRequest {
         name: "approval".to_owned(),
         ..Default::default()
     };
-    node.workflows().disable_workflow(asked).await.unwrap();
+    node.workflows().disable_workflow(request).await.unwrap();
     let disabled = schedule(&node).await;
     assert_eq!(disabled.state(), v1::ScheduleState::Disabled);
     assert!(disabled.next_at_ms.is_empty());
@@ -105,7 +105,7 @@ async fn a_schedule_stands_still_while_its_workflow_is_disabled() {
 async fn what_has_no_schedule_says_so() {
     let node = Node::start().await;
     node.create(APPROVAL).await;
-    let found = async |workflow| node.workflows().get_schedule(asked(workflow)).await;
+    let found = async |workflow| node.workflows().get_schedule(request(workflow)).await;
     assert_eq!(
         refused(found("approval").await),
         (Code::NotFound, "schedule_not_found".to_owned())

@@ -1,4 +1,4 @@
-//! Input schemas (W4) and what goes before them (W20).
+//! Input schemas (W4) and what takes precedence over them (W20).
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
@@ -69,7 +69,7 @@ async fn a_start_that_is_repeated_finds_its_run_although_the_schema_has_become_s
     let first = node.run(drawn(r#"{"id":1}"#)).await;
     node.create(&with_schema("id, name")).await;
     assert_eq!(node.run(drawn(r#"{"id":1}"#)).await, first);
-    // Another request with the same id is another matter.
+    // Another request with the same id is a conflict.
     assert_eq!(
         refused(node.try_run(drawn(r#"{"id":2}"#)).await),
         (Code::Aborted, "request_id_reused".to_owned())

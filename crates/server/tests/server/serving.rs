@@ -1,4 +1,4 @@
-//! What a node says of itself, and how it starts and stops.
+//! Starting, serving and stopping a node.
 
 use crate::node::{Node, start_of};
 use flotilla_api::v1;
@@ -21,7 +21,7 @@ async fn a_node_shows_the_cluster_and_names_the_leader_in_every_reply() {
         .unwrap();
     assert_eq!(reply.metadata().get("flo-leader").unwrap(), &node.address);
     let status = reply.into_inner();
-    assert_eq!((status.leader, status.answered_by), (Some(1), 1));
+    assert_eq!((status.leader_id, status.responding_node_id), (Some(1), 1));
     assert!(!status.cluster_id.is_empty() && status.term > 0);
     let [member] = status.nodes.try_into().unwrap();
     assert_eq!(
@@ -39,8 +39,8 @@ async fn a_node_shows_the_cluster_and_names_the_leader_in_every_reply() {
 async fn a_node_says_what_it_uses_and_counts_what_it_does() {
     let node = Node::start().await;
     let usage = async || {
-        let asked = v1::GetNodeUsageRequest {};
-        let reply = node.cluster().get_node_usage(asked).await.unwrap();
+        let request = v1::GetNodeUsageRequest {};
+        let reply = node.cluster().get_node_usage(request).await.unwrap();
         reply.into_inner()
     };
     let before = usage().await;
@@ -51,7 +51,7 @@ async fn a_node_says_what_it_uses_and_counts_what_it_does() {
     assert!(after.commands_proposed > before.commands_proposed);
     assert!(after.entries_proposed > before.entries_proposed);
     assert!(after.entries_applied > before.entries_applied);
-    assert!(after.log_syncs > before.log_syncs);
+    assert!(after.log_fsync_count > before.log_fsync_count);
     assert!(after.log_written_bytes > before.log_written_bytes);
     assert!(after.uptime_ms >= before.uptime_ms && after.cpu_ms >= before.cpu_ms);
     if cfg!(target_os = "linux") {
@@ -71,10 +71,10 @@ async fn a_node_that_leads_is_healthy() {
         "flotilla.v1.WorkflowService",
         "flotilla.v1.ClusterService",
     ] {
-        let asked = HealthCheckRequest {
+        let request = HealthCheckRequest {
             service: service.to_owned(),
         };
-        let mut updates = health.watch(asked).await.unwrap().into_inner();
+        let mut updates = health.watch(request).await.unwrap().into_inner();
         while updates.message().await.unwrap().unwrap().status() != ServingStatus::Serving {}
     }
 }
@@ -82,13 +82,13 @@ async fn a_node_that_leads_is_healthy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_describes_its_services() {
     let node = Node::start().await;
-    let asked = ServerReflectionRequest {
+    let request = ServerReflectionRequest {
         message_request: Some(MessageRequest::ListServices(String::new())),
         ..Default::default()
     };
     let mut client = ServerReflectionClient::new(node.channel());
     let replies = client
-        .server_reflection_info(tokio_stream::iter([asked]))
+        .server_reflection_info(tokio_stream::iter([request]))
         .await
         .unwrap();
     let reply = replies.into_inner().message().await.unwrap().unwrap();

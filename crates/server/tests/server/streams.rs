@@ -1,4 +1,4 @@
-//! Streams: appended, read, waited for, trimmed.
+//! Streams: appending, reading, waiting, trimming.
 
 use crate::node::{Node, refused};
 use flotilla_api::v1;
@@ -13,12 +13,12 @@ pub(crate) async fn append(node: &Node, stream: &str, payloads: &[&str]) -> Vec<
         payload: (*payload).to_owned().into(),
         ..Default::default()
     });
-    let asked = v1::AppendRecordsRequest {
+    let request = v1::AppendRecordsRequest {
         stream: stream.to_owned(),
         records: records.collect(),
         ..Default::default()
     };
-    let appended = node.streams().append_records(asked).await.unwrap();
+    let appended = node.streams().append_records(request).await.unwrap();
     appended.into_inner().ids
 }
 
@@ -29,9 +29,9 @@ fn reading(stream: &str) -> v1::ReadRecordsRequest {
     }
 }
 
-async fn read(node: &Node, asked: v1::ReadRecordsRequest) -> v1::ReadRecordsResponse {
+async fn read(node: &Node, request: v1::ReadRecordsRequest) -> v1::ReadRecordsResponse {
     node.streams()
-        .read_records(asked)
+        .read_records(request)
         .await
         .unwrap()
         .into_inner()
@@ -46,11 +46,15 @@ fn ids(response: &v1::ReadRecordsResponse) -> Vec<&str> {
 }
 
 async fn info(node: &Node, stream: &str) -> v1::StreamInfo {
-    let asked = v1::GetStreamRequest {
+    let request = v1::GetStreamRequest {
         name: stream.to_owned(),
         ..Default::default()
     };
-    node.streams().get_stream(asked).await.unwrap().into_inner()
+    node.streams()
+        .get_stream(request)
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,16 +107,20 @@ async fn records_are_read_in_the_order_in_which_they_were_appended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_append_that_is_sent_again_is_appended_once() {
     let node = Node::start().await;
-    let asked = v1::AppendRecordsRequest {
+    let request = v1::AppendRecordsRequest {
         stream: "orders".to_owned(),
         records: vec![v1::NewRecord::default()],
         request_id: vec![7; 16].into(),
         ..Default::default()
     };
-    let first = node.streams().append_records(asked.clone()).await.unwrap();
-    let again = node.streams().append_records(asked).await.unwrap();
+    let first = node
+        .streams()
+        .append_records(request.clone())
+        .await
+        .unwrap();
+    let again = node.streams().append_records(request).await.unwrap();
     assert_eq!(first.into_inner().ids, again.into_inner().ids);
-    assert_eq!(info(&node, "orders").await.records_count, 1);
+    assert_eq!(info(&node, "orders").await.record_count, 1);
     let nothing = v1::AppendRecordsRequest {
         stream: "orders".to_owned(),
         ..Default::default()
@@ -137,7 +145,7 @@ async fn a_wait_at_the_tail_whose_node_stops_says_where_to_go_on() {
         };
         let mut client = node.streams();
         let waiting = tokio::spawn(async move { client.read_records(waiting).await });
-        // Nothing tells when the call waits: a node that stops before that refuses it.
+        // No event announces that the call waits: a node that stops before that refuses it.
         let _ = info(&node, "orders").await;
         node = node.restart().await;
         if let Ok(page) = waiting.await.unwrap() {
@@ -167,7 +175,8 @@ async fn a_read_at_the_tail_waits_on_any_node_for_what_comes() {
         };
         let mut client = nodes[reader].streams();
         let waiting = tokio::spawn(async move { client.read_records(waiting).await });
-        // Where the tail is, the reader finds out when its node looks: it may miss the first ones.
+        // The reader's tail is where its node finds it when it reads: it may miss the first
+        // records.
         let mut appended = Vec::new();
         while !waiting.is_finished() {
             appended.extend(append(&nodes[writer], "orders", &["new"]).await);
@@ -190,9 +199,9 @@ async fn a_key_stays_in_its_partition_and_a_read_can_be_of_one() {
         partitions: 4,
         ..Default::default()
     };
-    let create = |asked: v1::CreateStreamRequest| {
+    let create = |request: v1::CreateStreamRequest| {
         let mut streams = node.streams();
-        async move { streams.create_stream(asked).await }
+        async move { streams.create_stream(request).await }
     };
     assert!(create(creation.clone()).await.unwrap().into_inner().created);
     assert!(!create(creation.clone()).await.unwrap().into_inner().created);
@@ -209,7 +218,7 @@ async fn a_key_stays_in_its_partition_and_a_read_can_be_of_one() {
         partition,
         ..Default::default()
     };
-    let asked = v1::AppendRecordsRequest {
+    let request = v1::AppendRecordsRequest {
         stream: "orders".to_owned(),
         records: vec![
             record("ada", None),
@@ -218,7 +227,7 @@ async fn a_key_stays_in_its_partition_and_a_read_can_be_of_one() {
         ],
         ..Default::default()
     };
-    node.streams().append_records(asked).await.unwrap();
+    node.streams().append_records(request).await.unwrap();
     let all = read(&node, reading("orders")).await.records;
     assert_eq!(all[0].partition, all[2].partition);
     assert_eq!(
@@ -247,13 +256,13 @@ async fn a_stream_is_trimmed_listed_and_deleted() {
     let node = Node::start().await;
     let appended = append(&node, "orders", &["1", "2", "3"]).await;
     let trim = |to| {
-        let asked = v1::TrimStreamRequest {
+        let request = v1::TrimStreamRequest {
             name: "orders".to_owned(),
             to,
             ..Default::default()
         };
         let mut streams = node.streams();
-        async move { streams.trim_stream(asked).await }
+        async move { streams.trim_stream(request).await }
     };
     assert_eq!(refused(trim(None).await).0, Code::InvalidArgument);
     trim(Some(To::BeforeId(appended[1].clone()))).await.unwrap();
@@ -263,19 +272,19 @@ async fn a_stream_is_trimmed_listed_and_deleted() {
     );
     trim(Some(To::KeepRecords(1))).await.unwrap();
     let trimmed = info(&node, "orders").await;
-    assert_eq!((trimmed.records_count, trimmed.lost_count), (1, 0));
+    assert_eq!((trimmed.record_count, trimmed.lost_count), (1, 0));
     assert_eq!(trimmed.first_id, trimmed.last_id);
 
     let listed = v1::ListStreamsRequest::default();
     let listed = node.streams().list_streams(listed).await.unwrap();
     assert_eq!(listed.into_inner().items, [trimmed]);
     let delete = || {
-        let asked = v1::DeleteStreamRequest {
+        let request = v1::DeleteStreamRequest {
             name: "orders".to_owned(),
             ..Default::default()
         };
         let mut streams = node.streams();
-        async move { streams.delete_stream(asked).await }
+        async move { streams.delete_stream(request).await }
     };
     assert!(delete().await.unwrap().into_inner().deleted);
     assert!(!delete().await.unwrap().into_inner().deleted);

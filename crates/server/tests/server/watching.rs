@@ -10,15 +10,15 @@ async fn watch(
     run_id: &str,
     after_seq: u64,
 ) -> Result<Streaming<v1::WatchRunResponse>, Status> {
-    let asked = v1::WatchRunRequest {
+    let request = v1::WatchRunRequest {
         run_id: run_id.to_owned(),
         after_seq,
         ..Default::default()
     };
-    Ok(node.workflows().watch_run(asked).await?.into_inner())
+    Ok(node.workflows().watch_run(request).await?.into_inner())
 }
 
-/// The next update in words: an event's number, or a status and the number that it stands at.
+/// The next update as text: an event's number, or a status and its position in the history.
 async fn next(stream: &mut Streaming<v1::WatchRunResponse>) -> String {
     match stream.message().await.unwrap().unwrap().update.unwrap() {
         Update::Event(event) => format!("event {}", event.seq),
@@ -69,13 +69,13 @@ async fn a_long_history_reaches_the_watcher_whole() {
     let node = Node::start().await;
     node.create(APPROVAL).await;
     let run_id = node.run(start_of("approval", "")).await.run_id;
-    let asked = v1::SignalRunRequest {
+    let request = v1::SignalRunRequest {
         run_id: run_id.clone(),
         r#type: "other".to_owned(),
         ..Default::default()
     };
     for _ in 0..250 {
-        node.workflows().signal_run(asked.clone()).await.unwrap();
+        node.workflows().signal_run(request.clone()).await.unwrap();
     }
     let events_count = node.status(&run_id).await.history_event_count;
     assert!(events_count > 250);
@@ -122,14 +122,14 @@ async fn a_node_that_stops_tells_its_watchers_to_go_elsewhere() {
 async fn a_start_that_waits_says_how_the_run_ended() {
     let node = Node::start().await;
     node.create(APPROVAL).await;
-    let asked = v1::StartRunRequest {
+    let request = v1::StartRunRequest {
         run_id: "order-1".to_owned(),
         wait: true,
         ..start_of("approval", "")
     };
     let mut workflows = node.workflows();
-    let starting = tokio::spawn(async move { workflows.start_run(asked).await });
-    // The run is there before its start is answered.
+    let starting = tokio::spawn(async move { workflows.start_run(request).await });
+    // The run exists before its start returns.
     let signalled = async {
         while node.signal("order-1", r#"{"ok":1}"#).await.is_err() {
             tokio::task::yield_now().await;
@@ -149,14 +149,14 @@ async fn a_start_that_waits_says_how_the_run_ended() {
 async fn a_start_that_waits_is_answered_by_its_deadline_though_the_run_is_open() {
     let node = Node::start().await;
     node.create(APPROVAL).await;
-    let mut asked = tonic::Request::new(v1::StartRunRequest {
+    let mut request = tonic::Request::new(v1::StartRunRequest {
         wait: true,
         ..start_of("approval", "")
     });
-    asked.set_timeout(std::time::Duration::from_secs(1));
+    request.set_timeout(std::time::Duration::from_secs(1));
     let started = node
         .workflows()
-        .start_run(asked)
+        .start_run(request)
         .await
         .unwrap()
         .into_inner();

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends the request as it stands, and returns the status line and the body.
+/// Sends the request as it is, and returns the status line and the body.
 pub(crate) async fn exchange(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Workers: streams and long polls at the leader and elsewhere.
+//! Workers: streams and long polls, at the leader and at other nodes.
 
 use crate::node::{Node, refused};
 use flotilla_api::v1;
@@ -9,7 +9,7 @@ use tonic::{Code, Request, Status, Streaming};
 use v1::server_message::Message as Said;
 use v1::worker_message::Message;
 
-/// A worker's stream, from the worker's end.
+/// A worker's stream, on the worker's side.
 struct Stream {
     outgoing: mpsc::Sender<v1::WorkerMessage>,
     incoming: Streaming<v1::ServerMessage>,
@@ -25,13 +25,13 @@ impl Stream {
         }
     }
 
-    /// Opens a stream, says hello and takes so many tasks.
-    async fn greeted(node: &Node, worker: &str, tasks_total_max: u64) -> Self {
+    /// Opens a stream, sends a hello and offers this many slots.
+    async fn handshake_result(node: &Node, worker: &str, max_tasks_total: u64) -> Self {
         let mut stream = Self::open(node).await;
         stream.say(Message::Hello(hello(worker))).await;
-        assert!(matches!(stream.hear().await, Ok(Some(Said::HelloOk(_)))));
+        assert!(matches!(stream.receive().await, Ok(Some(Said::HelloOk(_)))));
         stream
-            .say(Message::Slots(v1::WorkerSlots { tasks_total_max }))
+            .say(Message::Slots(v1::WorkerSlots { max_tasks_total }))
             .await;
         stream
     }
@@ -48,13 +48,13 @@ impl Stream {
         self.outgoing.send(message).await.unwrap();
     }
 
-    async fn hear(&mut self) -> Result<Option<Said>, Status> {
+    async fn receive(&mut self) -> Result<Option<Said>, Status> {
         let heard = self.incoming.message().await?;
         Ok(heard.and_then(|heard| heard.message))
     }
 
     async fn task(&mut self) -> v1::TaskAssignment {
-        match self.hear().await.unwrap() {
+        match self.receive().await.unwrap() {
             Some(Said::Task(task)) => task,
             other => panic!("expected a task, but heard {other:?}"),
         }
@@ -92,31 +92,31 @@ async fn register(node: &Node, worker: &str, labels: BTreeMap<String, String>) {
         ..v1::RegisterActionRequest::default()
     };
     node.actions().register_action(action).await.unwrap();
-    let asked = v1::RegisterRequest {
+    let request = v1::RegisterRequest {
         worker_id: worker.to_owned(),
         incarnation: 1,
         labels,
         ..v1::RegisterRequest::default()
     };
-    node.workers().register(asked).await.unwrap();
+    node.workers().register(request).await.unwrap();
 }
 
 /// Starts an action run with the input.
 async fn invoke(node: &Node, input: String, labels: BTreeMap<String, String>) -> String {
-    let asked = v1::InvokeActionRequest {
+    let request = v1::InvokeActionRequest {
         name: "pack".to_owned(),
         input: input.into(),
         labels,
         ..v1::InvokeActionRequest::default()
     };
-    let invoked = node.actions().invoke_action(asked).await.unwrap();
+    let invoked = node.actions().invoke_action(request).await.unwrap();
     invoked.into_inner().action_run_id
 }
 
 /// The leader, and a node that follows it.
 async fn leader_and_follower(nodes: &[Node]) -> (&Node, &Node) {
-    let asked = v1::GetStatusRequest {};
-    let reply = nodes[0].cluster().get_status(asked).await.unwrap();
+    let request = v1::GetStatusRequest {};
+    let reply = nodes[0].cluster().get_status(request).await.unwrap();
     let leader = reply.metadata().get("flo-leader").unwrap();
     let (leaders, followers): (Vec<_>, Vec<_>) = nodes
         .iter()
@@ -138,7 +138,7 @@ async fn a_hello_with_too_many_actions_is_refused() {
     };
     stream.say(Message::Hello(greedy)).await;
     let invalid = (Code::InvalidArgument, "invalid_argument".to_owned());
-    assert_eq!(refused(stream.hear().await), invalid);
+    assert_eq!(refused(stream.receive().await), invalid);
     let greedy = v1::AwaitRequest {
         actions,
         ..awaiting("w", 1)
@@ -152,24 +152,24 @@ async fn a_worker_that_takes_batches_gets_and_gives_several_things_in_one_messag
     register(&node, "w", BTreeMap::new()).await;
     let mut stream = Stream::open(&node).await;
     let hello = v1::WorkerHello {
-        takes_batches: true,
+        supports_batches: true,
         ..hello("w")
     };
     stream.say(Message::Hello(hello)).await;
-    let Ok(Some(Said::HelloOk(hello_ok))) = stream.hear().await else {
+    let Ok(Some(Said::HelloOk(hello_ok))) = stream.receive().await else {
         panic!("expected to be greeted back");
     };
-    assert!(hello_ok.takes_batches);
+    assert!(hello_ok.supports_batches);
     for _ in 0..3 {
         invoke(&node, "1".to_owned(), BTreeMap::new()).await;
     }
-    let tasks_total_max = 3;
+    let max_tasks_total = 3;
     stream
-        .say(Message::Slots(v1::WorkerSlots { tasks_total_max }))
+        .say(Message::Slots(v1::WorkerSlots { max_tasks_total }))
         .await;
     let mut tasks = Vec::new();
     while tasks.len() < 3 {
-        match stream.hear().await.unwrap() {
+        match stream.receive().await.unwrap() {
             Some(Said::Tasks(batch)) => tasks.extend(batch.tasks),
             other => panic!("expected tasks, but heard {other:?}"),
         }
@@ -186,7 +186,7 @@ async fn a_worker_that_takes_batches_gets_and_gives_several_things_in_one_messag
     stream.say_numbered(7, Message::Completions(batch)).await;
     let mut results = BTreeMap::new();
     while results.len() < 3 {
-        match stream.hear().await.unwrap() {
+        match stream.receive().await.unwrap() {
             Some(Said::Results(batch)) => results.extend(batch.results.into_iter().map(|result| {
                 let error = result.result.and_then(|result| result.error);
                 (result.sequence, error.map(|error| error.reason))
@@ -205,12 +205,12 @@ async fn a_worker_that_takes_batches_gets_and_gives_several_things_in_one_messag
 async fn more_completions_in_a_message_than_may_be_are_refused() {
     let node = Node::start().await;
     register(&node, "w", BTreeMap::new()).await;
-    let mut stream = Stream::greeted(&node, "w", 1).await;
+    let mut stream = Stream::handshake_result(&node, "w", 1).await;
     let completions = vec![v1::TaskCompletion::default(); 1_001];
     let batch = v1::TaskCompletions { completions };
     stream.say(Message::Completions(batch)).await;
     let invalid = (Code::InvalidArgument, "invalid_argument".to_owned());
-    assert_eq!(self::refused(stream.hear().await), invalid);
+    assert_eq!(self::refused(stream.receive().await), invalid);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,22 +218,23 @@ async fn a_node_that_stops_ends_the_streams_of_workers_with_a_word() {
     let node = Node::start().await;
     register(&node, "w", BTreeMap::new()).await;
     let mut silent = Stream::open(&node).await;
-    let mut greeted = Stream::greeted(&node, "w", 1).await;
-    let (stopped, silent, greeted) = tokio::join!(node.stop(), silent.hear(), greeted.hear());
+    let mut handshake_result = Stream::handshake_result(&node, "w", 1).await;
+    let (stopped, silent, handshake_result) =
+        tokio::join!(node.stop(), silent.receive(), handshake_result.receive());
     stopped.0.unwrap();
     let stopping = (Code::Unavailable, "shutting_down".to_owned());
     assert_eq!(refused(silent), stopping);
-    assert_eq!(refused(greeted), stopping);
+    assert_eq!(refused(handshake_result), stopping);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_that_a_newer_one_replaces_is_told_so() {
     let node = Node::start().await;
     register(&node, "w", BTreeMap::new()).await;
-    let mut older = Stream::greeted(&node, "w", 1).await;
-    let _newer = Stream::greeted(&node, "w", 1).await;
+    let mut older = Stream::handshake_result(&node, "w", 1).await;
+    let _newer = Stream::handshake_result(&node, "w", 1).await;
     let replaced = (Code::Unavailable, "poll_replaced".to_owned());
-    assert_eq!(refused(older.hear().await), replaced);
+    assert_eq!(refused(older.receive().await), replaced);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,11 +242,11 @@ async fn a_task_waits_for_a_worker_with_its_labels_and_holds_up_no_other() {
     let node = Node::start().await;
     register(&node, "plain", BTreeMap::new()).await;
     register(&node, "zoned", zone("a")).await;
-    let mut plain = Stream::greeted(&node, "plain", 1).await;
+    let mut plain = Stream::handshake_result(&node, "plain", 1).await;
     let labelled = invoke(&node, String::new(), zone("a")).await;
     let other = invoke(&node, String::new(), BTreeMap::new()).await;
     assert_eq!(plain.task().await.action_run_id, other);
-    let mut zoned = Stream::greeted(&node, "zoned", 1).await;
+    let mut zoned = Stream::handshake_result(&node, "zoned", 1).await;
     assert_eq!(zoned.task().await.action_run_id, labelled);
 }
 
@@ -256,17 +257,17 @@ async fn a_worker_gets_no_more_tasks_than_it_registered_for_and_the_rest_when_it
     for _ in 0..15 {
         invoke(&node, String::new(), BTreeMap::new()).await;
     }
-    let mut stream = Stream::greeted(&node, "w", u64::MAX).await;
+    let mut stream = Stream::handshake_result(&node, "w", u64::MAX).await;
     let mut runs = BTreeSet::new();
     for _ in 0..10 {
         runs.insert(stream.task().await.action_run_id);
     }
-    // The answer to a heartbeat comes after what was sent before.
+    // The response to a heartbeat comes after what was sent before.
     let load = v1::WorkerLoad { current_load: 10 };
     stream.say(Message::Heartbeat(load)).await;
-    assert!(matches!(stream.hear().await, Ok(Some(Said::Result(_)))));
+    assert!(matches!(stream.receive().await, Ok(Some(Said::Result(_)))));
     let slots = v1::WorkerSlots {
-        tasks_total_max: 15,
+        max_tasks_total: 15,
     };
     stream.say(Message::Slots(slots)).await;
     for _ in 0..5 {
@@ -286,7 +287,7 @@ async fn large_tasks_come_through_any_node_in_as_many_answers_as_it_takes() {
         invoked.insert(invoke(follower, input.clone(), BTreeMap::new()).await);
     }
     // All of them are leased to the worker, which then loses them.
-    let mut stream = Stream::greeted(leader, "w", 6).await;
+    let mut stream = Stream::handshake_result(leader, "w", 6).await;
     for _ in 0..invoked.len() {
         stream.task().await;
     }
@@ -294,19 +295,19 @@ async fn large_tasks_come_through_any_node_in_as_many_answers_as_it_takes() {
     let mut received = BTreeSet::new();
     let mut held_task_tokens = Vec::new();
     while received.len() < invoked.len() {
-        let asked = v1::AwaitRequest {
+        let request = v1::AwaitRequest {
             held_task_tokens: held_task_tokens.clone(),
             ..awaiting("w", 6)
         };
-        // No client of gRPC needs to raise its limit for the answer.
-        let answered = follower
+        // No gRPC client needs to raise its limit for the response.
+        let response = follower
             .workers()
-            .r#await(asked)
+            .r#await(request)
             .await
             .unwrap()
             .into_inner();
-        assert!((1..=4).contains(&answered.tasks.len()));
-        for task in answered.tasks {
+        assert!((1..=4).contains(&response.tasks.len()));
+        for task in response.tasks {
             assert_eq!(task.input.len(), input.len());
             received.insert(task.action_run_id);
             held_task_tokens.push(task.task_token);
@@ -324,13 +325,13 @@ async fn a_poll_is_passed_on_to_the_leader_once_and_no_further() {
     let mut passed_on = Request::new(awaiting("w", 1));
     let mark = "1".parse().unwrap();
     passed_on.metadata_mut().insert("flo-forwarded", mark);
-    let answered = follower.workers().r#await(passed_on).await;
+    let response = follower.workers().r#await(passed_on).await;
     assert_eq!(
-        refused(answered),
+        refused(response),
         (Code::Unavailable, "not_leader".to_owned())
     );
-    let answered = follower.workers().r#await(awaiting("w", 1)).await.unwrap();
-    assert_eq!(answered.into_inner().tasks.len(), 1);
+    let response = follower.workers().r#await(awaiting("w", 1)).await.unwrap();
+    assert_eq!(response.into_inner().tasks.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -338,14 +339,14 @@ async fn a_heartbeat_is_answered_with_the_workers_status() {
     let node = Node::start().await;
     register(&node, "w", BTreeMap::new()).await;
     let heartbeat = async |current_load| {
-        let asked = v1::HeartbeatRequest {
+        let request = v1::HeartbeatRequest {
             worker_id: "w".to_owned(),
             incarnation: 1,
             current_load,
             ..v1::HeartbeatRequest::default()
         };
-        let answered = node.workers().heartbeat(asked).await.unwrap();
-        answered.into_inner().status()
+        let response = node.workers().heartbeat(request).await.unwrap();
+        response.into_inner().status()
     };
     assert_eq!(heartbeat(0).await, v1::WorkerStatus::Idle);
     assert_eq!(heartbeat(3).await, v1::WorkerStatus::Active);
@@ -364,22 +365,22 @@ async fn a_poll_ends_when_its_worker_is_drained_but_not_by_a_process_that_was_re
         (Code::FailedPrecondition, "worker_replaced".to_owned())
     );
     drain(&node, Some(1)).await.unwrap();
-    let answered = waiting.await.unwrap().unwrap().into_inner();
-    assert!(answered.draining && answered.tasks.is_empty());
+    let response = waiting.await.unwrap().unwrap().into_inner();
+    assert!(response.draining && response.tasks.is_empty());
     invoke(&node, String::new(), BTreeMap::new()).await;
-    let asked = node.workers().r#await(awaiting("w", 1)).await;
-    let answered = asked.unwrap().into_inner();
-    assert!(answered.draining && answered.tasks.is_empty());
+    let request = node.workers().r#await(awaiting("w", 1)).await;
+    let response = request.unwrap().into_inner();
+    assert!(response.draining && response.tasks.is_empty());
 }
 
 async fn drain(
     node: &Node,
     incarnation: Option<u64>,
 ) -> Result<tonic::Response<v1::DrainResponse>, Status> {
-    let asked = v1::DrainRequest {
+    let request = v1::DrainRequest {
         worker_id: "w".to_owned(),
         incarnation,
         ..v1::DrainRequest::default()
     };
-    node.workers().drain(asked).await
+    node.workers().drain(request).await
 }

@@ -1,4 +1,4 @@
-//! Definitions: stored, refused, validated, listed, switched.
+//! Definitions: creating, refusing, validating, listing, enabling and disabling them.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
@@ -17,18 +17,18 @@ async fn a_definition_is_stored_once_and_each_new_content_is_a_revision() {
     let node = Node::start().await;
     let first = node.create(APPROVAL).await;
     assert_eq!(
-        (first.revision, first.created, first.is_latest),
+        (first.revision, first.created, first.latest),
         (1, true, true)
     );
     let again = node.create(APPROVAL).await;
     assert_eq!(
-        (again.revision, again.created, again.is_latest),
+        (again.revision, again.created, again.latest),
         (1, false, true)
     );
     let changed = node.create(&APPROVAL.replace("600000", "700000")).await;
     assert_eq!((changed.revision, changed.created), (2, true));
     let old = node.create(APPROVAL).await;
-    assert_eq!((old.revision, old.is_latest), (1, false));
+    assert_eq!((old.revision, old.latest), (1, false));
 
     let workflow = node
         .workflows()
@@ -37,17 +37,17 @@ async fn a_definition_is_stored_once_and_each_new_content_is_a_revision() {
         .unwrap()
         .into_inner();
     assert_eq!((workflow.version.as_str(), workflow.revision), ("1.0.0", 2));
-    assert!(workflow.enabled && workflow.is_latest && workflow.source.contains("700000"));
+    assert!(workflow.enabled && workflow.latest && workflow.source.contains("700000"));
     let missing = node.workflows().get_workflow(named("other")).await;
     assert_eq!(
         refused(missing),
         (Code::NotFound, "workflow_not_found".to_owned())
     );
-    let asked = v1::GetWorkflowRequest {
+    let request = v1::GetWorkflowRequest {
         version: "2".to_owned(),
         ..named("approval")
     };
-    let missing = node.workflows().get_workflow(asked).await;
+    let missing = node.workflows().get_workflow(request).await;
     assert_eq!(
         refused(missing),
         (Code::NotFound, "version_not_found".to_owned())
@@ -57,14 +57,14 @@ async fn a_definition_is_stored_once_and_each_new_content_is_a_revision() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_definition_is_refused_with_every_finding() {
     let node = Node::start().await;
-    let asked = v1::CreateWorkflowRequest {
+    let request = v1::CreateWorkflowRequest {
         source: APPROVAL
             .replace("flo.Completed", "nowhere")
             .replace("version", "versoin"),
         file_name: "approval.yaml".to_owned(),
         ..Default::default()
     };
-    let status = node.workflows().create_workflow(asked).await.unwrap_err();
+    let status = node.workflows().create_workflow(request).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert_eq!(
         status.get_details_error_info().unwrap().reason,
@@ -124,12 +124,12 @@ steps:
             .collect()
     };
     let validate = || async {
-        let asked = v1::ValidateWorkflowRequest {
+        let request = v1::ValidateWorkflowRequest {
             source: source.to_owned(),
             ..Default::default()
         };
         node.workflows()
-            .validate_workflow(asked)
+            .validate_workflow(request)
             .await
             .unwrap()
             .into_inner()
@@ -137,11 +137,11 @@ steps:
     };
     assert_eq!(codes(&validate().await), ["E507"]);
     assert_eq!(codes(&node.create(source).await.findings), ["E507"]);
-    let asked = v1::RegisterActionRequest {
+    let request = v1::RegisterActionRequest {
         name: "charge".to_owned(),
         ..Default::default()
     };
-    node.actions().register_action(asked).await.unwrap();
+    node.actions().register_action(request).await.unwrap();
     assert_eq!(codes(&validate().await), [""; 0]);
 }
 
@@ -155,12 +155,12 @@ async fn a_definition_goes_where_it_says_and_nowhere_else() {
         ..named("approval")
     };
     assert!(node.workflows().get_workflow(in_prod).await.is_ok());
-    let asked = v1::CreateWorkflowRequest {
+    let request = v1::CreateWorkflowRequest {
         namespace: "test".to_owned(),
         source: source.clone(),
         ..Default::default()
     };
-    let elsewhere = node.workflows().create_workflow(asked).await;
+    let elsewhere = node.workflows().create_workflow(request).await;
     assert_eq!(
         refused(elsewhere),
         (Code::InvalidArgument, "namespace_mismatch".to_owned())
@@ -175,29 +175,29 @@ async fn workflows_are_listed_in_pages_by_name() {
             .await;
     }
     let page = async |page_token: String| {
-        let asked = v1::ListWorkflowsRequest {
+        let request = v1::ListWorkflowsRequest {
             limit: 2,
             page_token,
             ..Default::default()
         };
         let page = node
             .workflows()
-            .list_workflows(asked)
+            .list_workflows(request)
             .await
             .unwrap()
             .into_inner();
         let names: Vec<String> = page.items.iter().map(|item| item.name.clone()).collect();
         assert!(page.items.iter().all(|item| item.source.is_empty()));
-        (names.join(","), page.next_page)
+        (names.join(","), page.next_page_token)
     };
     let (first, next) = page(String::new()).await;
     assert_eq!(first, "a,b");
     assert_eq!(page(next).await, ("c".to_owned(), String::new()));
-    let asked = v1::ListWorkflowsRequest {
+    let request = v1::ListWorkflowsRequest {
         page_token: "x".to_owned(),
         ..Default::default()
     };
-    let bad = node.workflows().list_workflows(asked).await;
+    let bad = node.workflows().list_workflows(request).await;
     assert_eq!(
         refused(bad),
         (Code::InvalidArgument, "invalid_argument".to_owned())
@@ -209,20 +209,20 @@ async fn a_disabled_workflow_starts_nothing_until_it_is_enabled() {
     let node = Node::start().await;
     node.create(APPROVAL).await;
     let name = "approval".to_owned();
-    let asked = v1::DisableWorkflowRequest {
+    let request = v1::DisableWorkflowRequest {
         name: name.clone(),
         ..Default::default()
     };
-    node.workflows().disable_workflow(asked).await.unwrap();
+    node.workflows().disable_workflow(request).await.unwrap();
     let start = node.try_run(start_of("approval", "")).await;
     assert_eq!(
         refused(start),
         (Code::FailedPrecondition, "workflow_disabled".to_owned())
     );
-    let asked = v1::EnableWorkflowRequest {
+    let request = v1::EnableWorkflowRequest {
         name,
         ..Default::default()
     };
-    node.workflows().enable_workflow(asked).await.unwrap();
+    node.workflows().enable_workflow(request).await.unwrap();
     assert!(node.try_run(start_of("approval", "")).await.is_ok());
 }

@@ -1,20 +1,21 @@
 //! The tables of ABI 1, Flo's own (A7).
 //!
-//! The store's functions answer 0 or a length, else −1 for a key that is not there, −3 for a buffer that
-//! the value does not fit into, −5 when the store refuses or does not answer, and −6 for a pointer that is
-//! none. After −5 a write may have been carried out. Keys are those of the action's namespace: text of 1
-//! to 256 bytes without control characters; values have at most 64 KiB and stay until they are deleted.
+//! The store's functions return 0 or a length, or one of these codes: −1 if the key does not exist,
+//! −3 if the value does not fit into the buffer, −5 if the store refuses or does not respond, and
+//! −6 for an invalid pointer. After −5 a write may have been applied. Keys are those of the
+//! action's namespace: text of 1 to 256 bytes without control characters; values have at most 64
+//! KiB and stay until they are deleted.
 
 use super::{Export, Import, import, optional, required, signature};
 use wasmparser::ValType::{I32, I64};
 
-/// `alloc(length) -> pointer`; 0 is "no memory".
+/// `alloc(length) -> pointer`; 0 means "no memory".
 pub(crate) const ALLOC: &str = "alloc";
 /// `handle(pointer, length) -> i64`; packs the output's pointer and length, or is a negative code.
 pub(crate) const HANDLE: &str = "handle";
-/// `dealloc(pointer, length)`; takes the output back once the host has copied it.
+/// `dealloc(pointer, length)`; frees the output once the host has copied it.
 pub(crate) const DEALLOC: &str = "dealloc";
-/// `init() -> i32`; called once, before anything else; 0 is success.
+/// `init() -> i32`; called once, before anything else; 0 means success.
 pub(crate) const INIT: &str = "init";
 
 /// The module name of the host's functions.
@@ -39,7 +40,7 @@ pub(super) const IMPORTS: [Import; 5] = [
     import(SET_OUTCOME, signature(&[I32, I32], &[I32])),
 ];
 
-/// What a module must or may export, beside its memory.
+/// What a module must or may export, in addition to its memory.
 pub(super) const EXPORTS: [Export; 4] = [
     required(ALLOC, signature(&[I32], &[I32])),
     required(HANDLE, signature(&[I32, I32], &[I64])),

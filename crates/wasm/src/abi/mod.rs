@@ -1,7 +1,7 @@
-//! The contracts between a module and its host, as tables of names and types.
+//! The ABIs between a module and its host, as tables of names and types.
 //!
-//! Inspection checks a module against these tables and knows no name by itself: an ABI is a variant,
-//! two tables and a way to call it.
+//! Inspection checks a module against these tables and contains no names itself: an ABI is a
+//! variant, two tables and a way to call it.
 
 pub(crate) mod flo;
 pub(crate) mod preview1;
@@ -10,7 +10,7 @@ use preview1::DeniedImport;
 use std::fmt;
 use wasmparser::ValType;
 
-/// The contract that a module follows: its exports tell which.
+/// The ABI that a module follows, which its exports determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Abi {
@@ -31,13 +31,13 @@ pub(crate) struct Signature<'a> {
     pub(crate) results: &'a [ValType],
 }
 
-/// A function that the host offers.
+/// A function that the host provides.
 pub(crate) struct Import {
     pub(crate) name: &'static str,
     pub(crate) signature: Signature<'static>,
 }
 
-/// A function that a module offers.
+/// A function that a module provides.
 pub(crate) struct Export {
     pub(crate) name: &'static str,
     pub(crate) signature: Signature<'static>,
@@ -62,7 +62,7 @@ impl Abi {
         served.iter().chain(denied.iter().map(|one| &one.import))
     }
 
-    /// The functions that a module must or may export, beside [`MEMORY`].
+    /// The functions that a module must or may export, in addition to [`MEMORY`].
     pub(crate) fn exports(self) -> &'static [Export] {
         match self {
             Self::Flo => &flo::EXPORTS,

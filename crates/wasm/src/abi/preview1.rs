@@ -1,7 +1,7 @@
-//! The tables of ABI 2, a WASI command: the whole of WASI preview 1 (A8).
+//! The tables of ABI 2, a WASI command: all of WASI preview 1 (A8).
 //!
 //! All of its functions can be imported, since the libraries of every language import most of them,
-//! needed or not. Those in [`DENIED`] only ever answer an error.
+//! needed or not. Those in [`DENIED`] always return an error.
 
 use super::{Export, Import, Signature, import, required, signature};
 use wasmparser::ValType::{self, I32, I64};
@@ -11,25 +11,25 @@ pub(crate) const START: &str = "_start";
 
 /// The module name of the host's functions.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
-/// `args_get(pointers, strings)`.
+/// `args_get(pointers, strings)`: writes the program's arguments.
 pub(crate) const ARGS_GET: &str = "args_get";
-/// `args_sizes_get(&count, &bytes)`.
+/// `args_sizes_get(&count, &bytes)`: the size of the arguments.
 pub(crate) const ARGS_SIZES_GET: &str = "args_sizes_get";
-/// `clock_res_get(clock, &nanoseconds)`.
+/// `clock_res_get(clock, &nanoseconds)`: a clock's resolution.
 pub(crate) const CLOCK_RES_GET: &str = "clock_res_get";
 /// `clock_time_get(clock, precision, &nanoseconds)`.
 pub(crate) const CLOCK_TIME_GET: &str = "clock_time_get";
-/// `environ_get(pointers, strings)`.
+/// `environ_get(pointers, strings)`: writes the environment.
 pub(crate) const ENVIRON_GET: &str = "environ_get";
-/// `environ_sizes_get(&count, &bytes)`.
+/// `environ_sizes_get(&count, &bytes)`: the size of the environment.
 pub(crate) const ENVIRON_SIZES_GET: &str = "environ_sizes_get";
-/// `fd_close(descriptor)`.
+/// `fd_close(descriptor)`: closes a stream.
 pub(crate) const FD_CLOSE: &str = "fd_close";
-/// `fd_fdstat_get(descriptor, &status)`.
+/// `fd_fdstat_get(descriptor, &status)`: a stream's type and rights.
 pub(crate) const FD_FDSTAT_GET: &str = "fd_fdstat_get";
-/// `fd_fdstat_set_flags(descriptor, flags)`.
+/// `fd_fdstat_set_flags(descriptor, flags)`: without effect on streams.
 pub(crate) const FD_FDSTAT_SET_FLAGS: &str = "fd_fdstat_set_flags";
-/// `fd_filestat_get(descriptor, &status)`.
+/// `fd_filestat_get(descriptor, &status)`: a stream's attributes.
 pub(crate) const FD_FILESTAT_GET: &str = "fd_filestat_get";
 /// `fd_read(descriptor, buffers, buffers count, &bytes)`.
 pub(crate) const FD_READ: &str = "fd_read";
@@ -39,34 +39,34 @@ pub(crate) const FD_WRITE: &str = "fd_write";
 pub(crate) const POLL_ONEOFF: &str = "poll_oneoff";
 /// `proc_exit(status)`, which does not return.
 pub(crate) const PROC_EXIT: &str = "proc_exit";
-/// `random_get(pointer, length)`.
+/// `random_get(pointer, length)`: fills a range with random bytes.
 pub(crate) const RANDOM_GET: &str = "random_get";
-/// `sched_yield()`.
+/// `sched_yield()`: does nothing.
 pub(crate) const SCHED_YIELD: &str = "sched_yield";
 
-/// A function that can be imported and never does what it is called for.
+/// A function that can be imported but always returns an error.
 pub(crate) struct DeniedImport {
     pub(crate) import: Import,
     pub(crate) denial: Denial,
 }
 
-/// Why a function only answers an error.
+/// Why a function always returns an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denial {
-    /// It is for files or network, and an action is given neither.
+    /// It needs files or network, which an action does not have.
     Capability,
-    /// Its first parameter is a descriptor, and a stream has no position.
+    /// It takes a descriptor first, and a stream has no position.
     Position,
-    /// Its first parameter is a descriptor, and a stream has nothing of the kind.
+    /// It takes a descriptor first, and streams do not support it.
     Stream,
     /// It is for signals.
     Signal,
 }
 
-/// What a module must export, beside its memory.
+/// What a module must export, in addition to its memory.
 pub(super) const EXPORTS: [Export; 1] = [required(START, signature(&[], &[]))];
 
-/// The functions that do what they are called for.
+/// The functions that are implemented.
 pub(super) const SERVED: [Import; 16] = [
     import(ARGS_GET, status(&[I32, I32])),
     import(ARGS_SIZES_GET, status(&[I32, I32])),
@@ -86,7 +86,7 @@ pub(super) const SERVED: [Import; 16] = [
     import(SCHED_YIELD, status(&[])),
 ];
 
-/// The functions that only answer an error.
+/// The functions that always return an error.
 pub(crate) const DENIED: [DeniedImport; 30] = [
     denied("fd_advise", &[I32, I64, I64, I32], Denial::Position),
     denied("fd_allocate", &[I32, I64, I64], Denial::Position),
@@ -127,7 +127,7 @@ pub(crate) const DENIED: [DeniedImport; 30] = [
     capability("sock_shutdown", &[I32, I32]),
 ];
 
-/// Every function but `proc_exit` answers an error number.
+/// Every function except `proc_exit` returns an error number.
 const fn status(params: &'static [ValType]) -> Signature<'static> {
     signature(params, &[I32])
 }

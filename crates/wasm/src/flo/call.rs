@@ -10,7 +10,7 @@ use crate::sandbox::{Answer, Invocation, Report};
 use crate::span::Span;
 use wasmtime::{Instance, InstancePre, Memory, Store, WasmParams, WasmResults};
 
-/// Runs a module once, in an instance of its own.
+/// Runs a module once, in a fresh instance.
 pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<'_>) -> Report {
     let limits = &invocation.limits;
     let services = Services {
@@ -30,7 +30,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<
     }
 }
 
-/// A fresh instance of an ABI 1 module that has been initialised.
+/// A fresh, initialised instance of an ABI 1 module.
 struct FloCall<'a> {
     store: &'a mut Store<Guest<Services>>,
     instance: Instance,
@@ -73,13 +73,13 @@ impl<'a> FloCall<'a> {
         let output = unpack(answer)?;
         let bytes = self.read(output)?;
         if output.length > 0 && self.exports(flo::DEALLOC) {
-            // The output only: the input was given to the guest for good.
+            // The output only: the guest owns the input.
             self.invoke::<_, ()>(flo::DEALLOC, (output.pointer, output.length))?;
         }
         Ok(bytes)
     }
 
-    /// Copies the input to where the guest wants it. An empty one needs no place.
+    /// Copies the input to the memory that the guest allocates. An empty input needs none.
     fn place(&mut self, input: &[u8]) -> Result<Span, InvocationError> {
         let not_placed = |pointer| Failure::InputNotPlaced {
             pointer,
@@ -99,7 +99,7 @@ impl<'a> FloCall<'a> {
     }
 
     fn read(&self, output: Span) -> Result<Vec<u8>, Failure> {
-        let bytes_max = self.limits.output_bytes_max();
+        let bytes_max = self.limits.max_output_bytes();
         let memory = self.memory.data(&*self.store);
         let Span { pointer, length } = output;
         match output.read(memory) {
@@ -120,7 +120,7 @@ impl<'a> FloCall<'a> {
         self.instance.get_func(&mut *self.store, name).is_some()
     }
 
-    /// Calls an export; inspection saw to its type.
+    /// Calls an export, whose type was inspected.
     fn invoke<Params, Results>(
         &mut self,
         name: &str,

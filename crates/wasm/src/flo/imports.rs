@@ -12,18 +12,18 @@ use wasmtime::Linker;
 
 type Caller<'a> = wasmtime::Caller<'a, Guest<Services>>;
 
-/// Why a call of the host was not carried out: the guest gets its code as a negative number.
+/// Why a host call failed: the guest gets the code as a negative number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallRefused {
     /// −1: no such key.
     NotFound,
     /// −3: the value is longer than the guest's buffer.
     BufferTooSmall,
-    /// −5: the store did not answer, or the key or value is longer than any that it takes.
+    /// −5: the store did not respond, or the key or value exceeds its limits.
     Store,
-    /// −6: a stretch that is not within the guest's memory.
+    /// −6: a range that is not within the guest's memory.
     BadPointer,
-    /// −7: a name that is no outcome of an action (ours, as is `set_outcome`).
+    /// −7: a name that is not a valid outcome of an action (ours, as is `set_outcome`).
     BadOutcome,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn link(linker: &mut Linker<Guest<Services>>) -> wasmtime::Result<()>
     Ok(())
 }
 
-/// It answers nothing, so a line outside the memory can only be counted.
+/// It returns nothing, so a line outside the memory can only be counted.
 fn log(call: &mut Caller<'_>, level: i32, text: Span) {
     let Some((memory, guest)) = guest::split(call) else {
         return;
@@ -86,7 +86,7 @@ fn log(call: &mut Caller<'_>, level: i32, text: Span) {
 /// The value's length, once it is in the buffer.
 fn kv_get(call: &mut Caller<'_>, key: Span, buffer: Span) -> Result<i32, CallRefused> {
     let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
-    // The buffer is looked at first, so that a bad one costs no read of the store.
+    // The buffer is checked first, so that an invalid one costs no read of the store.
     buffer.read(memory).ok_or(CallRefused::BadPointer)?;
     let key = within(memory, key, KEY_BYTES_MAX)?;
     let found = guest.state.host.kv_get(key, guest.deadline.at());
@@ -132,7 +132,7 @@ fn set_outcome(call: &mut Caller<'_>, name: Span) -> Result<i32, CallRefused> {
     Ok(0)
 }
 
-/// A key or a value for the store, if it is not longer than any may be.
+/// A key or a value for the store, within its size limit.
 fn within(memory: &[u8], span: Span, bytes_max: usize) -> Result<&[u8], CallRefused> {
     let bytes = span.read(memory).ok_or(CallRefused::BadPointer)?;
     if bytes.len() > bytes_max {
@@ -141,13 +141,13 @@ fn within(memory: &[u8], span: Span, bytes_max: usize) -> Result<&[u8], CallRefu
     Ok(bytes)
 }
 
-/// The guest gets a code; the cause is a line of its log, for whoever wrote it.
+/// The guest gets a code; the cause is logged to the call's log, for the action's author.
 fn refused_by_store(error: &KvError, logs: &mut Logs) -> CallRefused {
     logs.push(LogLevel::Warn, error.to_string().as_bytes());
     CallRefused::Store
 }
 
-/// The answer of a function that may have waited: the call ends here once its time is over.
+/// The result of a function that may have waited: the call ends here once its time is over.
 fn answer_in_time(call: &Caller<'_>, result: Result<i32, CallRefused>) -> wasmtime::Result<i32> {
     call.data().deadline.check()?;
     Ok(answer(result))

@@ -1,28 +1,28 @@
-//! How a function of preview 1 ends.
+//! The results of preview 1 functions.
 
 use crate::error::InvocationError;
 
-/// Why a function did not do what it was called for.
+/// Why a function failed.
 #[derive(Clone, Debug)]
 pub(super) enum Refused {
-    /// The guest is told.
+    /// The guest gets an error number.
     Errno(Errno),
-    /// The call is over.
+    /// The call ends.
     Ended(InvocationError),
 }
 
 /// The error numbers of preview 1 that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errno {
-    /// `success`
+    /// `success`: the function succeeded.
     Success,
     /// `badf`: no such descriptor, or not one for this direction.
     BadDescriptor,
-    /// `fault`: a stretch that is not within the guest's memory.
+    /// `fault`: a range that is not within the guest's memory.
     BadPointer,
-    /// `inval`
+    /// `inval`: an invalid argument.
     Invalid,
-    /// `notsup`
+    /// `notsup`: the operation is not supported.
     NotSupported,
     /// `spipe`: a stream has no position.
     NotSeekable,
@@ -43,7 +43,7 @@ impl Errno {
         }
     }
 
-    /// The number as a function answers it.
+    /// The number that the function returns.
     pub(super) fn code(self) -> i32 {
         self.number().into()
     }

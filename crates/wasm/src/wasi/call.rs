@@ -8,12 +8,12 @@ use crate::outcome::OutcomeName;
 use crate::sandbox::{Answer, Invocation, Report};
 use wasmtime::{InstancePre, Store};
 
-/// The exit status of a success; also that of a program which returns.
+/// The exit status of success; also that of a program that returns.
 const SUCCESS: u32 = 0;
-/// The exit status "ask again later", as `EX_TEMPFAIL` of sysexits.
+/// The exit status "retry later", as `EX_TEMPFAIL` of sysexits.
 const PENDING: u32 = 75;
 
-/// Runs a command once, in an instance of its own.
+/// Runs a command once, in a fresh instance.
 pub(crate) fn run(module: &InstancePre<Guest<Process>>, invocation: Invocation<'_>) -> Report {
     let limits = &invocation.limits;
     let process = Process::new(&invocation.task, invocation.input, limits);
@@ -40,7 +40,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Process>>, invocation: Invocation<'
     }
 }
 
-/// The exit status, if the command came to its end.
+/// The exit status, if the command ended normally.
 fn start(
     module: &InstancePre<Guest<Process>>,
     store: &mut Store<Guest<Process>>,
@@ -59,7 +59,8 @@ fn start(
     }
 }
 
-/// A program that gives up by a trap says why on stderr: the trap itself is always "unreachable".
+/// A program that aborts with a trap explains why on stderr: the trap itself is always
+/// "unreachable".
 fn with_last_line(error: InvocationError, last_line: Option<String>) -> InvocationError {
     match (error, last_line) {
         (InvocationError::Failed(Failure::Trapped { reason }), Some(line)) => Failure::Trapped {

@@ -9,7 +9,7 @@ use crate::span::Span;
 use rand::Rng;
 use std::time::{Duration, SystemTime};
 
-/// The clocks that a guest is given. Its processor time is nobody's business.
+/// The clocks that a guest can read. CPU time is not exposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     /// The time of day.
@@ -51,7 +51,7 @@ pub(super) fn time(
     Ok(memory.store(result, nanoseconds.to_le_bytes())?)
 }
 
-/// Fills all of a stretch. It may be as large as the memory, so the deadline is asked between.
+/// Fills a range. It may be as large as the memory, so the deadline is checked in between.
 pub(super) fn random(
     guest: &Guest<Process>,
     memory: &mut Memory<'_>,

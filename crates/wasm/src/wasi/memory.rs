@@ -1,10 +1,10 @@
-//! The guest's memory, as preview 1 lays data out in it: little-endian, at pointers of 32 bits.
+//! The guest's memory in preview 1's layout: little-endian, with 32-bit pointers.
 
 use super::answer::Errno;
 use crate::limits::WASI_LIST_MAX;
 use crate::span::Span;
 
-/// The memory during one function.
+/// The memory during one function call.
 pub(super) struct Memory<'a>(&'a mut [u8]);
 
 impl<'a> Memory<'a> {
@@ -20,13 +20,13 @@ impl<'a> Memory<'a> {
         span.write(self.0).ok_or(Errno::BadPointer)
     }
 
-    /// A record of fixed length.
+    /// Reads a record of fixed length.
     pub(super) fn load<const LENGTH: usize>(&self, pointer: u32) -> Result<[u8; LENGTH], Errno> {
         let bytes = self.read(record::<LENGTH>(pointer)?)?;
         bytes.try_into().map_err(|_| Errno::BadPointer)
     }
 
-    /// Puts a record of fixed length in its place.
+    /// Writes a record of fixed length.
     pub(super) fn store<const LENGTH: usize>(
         &mut self,
         pointer: u32,
@@ -37,13 +37,13 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// Puts a length in its place.
+    /// Writes a length.
     pub(super) fn store_length(&mut self, pointer: u32, length: usize) -> Result<(), Errno> {
         let length = u32::try_from(length).map_err(|_| Errno::Invalid)?;
         self.store(pointer, length.to_le_bytes())
     }
 
-    /// A list of buffers, each a pointer and a length.
+    /// Reads a list of buffers, each a pointer and a length.
     pub(super) fn buffers(&self, list: u32, count: u32) -> Result<Vec<Span>, Errno> {
         let buffer = |place| {
             let bytes: [u8; 8] = self.load(place)?;
@@ -55,7 +55,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// Where the records of a list are, which has a bounded length.
+/// The addresses of a list's records; the list's length is limited.
 pub(super) fn places(
     list: u32,
     count: u32,

@@ -2,7 +2,7 @@
 //!
 //! A guest has three streams, two clocks, random bytes, its name and three variables. The functions
 //! for anything else can be called, because the libraries of every language are linked with them,
-//! and answer an error. Why this is written here and not taken from a library: ADR 0010.
+//! and return an error. ADR 0010 says why this is written here and not taken from a library.
 //!
 //! What a guest writes to stderr is its log; the last line is the message of a failure.
 
@@ -32,7 +32,7 @@ pub(crate) use process::Process;
 
 type Caller<'a> = wasmtime::Caller<'a, Guest<Process>>;
 
-/// The guest asked to end, with this status.
+/// The guest requested to exit with this status.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("exit status {0}")]
 struct Exit(u32);
@@ -160,7 +160,7 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         MODULE,
         FD_FDSTAT_SET_FLAGS,
         |mut call: Caller<'_>, descriptor, _flags: u32| {
-            // No stream ever blocks, so there is nothing to be set.
+            // No stream ever blocks, so there is nothing to set.
             serve(&mut call, |guest, _| {
                 guest.state.stream(descriptor)?;
                 Ok(())
@@ -179,7 +179,7 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Binds the functions that only answer an error, from their table.
+/// Binds the functions that always return an error, from their table.
 fn link_denied(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
     for denied in &DENIED {
         let (name, denial) = (denied.import.name, denied.denial);
@@ -208,7 +208,7 @@ fn link_denied(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// The error of a function whose first parameter is a descriptor: there may be no such stream.
+/// The error of a function whose first parameter is a descriptor, which may not exist.
 fn error_of_stream(process: &Process, params: &[Val], otherwise: Errno) -> Errno {
     let descriptor = params.first().and_then(Val::i32).map(i32::cast_unsigned);
     match descriptor.map(|descriptor| process.stream(descriptor)) {
@@ -217,8 +217,8 @@ fn error_of_stream(process: &Process, params: &[Val], otherwise: Errno) -> Errno
     }
 }
 
-/// Carries out a function on the guest's memory, and turns its result into an error number or the
-/// end of the call.
+/// Runs a function on the guest's memory, and turns its result into an error number or the end of
+/// the call.
 fn serve(
     call: &mut Caller<'_>,
     function: impl FnOnce(&mut Guest<Process>, &mut Memory<'_>) -> Result<(), Refused>,

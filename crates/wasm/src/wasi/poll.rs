@@ -1,4 +1,4 @@
-//! Waiting for time to pass; streams are always ready.
+//! `poll_oneoff`: waits for time to pass; streams are always ready.
 
 use super::answer::{Errno, Refused};
 use super::clocks::Clock;
@@ -11,26 +11,26 @@ use std::time::Duration;
 const SUBSCRIPTION_BYTES: u32 = 48;
 const EVENT_BYTES: u32 = 32;
 
-/// Something that the guest waits for.
+/// An event that the guest waits for.
 struct Subscription {
-    /// The guest's own, given back to it.
+    /// The guest's own value, returned with the event.
     userdata: u64,
     kind: u8,
     state: State,
 }
 
-/// When a subscription has something to tell, and what.
+/// When a subscription is ready, and with what.
 #[derive(Clone, Copy)]
 enum State {
-    /// Once this much time has passed.
+    /// After this time.
     Due(Duration),
-    /// Now, so many bytes.
+    /// Now, with this many bytes.
     Ready(u64),
-    /// Now, an error.
+    /// Now, with an error.
     Refused(Errno),
 }
 
-/// Waits until one subscription has something to tell, and tells all that do by then.
+/// Waits until one subscription is ready, and reports all that are ready by then.
 ///
 /// A guest that sleeps keeps its thread. It sleeps no longer than its call may take.
 pub(super) fn poll(
@@ -64,7 +64,7 @@ pub(super) fn poll(
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "the guest asks to sleep, on the thread that is its own; there is no event to await"
+    reason = "the guest asks to sleep, on its own thread; there is no event to await"
 )]
 fn wait(guest: &Guest<Process>, time: Duration) -> Result<(), Refused> {
     if !time.is_zero() {
@@ -112,7 +112,7 @@ impl State {
     }
 }
 
-/// A time of a clock, or from now on.
+/// An absolute or relative time of a clock.
 fn clock(process: &Process, record: &[u8]) -> Result<State, Errno> {
     let clock = Clock::new(u32_at(record, 16))?;
     let timeout = Duration::from_nanos(u64_at(record, 24));

@@ -1,4 +1,4 @@
-//! What a WASI command has: its streams, its name and its variables.
+//! The state of a WASI command: its streams, its name and its variables.
 
 use super::answer::{Errno, Refused};
 use super::stderr::Stderr;
@@ -8,11 +8,11 @@ use crate::log::Logs;
 use crate::task::Task;
 use std::time::Instant;
 
-/// The state of one command, as its host sees it.
+/// The state of one command.
 pub(crate) struct Process {
     arguments: [String; 1],
     variables: [String; 3],
-    /// What is still to be read, and from where.
+    /// The input, and how far it was read.
     stdin: Vec<u8>,
     stdin_position: usize,
     stdout: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct Process {
     denied: Option<&'static str>,
 }
 
-/// One of the three descriptors that there are.
+/// One of the three descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Stdin,
@@ -45,7 +45,7 @@ impl Process {
             stdin: input.to_vec(),
             stdin_position: 0,
             stdout: Vec::new(),
-            stdout_bytes_max: limits.output_bytes_max(),
+            stdout_bytes_max: limits.max_output_bytes(),
             stderr: Stderr::default(),
             is_open: [true; 3],
             started: Instant::now(),
@@ -82,12 +82,12 @@ impl Process {
         Ok(())
     }
 
-    /// What is left of the input.
+    /// The rest of the input.
     pub(super) fn unread(&self) -> &[u8] {
         self.stdin.get(self.stdin_position..).unwrap_or_default()
     }
 
-    /// Moves the next bytes of the input into a buffer, and says how many.
+    /// Copies the next bytes of the input into a buffer, and returns how many.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let unread = self.unread();
         let length = unread.len().min(buffer.len());
@@ -107,7 +107,7 @@ impl Process {
         Ok(())
     }
 
-    /// Notes a call for files or network, and says what the guest is told.
+    /// Records a call for files or network, and returns the guest's error.
     pub(super) fn deny(&mut self, function: &'static str) -> Errno {
         self.denied.get_or_insert(function);
         Errno::NotCapable

@@ -3,7 +3,7 @@
 use crate::limits::{LAST_LINE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use crate::log::{LogLevel, Logs};
 
-/// The line that is being written, and the one before it.
+/// The line being written, and the previous one.
 #[derive(Default)]
 pub(super) struct Stderr {
     line: Vec<u8>,
@@ -11,7 +11,7 @@ pub(super) struct Stderr {
 }
 
 impl Stderr {
-    /// Logs each line that is complete. Bytes of a line past the bound of a log's are dropped.
+    /// Logs each complete line. Bytes of a line beyond the limit of a log line are dropped.
     pub(super) fn write(&mut self, bytes: &[u8], logs: &mut Logs) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, is_complete) = match piece.split_last() {
@@ -26,7 +26,8 @@ impl Stderr {
         }
     }
 
-    /// Logs what was written since the last line break, and gives the last line that is not blank.
+    /// Logs what was written since the last line break, and returns the last line that is not
+    /// blank.
     pub(super) fn end(mut self, logs: &mut Logs) -> Option<String> {
         self.end_line(logs);
         self.last_line

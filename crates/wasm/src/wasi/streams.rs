@@ -1,4 +1,4 @@
-//! Reading and writing the three streams.
+//! Reads and writes the three streams.
 
 use super::answer::{Errno, Refused};
 use super::memory::Memory;
@@ -6,14 +6,14 @@ use super::process::{Process, Stream};
 use crate::guest::Guest;
 use crate::limits::WASI_COPY_BYTES_MAX;
 
-/// The rights `fd_read`, `fd_write` and `poll_fd_readwrite`, as bits.
+/// The right `fd_read`, as a bit.
 const READ: u64 = 1 << 1;
-/// See [`READ`].
+/// The right `fd_write`, as a bit.
 const WRITE: u64 = 1 << 6;
-/// See [`READ`].
+/// The right `poll_fd_readwrite`, as a bit.
 const POLL: u64 = 1 << 27;
 
-/// Reads the input: all of it is there, so 0 bytes mean its end.
+/// Reads the input: all of it is available, so 0 bytes mean its end.
 pub(super) fn read(
     guest: &mut Guest<Process>,
     memory: &mut Memory<'_>,
@@ -32,8 +32,8 @@ pub(super) fn read(
     Ok(memory.store_length(result, done)?)
 }
 
-/// Writes to stdout or stderr: at most a bounded number of bytes at once, as the length written
-/// tells. The guest then calls again, and so can be interrupted.
+/// Writes to stdout or stderr, at most a limited number of bytes per call, as the returned length
+/// says. The guest then calls again, and so can be interrupted.
 pub(super) fn write(
     guest: &mut Guest<Process>,
     memory: &mut Memory<'_>,
@@ -41,7 +41,7 @@ pub(super) fn write(
     (buffers, count, result): (u32, u32, u32),
 ) -> Result<(), Refused> {
     let stream = guest.state.stream(descriptor)?;
-    // Asked first, so that nothing is written twice by a guest that tries again.
+    // Checked first, so that a guest that retries writes nothing twice.
     memory.store_length(result, 0)?;
     let mut done = 0;
     for buffer in memory.buffers(buffers, count)? {
@@ -57,7 +57,7 @@ pub(super) fn write(
     Ok(memory.store_length(result, done)?)
 }
 
-/// A stream is of unknown type, as a pipe is: so no library takes it for a terminal.
+/// A stream has an unknown type, as a pipe has: so no library takes it for a terminal.
 pub(super) fn descriptor_status(
     process: &Process,
     memory: &mut Memory<'_>,

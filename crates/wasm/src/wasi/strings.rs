@@ -1,10 +1,10 @@
-//! The program's name and variables: lists of texts that end with a zero byte.
+//! The program's name and variables: lists of zero-terminated texts.
 
 use super::answer::{Errno, Refused};
 use super::memory::Memory;
 use crate::span::Span;
 
-/// Tells how many texts there are, and how many bytes they need.
+/// Returns the number of texts, and the bytes that they need.
 pub(super) fn sizes(
     texts: &[String],
     memory: &mut Memory<'_>,
@@ -15,7 +15,7 @@ pub(super) fn sizes(
     Ok(())
 }
 
-/// Puts the texts one after the other, and a pointer to each into a list.
+/// Writes the texts one after the other, and a pointer to each into a list.
 pub(super) fn place(
     texts: &[String],
     memory: &mut Memory<'_>,

@@ -1,9 +1,9 @@
-//! WASI commands as text.
+//! WASI commands as WebAssembly text.
 
 use crate::guests::module;
 
-/// Every function that a command is served, and two of our own: `$say` writes a stretch of memory to
-/// a stream, `$tell` writes a number to stdout. They use the memory up to 32.
+/// Every function that a command can call, and two of our own: `$say` writes a range of memory to a
+/// stream, `$tell` writes a number to stdout. They use the memory up to 32.
 const PRELUDE: &str = r#"
     (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "args_sizes_get"
@@ -60,7 +60,7 @@ pub(crate) fn command(text: &str, body: &str) -> Vec<u8> {
     module(&[PRELUDE, &data, &start])
 }
 
-/// A command that tells the number which an expression has.
+/// A command that writes the value of an expression to stdout.
 pub(crate) fn telling(expression: &str) -> Vec<u8> {
     command("", &format!("(call $tell {expression})"))
 }

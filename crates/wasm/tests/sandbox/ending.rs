@@ -127,7 +127,7 @@ fn an_endless_loop_times_out_wherever_it_is() {
 
 #[test]
 fn init_runs_once_before_everything_else() {
-    // `alloc` hands out the place that `init` wrote, and `handle` answers how often `init` ran.
+    // `alloc` returns the address that `init` wrote, and `handle` returns how often `init` ran.
     let guest = r#"
         (memory (export "memory") 1)
         (global $inits (mut i32) (i32.const 0))

@@ -1,11 +1,11 @@
-//! Guests as text, and a call of one.
+//! Guests as WebAssembly text, and calls of them.
 
 use flotilla_wasm::{
     Failure, Host, Invocation, InvocationError, Limits, ModuleDigest, NoStore, Report, Sandbox,
     Task, to_binary,
 };
 
-/// What every call serves.
+/// The task of every call.
 const TASK: Task<'_> = Task {
     run_id: "run-7",
     action: "charge",
@@ -27,7 +27,7 @@ pub(crate) const IMPORTS: &str = r#"
     (import "flo" "set_outcome" (func $set_outcome (param i32 i32) (result i32)))
 "#;
 
-/// A `handle` that answers its input.
+/// A `handle` that returns its input.
 pub(crate) const ECHO: &str = r#"
     (func (export "handle") (param i32 i32) (result i64)
         (i64.or
@@ -48,7 +48,7 @@ pub(crate) fn handling(body: &str) -> Vec<u8> {
     module(&[IMPORTS, BASE, &handle])
 }
 
-/// A module whose `handle` answers four bytes: the result of an expression, little-endian.
+/// A module whose `handle` returns four bytes: the value of an expression, little-endian.
 pub(crate) fn answering(data: &str, expression: &str) -> Vec<u8> {
     let handle = format!(
         r#"(func (export "handle") (param i32 i32) (result i64)
@@ -68,7 +68,7 @@ pub(crate) fn invoke_within(module: &[u8], input: &[u8], limits: Limits) -> Repo
     invoke_with(module, input, limits, Box::new(NoStore))
 }
 
-/// One call in a sandbox of its own.
+/// One call in a separate sandbox.
 pub(crate) fn invoke_with(
     module: &[u8],
     input: &[u8],
@@ -87,7 +87,7 @@ pub(crate) fn invoke_with(
     })
 }
 
-/// One call with default limits and no store, in a sandbox that lives on.
+/// One call with default limits and no store, in a sandbox that is kept.
 pub(crate) fn invoke_in(
     sandbox: &Sandbox,
     digest: u8,
@@ -103,14 +103,14 @@ pub(crate) fn invoke_in(
     })
 }
 
-/// The outcome's name and the output of a call that has an answer.
+/// The outcome's name and the output of a successful call.
 #[track_caller]
 pub(crate) fn answer(report: Report) -> (String, Vec<u8>) {
     let answer = report.result.unwrap();
     (answer.outcome.to_string(), answer.output)
 }
 
-/// The failure of a call that ran and has no answer.
+/// The failure of a call that ran and failed.
 #[track_caller]
 pub(crate) fn failure(report: Report) -> Failure {
     match report.result {
@@ -119,7 +119,7 @@ pub(crate) fn failure(report: Report) -> Failure {
     }
 }
 
-/// The number that an [`answering`] guest got.
+/// The number in the output of an [`answering`] guest.
 #[track_caller]
 pub(crate) fn number(report: Report) -> i32 {
     i32::from_le_bytes(answer(report).1.try_into().unwrap())

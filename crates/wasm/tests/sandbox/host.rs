@@ -42,7 +42,7 @@ impl Host for Memory {
     }
 }
 
-/// A store that answers when the call's time is over, whatever it is asked.
+/// A store that responds only after the deadline.
 struct Late;
 
 impl Late {
@@ -72,7 +72,7 @@ impl Host for Late {
 
 const DATA: &str = r#"(data (i32.const 16) "keyvaluebroken")"#;
 
-/// What the guest gets from an expression, with a store that holds key=value.
+/// The value of an expression in a guest, with a store that holds key=value.
 fn with_store(expression: &str) -> i32 {
     let store = Memory(BTreeMap::from([(b"key".to_vec(), b"value".to_vec())]));
     let module = answering(DATA, expression);
@@ -177,7 +177,7 @@ fn a_call_that_the_store_refuses_leaves_its_cause_in_the_log() {
     let report = invoke_with(&answering(DATA, set), b"{}", Limits::default(), store);
     let line = LogLine {
         level: LogLevel::Warn,
-        text: "expected the key-value store to answer, but it is broken".to_owned(),
+        text: "expected the key-value store to respond, but it is broken".to_owned(),
     };
     assert_eq!(report.logs.lines(), [line]);
 }
@@ -201,7 +201,7 @@ fn keys_and_values_are_taken_up_to_64_kib_and_longer_ones_never_reach_the_store(
         (-5, set(1, 65_537)),
     ];
     for (code, call) in cases {
-        // A second page, so that the longer ones are within the memory.
+        // A second page, so that the longer values are within the memory.
         let handle = format!(
             r#"(func (export "handle") (param i32 i32) (result i64)
                 (drop (memory.grow (i32.const 1)))
@@ -227,7 +227,7 @@ fn a_call_that_waited_for_the_store_past_its_timeout_has_timed_out() {
         "(call $kv_set (i32.const 16) (i32.const 3) (i32.const 19) (i32.const 5))",
         "(call $kv_delete (i32.const 16) (i32.const 3))",
     ] {
-        // The guest answers right after its call, so only the call itself can notice.
+        // The guest returns right after its call, so only the call itself can notice.
         let report = invoke_with(&answering(DATA, call), b"{}", limits, Box::new(Late));
         let timed_out = Err(InvocationError::TimedOut { timeout_ms: 20 });
         assert_eq!(report.result, timed_out, "{call}");

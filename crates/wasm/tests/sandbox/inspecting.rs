@@ -1,4 +1,4 @@
-//! What is refused at registration, and the sentence that says so (A9).
+//! What inspection rejects at registration, and the messages (A9).
 
 use crate::guests::{BASE, ECHO, IMPORTS, module};
 use flotilla_wasm::{Abi, Limits, ModuleInfo, ModuleRejected, inspect, to_binary};
@@ -97,7 +97,7 @@ fn every_single_damaged_byte_is_survived() {
         for damage in [0x00, 0x7f, 0x80, 0xff] {
             let mut damaged = sound.clone();
             damaged[place] = damage;
-            // Some are still sound. None may panic, and a refusal has a sentence.
+            // Some are still valid. None may panic, and each rejection has a message.
             if let Err(rejected) = inspect(&damaged, &Limits::default()) {
                 assert!(rejected.to_string().starts_with("expected "), "{rejected}");
             }

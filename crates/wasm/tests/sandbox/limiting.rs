@@ -1,12 +1,12 @@
-//! The limits of a call, and guests that do not keep to them (A9).
+//! The limits of a call, and guests that exceed them (A9).
 
 use crate::guests::{BASE, ECHO, answer, failure, handling, invoke, invoke_within, module, number};
 use flotilla_wasm::{Failure, InvocationError, Limits};
 
 const PAGE: usize = 65_536;
 
-fn limits(memory_bytes_max: u64, output_bytes_max: u64) -> Limits {
-    Limits::new(memory_bytes_max, output_bytes_max, 30_000).unwrap()
+fn limits(max_memory_bytes: u64, max_output_bytes: u64) -> Limits {
+    Limits::new(max_memory_bytes, max_output_bytes, 30_000).unwrap()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The sandbox as the server sees it: guests written as WebAssembly text, through the public API.
+//! Tests of the sandbox through its public API, with guests written as WebAssembly text.
 
 #![allow(
     clippy::unwrap_used,

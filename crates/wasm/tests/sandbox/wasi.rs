@@ -1,4 +1,4 @@
-//! WASI commands: how they end, and the limits that they are held to (A8, A9).
+//! WASI commands: how they end, and their limits (A8, A9).
 
 use crate::commands::{command, echo, failing, telling};
 use crate::guests::{answer, failure, invoke, invoke_in, invoke_within};
@@ -169,9 +169,8 @@ fn a_command_that_asks_for_files_or_network_is_refused_and_its_failure_says_so()
              (call $proc_exit (i32.const 1))"
         );
         let report = invoke(&command("no access", &body), b"");
-        let message = format!(
-            "no access (it called `{name}`, but an action is given neither files nor network)"
-        );
+        let message =
+            format!("no access (it called `{name}`, but an action has neither files nor network)");
         assert_eq!(exited(report), (1, message));
     }
 }

@@ -1,10 +1,10 @@
-//! What each function of preview 1 answers a command (A8).
+//! What each function of preview 1 returns to a command (A8).
 
 use crate::commands::{command, telling};
 use crate::guests::{answer, invoke, invoke_within, number};
 use flotilla_wasm::Limits;
 
-/// The number that a command gets from an expression.
+/// The value of an expression in a command.
 fn told(expression: &str) -> i32 {
     number(invoke(&telling(expression), b"input"))
 }
@@ -51,7 +51,7 @@ fn the_clocks_tell_the_time_of_day_and_the_time_since_the_call_began() {
     assert!(time(0)[0] > 50 * YEAR_NANOSECONDS);
     let [first, second] = time(1);
     assert!(first <= second && second < YEAR_NANOSECONDS);
-    // Nobody's processor time.
+    // CPU time is not exposed.
     for clock in [2, 3, 4] {
         let call =
             format!("(call $clock_time_get (i32.const {clock}) (i64.const 0) (i32.const 64))");
@@ -101,10 +101,10 @@ fn a_poll_tells_what_is_due_first_and_gives_back_what_the_guest_put_in() {
         told
     };
     const HOUR_NANOSECONDS: u64 = 3_600 * 1_000_000_000;
-    // Stdin has five bytes at once; writing to it is an error at once.
+    // Stdin has five bytes ready; writing to it is an immediate error.
     assert_eq!(poll(1, HOUR_NANOSECONDS), told(&[event(8, 0, 1, 5)]));
     assert_eq!(poll(2, HOUR_NANOSECONDS), told(&[event(8, 8, 2, 0)]));
-    // A clock that is due is told beside them.
+    // A clock that is due is reported beside them.
     assert_eq!(poll(1, 0), told(&[event(7, 0, 0, 0), event(8, 0, 1, 5)]));
     // The second subscription is a clock too, of the time of day: due from the start.
     assert_eq!(poll(0, 1), told(&[event(8, 0, 0, 0)]));
@@ -124,7 +124,7 @@ fn a_sleep_ends_when_its_time_is_over() {
     };
     let slept = [0, 0, 0, 0, 1, 0, 0, 0];
     assert_eq!(sleep(0, 1_000_000), slept);
-    // Until a moment of the clock, which is soon or already over.
+    // Until a time of the clock that is soon or already past.
     assert_eq!(sleep(1, 1_000_000), slept);
     assert_eq!(sleep(1, 0), slept);
 }
@@ -177,7 +177,7 @@ fn a_stream_that_was_closed_is_gone() {
 
 #[test]
 fn every_stretch_that_is_not_within_the_memory_is_a_fault() {
-    // The first pointer that has no room for four bytes.
+    // The first pointer with fewer than four bytes behind it.
     let bad = "(i32.const 65533)";
     let buffer_outside = "(block (result i32)
         (i32.store (i32.const 64) (i32.const 65535))

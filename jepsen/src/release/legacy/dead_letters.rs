@@ -10,7 +10,7 @@ const ACTION: &str = "release-refused";
 pub(super) struct DeadLetters;
 
 #[derive(Serialize, Deserialize)]
-struct Letter {
+struct DeadLetter {
     id: String,
     input: Value,
 }
@@ -32,16 +32,16 @@ impl Legacy for DeadLetters {
         let letters = site.flo.json(&["action", "dlq", "list", ACTION]);
         let id = letters["items"][0]["id"].as_str();
         let id = id.unwrap_or_else(|| panic!("expected a dead letter in {letters}"));
-        json!(Letter {
+        json!(DeadLetter {
             id: id.to_owned(),
             input
         })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
-        let Letter { id, input } = read(acknowledged);
-        let letter = site.flo.json(&["action", "dlq", "show", ACTION, &id]);
-        assert_eq!(letter["input"], input, "{letter}");
+    fn resume(&self, site: &Site, acknowledged: &Value) {
+        let DeadLetter { id, input } = read(acknowledged);
+        let dead_letter = site.flo.json(&["action", "dlq", "show", ACTION, &id]);
+        assert_eq!(dead_letter["input"], input, "{dead_letter}");
         let _worker = site.work("release-forgiver", &[(ACTION, "cat")]);
         let requeue = ["action", "dlq", "requeue", ACTION, &id];
         let requeued = site.flo.text(&requeue);

@@ -42,7 +42,7 @@ impl Legacy for Keys {
         json!(keys)
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         for key in read::<Vec<Key>>(acknowledged) {
             let flo = site.flo.within(&key.namespace);
             let found = flo.json(&["kv", "get", &key.key]);

@@ -1,8 +1,8 @@
-//! The kinds of things that a release leaves behind, one file a kind.
+//! The kinds of data that a release leaves behind, one file per kind.
 //!
-//! A kind is left once, by the release's own binary, and taken up by every later build. So what it writes into the
-//! manifest is read for as long as that release is kept: a field is added, never changed. For what a release does
-//! that no kind here shows, add a kind.
+//! The release's own binary writes each kind once, and every later build must resume it. So the format of its part
+//! of the manifest is read for as long as that release is kept: fields are added, never changed. Add a kind for
+//! every feature of a release that no existing kind shows.
 
 mod dead_letters;
 mod keys;
@@ -19,28 +19,28 @@ pub(crate) use site::Site;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How long what is put off or leased takes: longer than a recording goes on from then, so that it is open in the end.
+/// How long delays and leases last: longer than the rest of a recording, so that they are open at its end.
 const DUE_MS: u64 = 20_000;
 
-/// One kind of thing that a release leaves behind.
+/// One kind of data that a release leaves behind.
 pub(super) trait Legacy {
     /// Its name, in manifests.
     fn name(&self) -> &'static str;
 
-    /// Makes some, and returns what was acknowledged of it. Nothing of its own runs afterwards.
+    /// Creates the data, and returns what was acknowledged. Afterwards no process of this kind runs.
     ///
     /// # Panics
-    /// When the cluster does not do as it should.
+    /// When the cluster does not behave as expected.
     fn leave(&self, site: &Site) -> Value;
 
-    /// Finds all of it, and has what is open go on to its end.
+    /// Finds all of the data, and resumes open work until it ends.
     ///
     /// # Panics
-    /// When something is missing, is not what it was, or does not go on.
-    fn take_up(&self, site: &Site, acknowledged: &Value);
+    /// When something is missing, has changed, or does not resume.
+    fn resume(&self, site: &Site, acknowledged: &Value);
 }
 
-/// Every kind, in the order in which they are left: what must still be open when the nodes are stopped comes last.
+/// Every kind, in the order of creation: what must still be open when the nodes are stopped comes last.
 pub(super) fn all() -> Vec<Box<dyn Legacy>> {
     vec![
         Box::new(keys::Keys),

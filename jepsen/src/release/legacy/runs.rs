@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 const WORKFLOW: &str = "release-run";
-/// What has ended is kept for a hundred years: whenever it is looked for, it has to be there.
+/// Ended runs are kept for a hundred years: they must exist whenever a later build looks for them.
 const DEFINITION: &str = "kind: Workflow
 name: release-run
 version: \"1.0.0\"
@@ -41,7 +41,7 @@ struct Ended {
     events: Vec<(u64, String)>,
 }
 
-/// A run that has been sent its second signal, which is kept for it, and waits for the first.
+/// A run that has received its second signal, which is kept for it, and waits for the first.
 #[derive(Serialize, Deserialize)]
 struct Open {
     run_id: String,
@@ -68,7 +68,7 @@ impl Legacy for Runs {
         })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         let acknowledged: Acknowledged = read(acknowledged);
         assert_eq!(definition(site), acknowledged.definition);
         for ended in &acknowledged.ended {
@@ -88,7 +88,7 @@ fn definition(site: &Site) -> String {
     site.flo.text(&["workflow", "show", WORKFLOW])
 }
 
-/// Who starts again with the same key and input finds the run of then.
+/// A start with the same key and input finds the original run.
 fn start(site: &Site, key: &str) -> String {
     site.start((WORKFLOW, &json!({"customer": key})), key)
 }
@@ -141,7 +141,7 @@ fn go_on(site: &Site, open: &Open) {
     assert_eq!(run_id, open.run_id, "a key makes one run");
     let run = site.run(&run_id);
     assert_eq!(run["status"], "waiting", "{run}");
-    // It is known already: nothing comes of it.
+    // It is a duplicate: it has no effect.
     site.signal(&run_id, ("confirm", &open.kept_signal_id), &json!({}));
     let output = json!({"after": "the upgrade"});
     site.signal(&run_id, ("go", "go"), &output);

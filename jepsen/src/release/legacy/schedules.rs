@@ -1,7 +1,7 @@
 //! A schedule that fires.
 
 use super::{Legacy, Site, read};
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ start:
   waitForSignal: {type: never, timeoutMs: 10, onTimeout: flo.Completed}
   transitions: {success: flo.Failed}
 ";
-/// How often it fires before and after.
+/// How many firings before and after.
 const FIRINGS: u64 = 3;
 
 /// A schedule that fires.
@@ -36,14 +36,14 @@ impl Legacy for Schedules {
         json!(Fired { fired_count })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         let acknowledged: Fired = read(acknowledged);
         let found = schedule(site);
         assert_eq!(found["state"], "active", "{found}");
         let fired_count = fired_count(&found);
         assert!(fired_count >= acknowledged.fired_count, "{found}");
         let _ = await_firings(site, fired_count + FIRINGS);
-        // From here on the cluster can come to rest.
+        // From here on no further firings come.
         drop(site.flo.text(&["workflow", "disable", WORKFLOW]));
     }
 }
@@ -58,7 +58,7 @@ fn fired_count(schedule: &Value) -> u64 {
 }
 
 fn await_firings(site: &Site, count: u64) -> u64 {
-    wait_until("firings", PATIENCE, || {
+    wait_until("firings", TIMEOUT, || {
         let found = schedule(site);
         match fired_count(&found) {
             fired if fired >= count => Ok(fired),

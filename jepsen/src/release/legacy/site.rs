@@ -1,19 +1,19 @@
-//! Where something is left behind and taken up.
+//! The cluster on which data is left behind and resumed.
 
-use flotilla_tests::{CommandWorker, Flo, PATIENCE, Scratch, wait_until};
+use flotilla_tests::{CommandWorker, Flo, Scratch, TIMEOUT, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// A cluster, and a folder for what belongs to no node.
+/// A cluster, and a folder for data that belongs to no node.
 pub(crate) struct Site<'a> {
-    /// Commands to any node.
+    /// Calls to any node.
     pub(crate) flo: Flo,
     /// The folder.
     pub(crate) scratch: &'a Scratch,
 }
 
-/// Lets programs go on until it is dropped, whatever becomes of the workers that run them.
+/// Lets programs end when it is dropped, whatever happens to the workers that run them.
 pub(super) struct Gate {
     file: PathBuf,
 }
@@ -41,14 +41,14 @@ impl Site<'_> {
         drop(self.flo.text(&[&signal[..], &["--id", id]].concat()));
     }
 
-    /// A run as it is.
+    /// The current state of a run.
     pub(super) fn run(&self, run_id: &str) -> Value {
         self.flo.json(&["workflow", "status", run_id])
     }
 
     /// Waits until a run has ended with this status, and returns it.
     pub(super) fn await_end(&self, run_id: &str, status: &str) -> Value {
-        wait_until("a run's end", PATIENCE, || {
+        wait_until("a run's end", TIMEOUT, || {
             let run = self.run(run_id);
             match run["status"] == status {
                 true => Ok(run),
@@ -57,14 +57,14 @@ impl Site<'_> {
         })
     }
 
-    /// An action run as it is.
+    /// The current state of an action run.
     pub(super) fn action_run(&self, id: &str) -> Value {
         self.flo.json(&["action", "status", id])
     }
 
     /// Waits until an action run has completed.
     pub(super) fn await_action_run(&self, id: &str) {
-        wait_until("an action run's end", PATIENCE, || {
+        wait_until("an action run's end", TIMEOUT, || {
             let run = self.action_run(id);
             match run["status"] == "completed" {
                 true => Ok(()),
@@ -86,7 +86,7 @@ impl Site<'_> {
         told.collect()
     }
 
-    /// How many of a run's events are of a type.
+    /// How many events of a type a run has.
     pub(super) fn count_events(&self, run_id: &str, event_type: &str) -> usize {
         let events = self.events(run_id);
         let found = events.iter().filter(|(_, found)| found == event_type);
@@ -98,7 +98,7 @@ impl Site<'_> {
         CommandWorker::start(&self.flo, self.scratch, id, actions)
     }
 
-    /// Lets programs go on for now.
+    /// Keeps programs running for now.
     pub(super) fn shut(&self, name: &str) -> Gate {
         let file = self.scratch.path(&format!("gate-{name}"));
         fs::write(&file, "").expect("a file in the run's own folder");
@@ -107,7 +107,7 @@ impl Site<'_> {
 }
 
 impl Gate {
-    /// A program for `sh -c` that goes on until the gate is dropped.
+    /// A program for `sh -c` that runs until the gate is dropped.
     pub(super) fn program(&self) -> String {
         format!("while [ -e {} ]; do sleep 0.1; done", self.file.display())
     }
@@ -115,7 +115,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // It goes with its folder, if that is gone already.
+        // If it is gone already, its folder is gone too.
         let _ = fs::remove_file(&self.file);
     }
 }

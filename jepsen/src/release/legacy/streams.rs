@@ -1,14 +1,14 @@
-//! A stream, and a group that has acknowledged some of its records, has some in hand and has not read others.
+//! A stream with a group: some records acknowledged, some in flight, some unread.
 
 use super::{DUE_MS, Legacy, Site, read};
-use flotilla_tests::{CommandWorker, PATIENCE, wait_until};
+use flotilla_tests::{CommandWorker, TIMEOUT, wait_until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
 
 const STREAM: &str = "release-records";
 const GROUP: &str = "release-readers";
-/// Records that are acknowledged, as many that a consumer has in hand, and as many that nobody has read.
+/// Acknowledged records, as many in flight, and as many unread.
 const RECORDS: u64 = 3;
 
 /// A stream and its group.
@@ -17,7 +17,7 @@ pub(super) struct Streams;
 #[derive(Serialize, Deserialize)]
 struct Acknowledged {
     records: Vec<Record>,
-    /// The payloads of those that have to be delivered, in order of their text.
+    /// The payloads of the records to be delivered, sorted.
     due: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Legacy for Streams {
         })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         let Acknowledged { records: all, due } = read(acknowledged);
         assert_eq!(records(site), all);
         let file = site.scratch.path("delivered");
@@ -97,9 +97,9 @@ fn records(site: &Site) -> Vec<Record> {
     read(&page["items"])
 }
 
-/// Waits until the group has counted so many.
+/// Waits until the group's counter has this value.
 fn await_group(site: &Site, count: &str, expected: u64) {
-    wait_until("the group to get there", PATIENCE, || {
+    wait_until("the counter of the group", TIMEOUT, || {
         let info = ["stream", "group", "info", STREAM, GROUP];
         let found = site.flo.json(&info);
         match found[count] == expected {

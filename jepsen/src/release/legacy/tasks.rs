@@ -1,7 +1,7 @@
-//! An action, and runs of it: one done, one in the hands of a worker that is gone, some that wait.
+//! An action with runs: one done, one held by a worker that is gone, some waiting.
 
 use super::{DUE_MS, Legacy, Site, read};
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -21,13 +21,13 @@ pub(super) struct Tasks;
 
 #[derive(Serialize, Deserialize)]
 struct Acknowledged {
-    /// A run whose task was done.
+    /// A run whose task is done.
     done: Started,
-    /// One whose task a worker has.
+    /// One whose task is held by a worker.
     leased: Started,
     /// One whose task waits for a worker.
     ready: Started,
-    /// An action run outside any workflow, which waits for a worker.
+    /// A stand-alone action run, which waits for a worker.
     invoked: String,
     /// Another one, which no worker gets for a while.
     delayed: String,
@@ -59,7 +59,7 @@ impl Legacy for Tasks {
         let leased = start(site, "leased");
         await_lease(site, &leased.run_id);
         holder.kill();
-        // No worker has said that it is there: these wait.
+        // No worker is registered: these wait.
         let invoke = ["action", "invoke", ACTION, "{}", "--async"];
         json!(Acknowledged {
             done,
@@ -72,7 +72,7 @@ impl Legacy for Tasks {
         })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         let acknowledged: Acknowledged = read(acknowledged);
         let Acknowledged {
             done,
@@ -91,7 +91,10 @@ impl Legacy for Tasks {
             expect_done(&site.await_end(&open.run_id, "completed"), open);
         }
         let attempts = site.count_events(&leased.run_id, "action_started");
-        assert_eq!(attempts, 2, "its lease ended, and it was handed out again");
+        assert_eq!(
+            attempts, 2,
+            "its lease expired, and the task was assigned again"
+        );
         for id in [&invoked, &delayed] {
             site.await_action_run(id);
         }
@@ -106,14 +109,14 @@ fn start(site: &Site, name: &str) -> Started {
     }
 }
 
-/// The worker gives back what it was given.
+/// The worker returns its input as its output.
 fn expect_done(run: &Value, started: &Started) {
     assert_eq!(run["status"], "completed", "{run}");
     assert_eq!(run["output"], started.input, "{run}");
 }
 
 fn await_lease(site: &Site, run_id: &str) {
-    wait_until("a worker with the task", PATIENCE, || {
+    wait_until("a worker with the task", TIMEOUT, || {
         match site.count_events(run_id, "action_started") {
             0 => Err(site.run(run_id).to_string()),
             _ => Ok(()),

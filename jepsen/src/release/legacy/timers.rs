@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const WORKFLOW: &str = "release-timer";
 const RUNS: u64 = 3;
 
-/// Runs that wait for their timers; what was acknowledged are their ids.
+/// Runs that wait for their timers; their ids were acknowledged.
 pub(super) struct Timers;
 
 impl Legacy for Timers {
@@ -25,7 +25,7 @@ impl Legacy for Timers {
         json!(run_ids)
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
+    fn resume(&self, site: &Site, acknowledged: &Value) {
         for run_id in read::<Vec<String>>(acknowledged) {
             let run = site.await_end(&run_id, "completed");
             assert_eq!(site.count_events(&run_id, "signal_timeout"), 1, "{run}");

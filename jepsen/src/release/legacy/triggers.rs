@@ -1,7 +1,7 @@
-//! A trigger that has started runs, and stands still with records before it.
+//! A trigger that has started runs, and is paused before further records.
 
 use super::{Legacy, Site, read};
-use flotilla_tests::{PATIENCE, wait_until};
+use flotilla_tests::{TIMEOUT, wait_until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) struct Triggers;
 
 #[derive(Serialize, Deserialize)]
 struct Acknowledged {
-    runs_count: u64,
+    run_count: u64,
     lag: u64,
 }
 
@@ -40,19 +40,19 @@ impl Legacy for Triggers {
         drop(site.flo.text(&["workflow", "disable", WORKFLOW]));
         append(site);
         json!(Acknowledged {
-            runs_count: RECORDS,
+            run_count: RECORDS,
             lag: RECORDS,
         })
     }
 
-    fn take_up(&self, site: &Site, acknowledged: &Value) {
-        let Acknowledged { runs_count, lag } = read(acknowledged);
+    fn resume(&self, site: &Site, acknowledged: &Value) {
+        let Acknowledged { run_count, lag } = read(acknowledged);
         let found = trigger(site);
         assert_eq!(found["state"], "disabled", "{found}");
-        assert_eq!(found["runs_count"], runs_count, "{found}");
+        assert_eq!(found["run_count"], run_count, "{found}");
         assert_eq!(found["lag"], lag, "{found}");
         drop(site.flo.text(&["workflow", "enable", WORKFLOW]));
-        let found = await_trigger(site, runs_count + lag);
+        let found = await_trigger(site, run_count + lag);
         assert_eq!(found["lost_count"], 0, "{found}");
     }
 }
@@ -68,11 +68,11 @@ fn trigger(site: &Site) -> Value {
     site.flo.json(&["workflow", "trigger", WORKFLOW])
 }
 
-/// Waits until it has started so many runs, and has nothing before it.
-fn await_trigger(site: &Site, runs_count: u64) -> Value {
-    wait_until("a run for each record", PATIENCE, || {
+/// Waits until it has started this many runs and has no lag.
+fn await_trigger(site: &Site, run_count: u64) -> Value {
+    wait_until("a run for each record", TIMEOUT, || {
         let found = trigger(site);
-        match found["runs_count"] == runs_count && found["lag"] == 0 {
+        match found["run_count"] == run_count && found["lag"] == 0 {
             true => Ok(found),
             false => Err(format!("{found}")),
         }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Expects the node to end by itself with a failure, and to say these things.
+/// Expects the node to end with a failure, and to print these texts.
 fn expect_refused(node: &mut Node, says: &[&str]) {
     let (status, output) = node.end();
     assert!(!status.success(), "expected a refusal, but: {output}");
@@ -28,7 +28,7 @@ fn a_data_directory_of_another_cluster_is_refused() {
     cluster.restart(3);
     expect_refused(cluster.node_mut(3), &["cluster", "hint: "]);
 
-    // Given back what is its own, the node is a member as before.
+    // With its own directory, the node is a member as before.
     fs::remove_dir_all(&data_dir).expect("a folder of this test");
     fs::rename(&own, &data_dir).expect("a folder of this test");
     cluster.restart(3);
@@ -70,7 +70,7 @@ fn a_corrupt_log_record_is_refused_at_start() {
     cluster.restart(1);
     expect_refused(cluster.node_mut(1), &["corrupt", "hint: "]);
 
-    // With the bytes as they were the node starts: refusing has changed nothing.
+    // With the original bytes the node starts: the refusal has changed nothing.
     replace(&log, "a-payload-that-is-HARD-to-find", MARK);
     cluster.restart(1);
     let run = cluster
@@ -79,7 +79,7 @@ fn a_corrupt_log_record_is_refused_at_start() {
     assert_eq!(run["input"], MARK, "{run}");
 }
 
-/// Overwrites a text wherever a file of the folder holds it, and names those files.
+/// Overwrites a text in every file of the folder that contains it, and returns the names of those files.
 fn replace(folder: &Path, from: &str, to: &str) -> Vec<PathBuf> {
     assert_eq!(from.len(), to.len(), "nothing moves");
     let mut changed = Vec::new();
@@ -137,7 +137,7 @@ fn a_copy_of_a_data_directory_does_not_run_beside_the_original() {
     cluster
         .flo()
         .refused(&twin)
-        .expect(3, "server_not_started")
+        .expect(3, "server_start_failed")
         .says("no other process of node 1")
         .hints("copied data directory");
     cluster.await_health();

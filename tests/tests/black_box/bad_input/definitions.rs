@@ -1,4 +1,4 @@
-//! Definitions that no server should take.
+//! Definitions that every server must refuse.
 
 use super::parked::Parked;
 use crate::files::fixture;

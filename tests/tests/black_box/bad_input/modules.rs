@@ -3,7 +3,7 @@
 use super::parked::Parked;
 use crate::files::{example, fixture};
 
-/// Expects the node to run a good module still.
+/// Expects the node to run a good module afterwards.
 fn expect_sandbox_unharmed(parked: Parked) {
     let flo = parked.flo();
     let module = example("actions/ship-order.wat");
@@ -94,14 +94,14 @@ fn a_module_that_wants_more_than_an_action_is_given_is_refused_at_registration()
     let looping = fixture("looping.wat");
     let register = ["action", "register", "a", "--wasm", &looping];
     for (flag, bytes, said) in [
-        ("--memory-bytes-max", "1000", "65536"),
-        ("--memory-bytes-max", "268435457", "268435456"),
-        ("--output-bytes-max", "4194305", "4194304"),
+        ("--max-memory-bytes", "1000", "65536"),
+        ("--max-memory-bytes", "268435457", "268435456"),
+        ("--max-output-bytes", "4194305", "4194304"),
     ] {
         let refusal = flo.refused(&[&register[..], &[flag, bytes]].concat());
         refusal.expect(2, "invalid_argument").says(said);
     }
-    flo.refused(&["action", "register", "a", "--memory-bytes-max", "65536"])
+    flo.refused(&["action", "register", "a", "--max-memory-bytes", "65536"])
         .expect(2, "usage")
         .says("--wasm");
     expect_sandbox_unharmed(parked);
@@ -128,13 +128,13 @@ fn memory_and_output_are_limited_by_what_was_registered() {
     let flo = parked.flo();
     let greedy = fixture("greedy.wat");
     let register = ["action", "register", "greedy", "--wasm", &greedy];
-    let registered = flo.json(&[&register[..], &["--memory-bytes-max", "67108864"]].concat());
-    assert_eq!(registered["memory_bytes_max"], 67_108_864, "{registered}");
-    assert_eq!(registered["output_bytes_max"], 1 << 20, "{registered}");
+    let registered = flo.json(&[&register[..], &["--max-memory-bytes", "67108864"]].concat());
+    assert_eq!(registered["max_memory_bytes"], 67_108_864, "{registered}");
+    assert_eq!(registered["max_output_bytes"], 1 << 20, "{registered}");
 
     let shipping = example("actions/ship-order.wat");
     let register = ["action", "register", "ship", "--wasm", &shipping];
-    let limits = ["--output-bytes-max", "30", "--max-retries", "0"];
+    let limits = ["--max-output-bytes", "30", "--max-retries", "0"];
     let _ = flo.text(&[&register[..], &limits].concat());
     let output = flo.json(&["action", "invoke", "ship", "1"]);
     assert_eq!(output["order"], 1, "{output}");

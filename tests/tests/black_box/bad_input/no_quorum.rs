@@ -1,15 +1,15 @@
-//! Two of three nodes are gone.
+//! Two of three nodes are down.
 
 use crate::files::fixture;
 use crate::wire;
 use flotilla_api::v1;
-use flotilla_tests::{Cluster, ClusterStatus, Flo, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, ClusterStatus, Flo, TIMEOUT, wait_until};
 use std::time::Duration;
 use tonic::Code;
 
-/// What the caller grants.
+/// The caller's timeout.
 const DEADLINE: Duration = Duration::from_secs(4);
-/// More than a node has to say in these seconds.
+/// More lines than a node may log in these seconds.
 const LOG_LINES_MAX: usize = 5_000;
 
 #[test]
@@ -28,7 +28,7 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
     let refusal = cluster.flo_at(survivor).refused(&in_time);
     assert_eq!(refusal.exit, 4, "{refusal:?}");
 
-    // The server itself answers before the caller gives up.
+    // The server itself responds before the caller's deadline.
     let request = v1::StartRunRequest {
         workflow: "parked".to_owned(),
         idempotency_key: "during".to_owned(),
@@ -39,7 +39,7 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
         let reply = workflows.start_run(wire::within(DEADLINE, request)).await;
         reply.expect_err("there is no quorum")
     });
-    // A command that cannot even be proposed has no room; one that was may still be applied.
+    // A command that cannot be proposed times out in the queue; one that was proposed may still be applied.
     let said = (status.code(), wire::reason(&status));
     let retryable = [
         (Code::Unavailable, "no_leader"),
@@ -52,9 +52,9 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
     let output = cluster.node(survivor).output();
     let lines = output.lines().count();
     assert!(lines < LOG_LINES_MAX, "the log is flooded: {lines} lines");
-    wait_until("a status without a leader", PATIENCE, || {
+    wait_until("a status without a leader", TIMEOUT, || {
         let status = cluster.node(survivor).status()?;
-        match status.leader {
+        match status.leader_id {
             None => Ok(()),
             Some(_) => Err(format!("it says {status:?}")),
         }
@@ -75,7 +75,7 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
     assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "{runs}");
 }
 
-/// Expects the status, for people and for programs, to show no leader that could serve.
+/// Expects the status, as text and as JSON, to show no leader.
 fn expect_no_healthy_leader(flo: &Flo) {
     let told = flo.run(&["cluster", "status"]);
     assert_eq!(told.code, 4, "{}", told.show());

@@ -1,4 +1,4 @@
-//! More work than may wait.
+//! More work than may be queued.
 
 use crate::files::fixture;
 use crate::wire;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// Starts at a time: more bytes than new work may have in the leader's queue.
+/// Concurrent starts: more bytes than the leader's queue accepts for new work.
 const STARTS: usize = 120;
 /// The largest input.
 const INPUT_BYTES: usize = 1 << 20;
@@ -32,7 +32,7 @@ fn a_full_queue_refuses_new_work_and_says_when_to_come_back() {
     let _ = flo.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
     let leader = cluster.leader();
     let followers = cluster.followers();
-    // What cannot be committed waits, so the queue fills for certain.
+    // Nothing can be committed, so the queue is sure to fill.
     for &id in &followers {
         cluster.kill(id);
     }
@@ -69,7 +69,7 @@ fn a_full_queue_refuses_new_work_and_says_when_to_come_back() {
         cluster.restart(id);
     }
     cluster.await_health();
-    // Whoever comes back is served, and every key is one run.
+    // A retry succeeds, and every key is one run.
     let mut run_ids = BTreeSet::new();
     for number in 0..3 {
         let key = format!("start-{number}");

@@ -1,4 +1,4 @@
-//! A node with an open run: what bad input must not harm.
+//! A node with an open run, which bad input must not harm.
 
 use crate::files::fixture;
 use crate::history::{self, Event};
@@ -32,7 +32,7 @@ impl Parked {
         &self.node
     }
 
-    /// A folder for the test's own files.
+    /// A folder for the test's files.
     pub(crate) fn scratch(&self) -> &Scratch {
         self.node.scratch()
     }
@@ -42,7 +42,7 @@ impl Parked {
         &self.run_id
     }
 
-    /// Expects the run to be there, the only one of its workflow, and to complete.
+    /// Expects the run to exist, as the only one of its workflow, and to complete.
     pub(crate) fn expect_nothing_lost(self) {
         let flo = self.flo();
         let run_id = self.run_id();

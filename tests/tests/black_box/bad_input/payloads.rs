@@ -33,7 +33,7 @@ fn an_input_that_is_not_json_is_refused_with_its_place() {
         .says("line 1 column 10")
         .hints("@FILE");
 
-    // A client that does not look itself is told the same.
+    // The server gives the same error to a client that does not check the input.
     let runtime = wire::runtime();
     let status = runtime.block_on(async {
         let request = v1::StartRunRequest {

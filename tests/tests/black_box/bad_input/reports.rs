@@ -1,4 +1,4 @@
-//! Reports of workers that come late or twice.
+//! Late or duplicate reports of workers.
 
 use crate::files::fixture;
 use crate::history::{self, Event};
@@ -10,7 +10,7 @@ use flotilla_tests::{DevNode, Flo};
 use serde_json::json;
 use tonic::transport::Channel;
 
-/// A worker that does by hand what the SDK does.
+/// A worker that uses the protocol directly, without the SDK.
 struct HandWorker {
     service: WorkerServiceClient<Channel>,
     id: &'static str,
@@ -60,7 +60,7 @@ impl HandWorker {
         tasks.pop().expect("a task within the wait")
     }
 
-    /// Reports an outcome and returns the reason of a refusal.
+    /// Reports an outcome and returns the error code of a refusal.
     async fn complete(&mut self, token: &str, output: &str) -> Option<v1::ItemError> {
         let completion = v1::TaskCompletion {
             task_token: token.to_owned(),
@@ -140,7 +140,7 @@ fn a_report_with_an_invented_token_is_refused() {
     wire::runtime().block_on(async {
         let mut worker = HandWorker::register(&node, "w1").await;
         let error = worker.complete("no-token-of-ours", "1").await;
-        let error = error.expect("nobody gave out this token");
+        let error = error.expect("this token was never issued");
         assert!(error.message.starts_with("expected"), "{error:?}");
     });
 }

@@ -1,8 +1,8 @@
-//! A worker that vanishes in the midst of a task.
+//! A worker that disappears in the middle of a task.
 
 use crate::files::fixture;
 use crate::history::{self, Event};
-use flotilla_tests::{CommandWorker, DevNode, PATIENCE, wait_until};
+use flotilla_tests::{CommandWorker, DevNode, TIMEOUT, wait_until};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use std::fs;
@@ -12,7 +12,7 @@ struct Orphan(Pid);
 
 impl Drop for Orphan {
     fn drop(&mut self) {
-        // It may have been killed with its worker, in its own way.
+        // It may have been killed with its worker.
         let _ = signal::kill(self.0, Signal::SIGKILL);
     }
 }
@@ -24,14 +24,14 @@ fn a_task_whose_worker_was_killed_is_given_to_another_after_its_lease() {
     let _ = flo.text(&["action", "register", "work", "--timeout-ms", "1000"]);
     let _ = flo.text(&["workflow", "create", "-f", &fixture("one-step.yaml")]);
     let note = node.scratch().path("program-id");
-    // Written elsewhere and moved, so that the note is never seen half written.
+    // Written to another file and renamed, so that the note is never read half-written.
     let script = format!(
         "echo $$ > {0}.new && mv {0}.new {0} && exec sleep 600",
         note.display()
     );
     let mut doomed = CommandWorker::start(&flo, node.scratch(), "doomed", &[("work", &script)]);
     let run_id = flo.text(&["workflow", "start", "one-step"]);
-    let _orphan = wait_until("the program to run", PATIENCE, || {
+    let _orphan = wait_until("the program to run", TIMEOUT, || {
         let text = fs::read_to_string(&note).map_err(|error| error.to_string())?;
         let id = text
             .trim()

@@ -1,4 +1,4 @@
-//! What each run must be like in the end.
+//! Checks each run at the end.
 
 use super::orders::{self, Placed};
 use crate::calls;
@@ -35,10 +35,10 @@ pub(crate) async fn expect_sound(client: &Client, placed: &Placed) {
         }
         retried += retries(order, run_id, &events);
     }
-    assert!(retried > 0, "steps were to be tried again");
+    assert!(retried > 0, "expected retries of steps");
 }
 
-/// How often steps were tried again: never more often than a handler failed.
+/// How many retries steps had: never more than a handler had failures.
 fn retries(order: u64, run_id: &str, events: &[Event]) -> usize {
     let failures = usize::try_from(orders::failures(order)).expect("a small number");
     let of = |step: &str| {

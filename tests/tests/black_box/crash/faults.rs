@@ -1,4 +1,4 @@
-//! Which nodes are killed, and when.
+//! The schedule of kills.
 
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -17,9 +17,9 @@ pub(crate) enum Kill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) kill: Kill,
-    /// They are killed when so many orders are placed.
+    /// They are killed when this many orders are placed.
     pub(crate) after_orders: u64,
-    /// They are back when so many orders are placed.
+    /// They are restarted when this many orders are placed.
     pub(crate) back_after_orders: u64,
 }
 
@@ -34,7 +34,7 @@ impl Fault {
     }
 }
 
-/// The seed of the environment, or a fresh one.
+/// The seed of the environment, or a new one.
 pub(crate) fn seed() -> u64 {
     let given = env::var("FLOTILLA_SEED").ok();
     given.map_or_else(rand::random, |text| {
@@ -54,7 +54,7 @@ pub(crate) fn schedule(seed: u64, orders: u64) -> Vec<Fault> {
     let share = orders / u64::try_from(kills.len()).expect("a small number");
     let mut fault = |(kill, start): (Kill, u64)| {
         let after_orders = start + random.random_range(0..share / 2);
-        // With all nodes down no order is placed that could be waited for.
+        // With all nodes down no order could be placed.
         let is_back_at_once = kill == Kill::All || random.random_bool(0.5);
         let back_after_orders = match is_back_at_once {
             true => after_orders,

@@ -1,22 +1,22 @@
-//! The clients: they place orders, pay for them and count what became of them.
+//! The clients: they place orders, pay for them and count the results.
 
 use crate::calls::{self, insist, runs};
-use crate::tally::Tally;
+use crate::counter::Counter;
 use flotilla_client::Client;
 use flotilla_client::v1;
-use flotilla_tests::PATIENCE;
+use flotilla_tests::TIMEOUT;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clients at a time.
+/// The number of concurrent clients.
 const CLIENTS: usize = 8;
-/// Between two looks at the runs.
+/// The interval between checks of the runs.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The number of an order, and the run that was acknowledged for it.
+/// The number of an order, and its acknowledged run.
 pub(crate) type Placed = BTreeMap<u64, String>;
 
 /// Calls the cluster as its users do.
@@ -30,20 +30,20 @@ impl Orders {
         Self { endpoints }
     }
 
-    /// A new client that knows all nodes and calls the order's own one first.
+    /// A new client that knows all nodes and calls the order's node first.
     pub(crate) fn client(&self, order: u64) -> Client {
         let turn = usize::try_from(order % 3).expect("less than 3");
         calls::client(&self.endpoints, turn)
     }
 
-    /// Places and pays for so many orders, whatever happens to the nodes.
-    pub(crate) async fn place_all(self: Arc<Self>, orders: u64, tally: Arc<Tally>) -> Placed {
+    /// Places and pays for this many orders, whatever happens to the nodes.
+    pub(crate) async fn place_all(self: Arc<Self>, orders: u64, counter: Arc<Counter>) -> Placed {
         let place = |order| {
             let orders = self.clone();
-            let tally = tally.clone();
+            let counter = counter.clone();
             async move {
                 let run_id = orders.place(order).await;
-                tally.add();
+                counter.add();
                 (order, run_id)
             }
         };
@@ -54,7 +54,7 @@ impl Orders {
             .await
     }
 
-    /// Waits until so many orders have completed; another end is none.
+    /// Waits until this many orders have completed; no order may end in another way.
     pub(crate) async fn await_completion(&self, orders: u64) {
         let client = self.client(0);
         let mut waited = Duration::ZERO;
@@ -69,7 +69,7 @@ impl Orders {
                 return;
             }
             assert!(
-                waited < 3 * PATIENCE,
+                waited < 3 * TIMEOUT,
                 "expected {orders} completed orders, but there are {completed}: {rows:#?}"
             );
             tokio::time::sleep(PAUSE).await;
@@ -89,13 +89,13 @@ impl Orders {
         assert_eq!(acknowledged.len(), placed.len(), "two orders are one run");
         let parcels = runs(&client, "parcel").await;
         let found: BTreeSet<&String> = parcels.iter().map(|row| &row.run_id).collect();
-        assert_eq!(found, acknowledged, "runs are lost or double");
+        assert_eq!(found, acknowledged, "runs are lost or duplicated");
         assert_eq!(parcels.len(), placed.len());
         let children = runs(&client, "packing").await;
         assert_eq!(children.len(), placed.len(), "each order has one child");
     }
 
-    /// Starts the run and pays for it; answers that are lost are asked for again.
+    /// Starts the run and pays for it; calls without a response are retried.
     async fn place(&self, order: u64) -> String {
         let client = self.client(order);
         let started = insist(|| client.start_run(start(order))).await;
@@ -113,7 +113,7 @@ impl Orders {
     }
 }
 
-/// What comes of an order.
+/// The result of an order.
 pub(crate) fn output(order: u64) -> Value {
     let price = price(order);
     json!({

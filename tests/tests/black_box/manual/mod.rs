@@ -1,12 +1,12 @@
-//! The manual does what it says: its commands are run and print what it shows, and its definitions are
-//! created and run. `UPDATE=1` rewrites what is shown.
+//! The manual is correct: its commands are run and must print what it shows, and its definitions are
+//! created and run. `UPDATE=1` rewrites the shown output.
 
 mod page;
 mod shape;
 
 use crate::files::folder;
-use flotilla_tests::{CommandWorker, DevNode, Flo, PATIENCE, Process, Shell, wait_until};
-use page::{Call, Example, Page, Shown, page, pages};
+use flotilla_tests::{CommandWorker, DevNode, Flo, Process, Shell, TIMEOUT, wait_until};
+use page::{Call, Example, Page, Shown, pages};
 use serde_json::Value;
 use shape::shape;
 use std::collections::BTreeSet;
@@ -15,22 +15,21 @@ use std::{env, fs, thread};
 
 #[test]
 fn the_commands_of_every_page_print_what_it_shows() {
-    let mut pages = pages(&folder("docs/manual"));
-    pages.push(page(folder("docs/operations.md")));
-    let is_played = |page: &&Page| {
+    let mut played = pages(&folder("docs/manual"));
+    played.extend(pages(&folder("docs/operations")));
+    played.retain(|page| {
         let mut examples = page.examples.iter();
         examples.any(|example| matches!(example, Example::Command(_)))
-    };
-    let played: Vec<&Page> = pages.iter().filter(is_played).collect();
+    });
     assert!(played.len() >= 10, "pages have commands: {}", played.len());
     thread::scope(|scope| {
-        for page in played {
+        for page in &played {
             scope.spawn(|| play(page));
         }
     });
 }
 
-/// Plays a page on a node of its own, from its beginning to its end.
+/// Runs a page on a separate node, from its start to its end.
 fn play(page: &Page) {
     let node = DevNode::start();
     symlink(folder("examples"), node.scratch().path("examples")).expect("a fresh folder");
@@ -58,7 +57,7 @@ fn play(page: &Page) {
     }
 }
 
-/// What the page shows of a command's output, and what it is.
+/// The output that the page shows for a command, and the actual output.
 struct Printed<'a> {
     shown: &'a Shown,
     found: Vec<String>,
@@ -70,7 +69,7 @@ impl Printed<'_> {
     }
 }
 
-/// Runs a command. One that shows an error fails, every other succeeds.
+/// Runs a command. A command whose shown output is an error must fail, every other must succeed.
 fn perform<'a>(shell: &Shell<'_>, page: &Page, call: &'a Call) -> Option<Printed<'a>> {
     let answer = shell.run(&call.script);
     let place = format!("{}:{}", page.path.display(), call.line);
@@ -87,10 +86,10 @@ fn perform<'a>(shell: &Shell<'_>, page: &Page, call: &'a Call) -> Option<Printed
     Some(printed)
 }
 
-/// Rewrites what the page shows when that is asked for, all of it, so that it stays one story.
+/// Rewrites all shown output of the page on request, so that it stays consistent.
 ///
 /// # Panics
-/// When it is not.
+/// When that was not requested.
 fn rewrite(page: &Page, printed: &[Printed<'_>]) {
     assert!(
         env::var_os("UPDATE").is_some(),
@@ -143,8 +142,8 @@ fn every_definition_of_the_manual_is_created_and_run() {
             "--idempotency-key",
             &key,
         ]);
-        let what = format!("{name} to end, or to wait for somebody");
-        wait_until(&what, PATIENCE, || settled(&flo, &run_id));
+        let what = format!("{name} to end, or to wait for a signal or a worker");
+        wait_until(&what, TIMEOUT, || settled(&flo, &run_id));
     }
 }
 
@@ -158,7 +157,7 @@ fn actions(definition: &str) -> Vec<String> {
     actions
 }
 
-/// Whether a run has ended, or waits for somebody from outside; else how it is.
+/// Whether a run has ended, or waits for something from outside; otherwise its state.
 fn settled(flo: &Flo, run_id: &str) -> Result<(), String> {
     let run = flo.json(&["workflow", "status", run_id]);
     let waits_for_signal = |step: &Value| step["waiting_for"] == "signal";

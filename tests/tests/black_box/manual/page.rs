@@ -1,4 +1,4 @@
-//! A page of the manual, cut into what its examples do.
+//! Parses a page of the manual into its examples.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ pub(super) struct Page {
     pub(super) examples: Vec<Example>,
 }
 
-/// What a fenced block asks for.
+/// The kind of a fenced block.
 #[derive(Debug)]
 pub(super) enum Example {
-    /// A definition. Its name is in the first line, `# NAME.yaml`, when commands use it.
+    /// A definition. Its name is in the first line, `# NAME.yaml`, if commands use it.
     Definition { file: Option<String>, text: String },
-    /// A command that goes on beside the others: a worker.
+    /// A command that runs in the background: a worker.
     Background(String),
-    /// A command with what it prints.
+    /// A command with its output.
     Command(Call),
 }
 
-/// A command line and what it prints.
+/// A command line and its output.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Where it stands, from 1.
+    /// Its line, from 1.
     pub(super) line: usize,
     pub(super) script: String,
-    /// What the page shows below it; `None` when it shows nothing.
+    /// The output below it on the page; `None` if the page shows no output.
     pub(super) shown: Option<Shown>,
 }
 
 /// Lines of a page.
 #[derive(Debug)]
 pub(super) struct Shown {
-    /// The first one, from 1.
+    /// The number of the first one, from 1.
     pub(super) line: usize,
     pub(super) lines: Vec<String>,
 }
@@ -59,7 +59,7 @@ fn push_files(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// The page in one file.
-pub(super) fn page(path: PathBuf) -> Page {
+fn page(path: PathBuf) -> Page {
     let text = fs::read_to_string(&path).expect("a page can be read");
     Page {
         path,

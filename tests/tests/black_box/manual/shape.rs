@@ -1,10 +1,10 @@
-//! What stays the same in a command's output from one run to the next.
+//! The parts of a command's output that are the same in each run.
 
-/// What stands for a word that differs between runs.
+/// Replaces a word that differs between runs.
 const MASK: &str = "·";
 
-/// The words of the output, without what differs between runs: times and what follows from them, places in
-/// the log, digests, the width of columns.
+/// The words of the output without the parts that differ between runs: times and derived values, log
+/// indexes, digests, the width of columns.
 pub(super) fn shape(lines: &[String]) -> Vec<String> {
     let mut shaped: Vec<String> = lines.iter().map(|line| line_shape(line)).collect();
     while shaped.last().is_some_and(String::is_empty) {
@@ -16,7 +16,7 @@ pub(super) fn shape(lines: &[String]) -> Vec<String> {
 fn line_shape(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for written in line.split_whitespace() {
-        // In a history the place in the log follows the time.
+        // In a history the log index follows the time.
         let is_after_time = words.last().is_some_and(|last| last == MASK);
         let is_place = is_after_time && written.chars().all(|c| c.is_ascii_digit());
         words.push(if is_place {

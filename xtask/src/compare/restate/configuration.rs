@@ -1,5 +1,5 @@
-//! What Restate's nodes are told. Whatever is not said here is Restate's default; that its logs are synced to the
-//! disk before they are acknowledged is one (`rocksdb-disable-wal-fsync = false`).
+//! The configuration of Restate's nodes. Everything that is not set here is Restate's default, also that logs are
+//! synced to disk before they are acknowledged (`rocksdb-disable-wal-fsync = false`).
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// With these ports.
+    /// The configuration with these ports.
     pub(super) fn at(ports: &[u16]) -> Self {
         Self {
             fabric: ports[0],
@@ -31,7 +31,7 @@ impl Node {
 }
 
 /// The configuration of each node, as TOML. Three nodes keep each record twice and agree on metadata; the first
-/// one begins the cluster.
+/// one provisions the cluster.
 pub(super) fn of(nodes: &[Node], partitions: Option<u16>) -> Vec<String> {
     let texts = nodes.iter().enumerate();
     let texts = texts.map(|(number, _)| one(nodes, number, partitions));

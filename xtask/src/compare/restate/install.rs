@@ -10,14 +10,14 @@ use anyhow::{Context, Result, bail};
 use super::super::python::is_copy;
 use crate::{child, project};
 
-/// Where the service and what it needs are, below the root.
+/// The folder of the service and its dependencies, below the root.
 const FOLDER: &str = "benches/restate";
-/// What it needs, in that folder.
+/// Its dependencies, in that folder.
 const PACKAGE: &str = "package.json";
 /// The service, in that folder.
 const SERVICE: &str = "service.js";
 
-const HINT: &str = "expected node, npm and Restate's packages from npm's registry, but they were not to be had; \
+const HINT: &str = "expected node, npm and Restate's packages from npm's registry, but they could not be fetched; \
                     `sudo apt-get install nodejs npm` installs the first two, and --only etcd does without";
 
 /// The installed packages.
@@ -27,10 +27,10 @@ pub(in super::super) struct Restate {
 }
 
 impl Restate {
-    /// The packages in the target folder; installed where they are missing or have other versions.
+    /// The packages in the target folder; installed if they are missing or have other versions.
     ///
     /// # Errors
-    /// If Node.js, npm or a package is not to be had.
+    /// If Node.js, npm or a package is missing and cannot be fetched.
     pub(in super::super) fn prepare() -> Result<Self> {
         let folder = project::target_dir()?.join("tools").join("restate");
         let own = project::root().join(FOLDER);
@@ -45,7 +45,7 @@ impl Restate {
         Ok(restate)
     }
 
-    /// What it says of itself, and what its service runs on.
+    /// The versions of the server and of the runtime of its service.
     ///
     /// # Errors
     /// If one of them does not run.
@@ -76,19 +76,19 @@ impl Restate {
 
     fn install(&self, wanted: &Path) -> Result<()> {
         fs::create_dir_all(&self.folder)?;
-        // One that was begun is no installed one.
+        // An interrupted installation does not count as installed.
         let _ = fs::remove_file(self.installed());
         let staged = self.folder.join(PACKAGE);
         fs::copy(wanted, &staged)?;
         let mut npm = Command::new("npm");
         npm.current_dir(&self.folder)
-            // No package has a script that it needs: the server is a program inside of one.
+            // No package needs an install script: the server is a program inside a package.
             .args(["install", "--ignore-scripts", "--no-package-lock"])
             .args(["--no-audit", "--no-fund", "--loglevel", "error"]);
         child::run(&mut npm)?;
         if !self.program.is_file() {
             bail!(
-                "expected {}, but npm installed none",
+                "expected {}, but npm did not install it",
                 self.program.display()
             );
         }
@@ -96,7 +96,7 @@ impl Restate {
         Ok(())
     }
 
-    /// What is installed, as it was asked for.
+    /// The installed packages, in the form of the requirements.
     fn installed(&self) -> PathBuf {
         self.folder.join("installed.json")
     }

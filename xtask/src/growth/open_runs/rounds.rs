@@ -12,7 +12,7 @@ impl Rounds {
         self.0.push(report);
     }
 
-    /// The one with the median throughput; of an even number, the slower one of the middle.
+    /// The round with the median throughput; of an even number, the slower of the two in the middle.
     ///
     /// # Panics
     /// If there was no round.
@@ -22,7 +22,7 @@ impl Rounds {
         by_rate[(by_rate.len() - 1) / 2]
     }
 
-    /// The last one.
+    /// The last round.
     ///
     /// # Panics
     /// If there was no round.
@@ -30,18 +30,18 @@ impl Rounds {
         self.0.last().expect("a round was measured")
     }
 
-    /// How many times those of other rounds the throughput is, by the medians.
+    /// The throughput divided by that of other rounds, from the medians.
     pub(super) fn of(&self, first: &Self) -> f64 {
         self.median().rate / first.median().rate
     }
 
-    /// The same in each round.
+    /// The same ratio for each round.
     pub(super) fn each_of(&self, first: &Self) -> impl Iterator<Item = f64> {
         let pairs = self.0.iter().zip(&first.0);
         pairs.map(|(report, first)| report.rate / first.rate)
     }
 
-    /// How much was done while it was measured.
+    /// How many operations were measured.
     pub(super) fn completed(&self) -> u64 {
         self.0.iter().map(|report| report.completed).sum()
     }
@@ -57,7 +57,7 @@ pub(super) mod tests {
     use super::super::super::report::tests::report;
     use super::*;
 
-    /// Rounds with these rates.
+    /// Rounds with these throughputs.
     pub(in super::super) fn rounds(workload: &str, rates: &[f64]) -> Rounds {
         let reports = rates.iter().map(|rate| report(workload, *rate, 6.0));
         Rounds(reports.collect())

@@ -1,11 +1,11 @@
-//! What is told of more and more runs that wait.
+//! The tables for rising numbers of waiting runs.
 
 use super::super::show::{UNKNOWN, fine, latencies, mib, of_nodes, seconds, whole};
 use super::Measured;
 use super::rounds::Rounds;
 use crate::table::Table;
 
-/// Throughput and latency, each also as how many times that of the first number of runs.
+/// Throughput and latency, also relative to the first number of runs.
 pub(super) fn loads(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "open runs",
@@ -50,7 +50,7 @@ pub(super) fn loads(measured: &[Measured]) -> Table {
     table
 }
 
-/// What the state takes, and what is done with it as a whole.
+/// The size of the state, and the cost of a restart and of snapshots.
 pub(super) fn state(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "open runs",

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteActionRequest;
 
-/// Delete an action; one that is missing is no error
+/// Delete an action; succeeds if it does not exist
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action delete charge")]
 pub(crate) struct Delete {
-    /// The action's name
+    /// Name of the action
     name: String,
 }
 

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DisableActionRequest;
 
-/// Refuse invocations of an action; a step that targets it ends target_disabled
+/// Reject invocations of an action; steps that target it end with target_disabled
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action disable charge")]
 pub(crate) struct Disable {
-    /// The action's name
+    /// Name of the action
     name: String,
 }
 

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::EnableActionRequest;
 
-/// Let an action be invoked again
+/// Accept invocations of an action again
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action enable charge")]
 pub(crate) struct Enable {
-    /// The action's name
+    /// Name of the action
     name: String,
 }
 

@@ -24,28 +24,28 @@ Examples:
 
 /// Run an action once, outside any workflow
 ///
-/// A waiting invoke prints the output alone and exits with 0 only when the action run completed;
-/// --async prints the action run's id alone. A WASM action waits unless told otherwise, one of
-/// workers does not.
+/// With --wait, prints only the output, and exits with 0 only if the action run completed. With
+/// --async, prints only the action run's id. The default is --wait for a WASM action and --async
+/// for an action of workers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Invoke {
-    /// The action's name
+    /// Name of the action
     name: String,
 
-    /// The input: JSON, @FILE, or - for stdin [default: {}]
+    /// Input: JSON, @FILE, or - for stdin [default: {}]
     #[arg(value_name = "INPUT|@FILE|-")]
     input: Option<String>,
 
-    /// 0 to 255, higher first [default: 10]
+    /// Priority, 0 to 255, higher first [default: 10]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=255))]
     priority: Option<u32>,
 
-    /// How long no worker gets it
+    /// Delay in milliseconds before a worker may receive the task
     #[arg(long, value_name = "N", default_value_t = 0)]
     delay_ms: u64,
 
-    /// Invocations with the same key are one action run
+    /// Idempotency key: invocations with the same key give the same action run
     #[arg(
         long,
         value_name = "KEY",
@@ -54,15 +54,15 @@ pub(crate) struct Invoke {
     )]
     idempotency_key: String,
 
-    /// A label that the worker must have; may be repeated
+    /// Label that the worker must have; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_value::parse)]
     labels: Vec<(String, String)>,
 
-    /// Wait for the end and print the output
+    /// Wait until the action run ends and print its output
     #[arg(long, conflicts_with = "async")]
     wait: bool,
 
-    /// Print the action run's id at once
+    /// Print the action run's id without waiting for its end
     #[arg(long)]
     r#async: bool,
 }
@@ -90,7 +90,7 @@ impl Invoke {
         let response = client.invoke_action(request).await?;
         if response.existing {
             session.output.note(&format!(
-                "action run {} exists already for this idempotency key",
+                "action run {} already exists for this idempotency key",
                 response.action_run_id
             ));
         }
@@ -120,7 +120,7 @@ async fn is_wasm(client: &Client, name: &str) -> Result<bool, Failure> {
     Ok(action.r#type() == ActionType::Wasm)
 }
 
-/// Waits for the end, one call after the other: an action run may wait for a worker for days.
+/// Waits for the end in repeated calls: an action run may wait for a worker for days.
 async fn wait(client: &Client, action_run_id: String) -> Result<ActionRun, Failure> {
     let progress = Progress::start(format!("{action_run_id} invoked"));
     let client = client.with_timeout(client.timeout() + WAIT);
@@ -162,8 +162,11 @@ fn conclude(run: &ActionRun) -> Result<(), Failure> {
         views::name(run.status())
     );
     message.extend(run.error_message.iter().map(|error| format!(": {error}")));
-    Err(Failure::new(Code::ActionRunNotCompleted, message)
-        .with_hint(format!("flo action status {action_run_id} tells more")))
+    Err(
+        Failure::new(Code::ActionRunNotCompleted, message).with_hint(format!(
+            "flo action status {action_run_id} shows the details"
+        )),
+    )
 }
 
 #[cfg(test)]
@@ -195,7 +198,7 @@ mod tests {
         let failure = conclude(&run(ActionRunStatus::Failed)).expect_err("failed");
         expect![[r#"
             error: expected action run arun-4 of charge to complete, but it ended failed: card refused
-            hint: flo action status arun-4 tells more
+            hint: flo action status arun-4 shows the details
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }

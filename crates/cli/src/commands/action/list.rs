@@ -20,11 +20,11 @@ impl List {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = ListActionsRequest {
             limit: self.listing.limit,
-            page_token: self.listing.page,
+            page_token: self.listing.page_token,
             ..ListActionsRequest::default()
         };
         let response = session.client()?.list_actions(request).await?;
-        let page: Page<ActionView> = Page::new(response.items, response.next_page);
+        let page: Page<ActionView> = Page::new(response.items, response.next_page_token);
         session.output.page(&page)
     }
 }

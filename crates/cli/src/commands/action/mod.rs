@@ -1,5 +1,6 @@
 //! `flo action`.
 
+mod cancel;
 mod delete;
 mod disable;
 mod dlq;
@@ -15,13 +16,14 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Register actions and invoke them outside workflows
+/// Register actions, invoke them outside workflows and inspect their runs
 #[derive(Debug, Subcommand)]
 pub(crate) enum ActionCommand {
     Register(register::Register),
     Invoke(invoke::Invoke),
     Status(status::Status),
     Runs(runs::Runs),
+    Cancel(cancel::Cancel),
     List(list::List),
     Delete(delete::Delete),
     Enable(enable::Enable),
@@ -38,6 +40,7 @@ impl ActionCommand {
             Self::Invoke(invoke) => invoke.run(session).await,
             Self::Status(status) => status.run(session).await,
             Self::Runs(runs) => runs.run(session).await,
+            Self::Cancel(cancel) => cancel.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Delete(delete) => delete.run(session).await,
             Self::Enable(enable) => enable.run(session).await,

@@ -15,30 +15,31 @@ const EXAMPLES: &str = "\
 Examples:
   flo action register charge --timeout-ms 5000 --max-retries 5
   flo action register ship --wasm ship.wasm
-  flo action register resize --wasm resize.wasm --memory-bytes-max 134217728";
+  flo action register resize --wasm resize.wasm --max-memory-bytes 134217728";
 
-/// Register an action, or replace all its fields
+/// Register an action, or replace all fields of an existing one
 ///
-/// Without --wasm, workers run it; with it, the nodes themselves do, in a sandbox.
+/// With --wasm, the nodes run the action in a sandbox; without it, workers do.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Register {
-    /// The action's name
+    /// Name of the action
     name: String,
 
-    /// The module that runs it: a .wasm file, or .wat text
+    /// WebAssembly module that implements the action: a .wasm file, or .wat text
     #[arg(long, value_name = "FILE")]
     wasm: Option<PathBuf>,
 
-    /// How large the module's memory may grow, at most 268435456 [default: 16777216]
+    /// Memory limit of the module in bytes, at most 268435456 [default: 16777216]
     #[arg(long, value_name = "N", requires = "wasm")]
-    memory_bytes_max: Option<u64>,
+    max_memory_bytes: Option<u64>,
 
-    /// How large its output may be, at most 4194304 [default: 1048576]
+    /// Output limit in bytes, at most 4194304 [default: 1048576]
     #[arg(long, value_name = "N", requires = "wasm")]
-    output_bytes_max: Option<u64>,
+    max_output_bytes: Option<u64>,
 
-    /// How long a worker may be silent about a task [default: 30000]
+    /// Lease in milliseconds; a task that is not touched for this long goes to another worker
+    /// [default: 30000]
     #[arg(long, value_name = "N")]
     timeout_ms: Option<u64>,
 
@@ -46,11 +47,11 @@ pub(crate) struct Register {
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
 
-    /// The delay before the first retry, doubled with each [default: 1000]
+    /// Delay in milliseconds before the first retry, doubled for each further one [default: 1000]
     #[arg(long, value_name = "N")]
     retry_delay_ms: Option<u64>,
 
-    /// What it does, in words
+    /// Description for people
     #[arg(
         long,
         value_name = "TEXT",
@@ -70,8 +71,8 @@ impl Register {
             name: self.name,
             r#type: action_type.into(),
             wasm_module,
-            memory_bytes_max: self.memory_bytes_max,
-            output_bytes_max: self.output_bytes_max,
+            max_memory_bytes: self.max_memory_bytes,
+            max_output_bytes: self.max_output_bytes,
             timeout_ms: self.timeout_ms,
             max_retries: self.max_retries,
             retry_delay_ms: self.retry_delay_ms,

@@ -7,23 +7,23 @@ use clap::Args;
 use flotilla_client::v1::ReportTaskRequest;
 use serde::Serialize;
 
-/// Give the outcome of a task that its worker has accepted
+/// Report the outcome of an accepted task
 ///
-/// The plan's executor must have `tracking: {mode: async}`. An outcome is reported once, and until the
-/// report's deadline.
+/// The task's plan executor must have `tracking: {mode: async}`. An outcome can be reported once,
+/// before the report deadline.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo action report \"$FLO_TASK_TOKEN\" --outcome success '{\"payment_id\": \"pay-1\"}'"
 )]
 pub(crate) struct Report {
-    /// The task's token, as its worker got it
+    /// Task token that the worker received
     token: String,
 
-    /// The outcome
+    /// Outcome of the task
     #[arg(long, default_value = "success")]
     outcome: String,
 
-    /// The output: JSON, @FILE, or - for stdin [default: null]
+    /// Output: JSON, @FILE, or - for stdin [default: null]
     #[arg(value_name = "JSON|@FILE|-")]
     output: Option<String>,
 }

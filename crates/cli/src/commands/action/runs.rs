@@ -12,7 +12,7 @@ use flotilla_client::v1::ListActionRunsRequest;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action runs charge --limit 20")]
 pub(crate) struct Runs {
-    /// The action's name
+    /// Name of the action
     name: String,
 
     #[command(flatten)]
@@ -24,11 +24,11 @@ impl Runs {
         let request = ListActionRunsRequest {
             name: self.name,
             limit: self.listing.limit,
-            page_token: self.listing.page,
+            page_token: self.listing.page_token,
             ..ListActionRunsRequest::default()
         };
         let response = session.client()?.list_action_runs(request).await?;
-        let page: Page<ActionRunRow> = Page::new(response.items, response.next_page);
+        let page: Page<ActionRunRow> = Page::new(response.items, response.next_page_token);
         session.output.page(&page)
     }
 }

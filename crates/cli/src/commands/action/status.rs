@@ -6,11 +6,11 @@ use crate::views::ActionRunView;
 use clap::Args;
 use flotilla_client::v1::GetActionRunRequest;
 
-/// Show what an action run is doing, or how it ended, as JSON
+/// Show what an action run is doing or how it ended, as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action status arun-4")]
 pub(crate) struct Status {
-    /// The action run's id
+    /// Id of the action run
     run: String,
 }
 

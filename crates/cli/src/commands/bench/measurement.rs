@@ -1,4 +1,4 @@
-//! A measurement from its setup to what it prints.
+//! A measurement from its setup to its report.
 
 use super::chart;
 use super::load::{Connections, Load, LoadFlags, Measured, Meter, Work, drive};
@@ -23,24 +23,24 @@ pub(super) struct Bench<'a> {
     meter: Arc<Meter>,
 }
 
-/// All there is to see at one time.
+/// A sample of all counters.
 #[derive(Clone, Debug)]
 pub(super) struct Look {
-    /// The nodes.
+    /// The counters of the nodes.
     pub(super) nodes: Snapshot,
-    /// Processor time that this process has used, in milliseconds.
+    /// The CPU time of this process, in milliseconds.
     pub(super) own_cpu_ms: i64,
-    /// When that was.
+    /// When the sample was taken.
     pub(super) at: Instant,
-    /// The same by this machine's clock, in milliseconds since the Unix epoch.
+    /// When it was taken, by this machine's clock, in milliseconds since the Unix epoch.
     pub(super) at_ms: u64,
 }
 
 impl<'a> Bench<'a> {
-    /// A measurement with this load, of work whose parts have these names.
+    /// A measurement of this load, with stages of these names.
     ///
     /// # Errors
-    /// As [`Session::client`], and for a file that cannot be drawn to.
+    /// As [`Session::client`], and if the figure's file cannot be written.
     pub(super) fn open(
         session: &'a Session,
         flags: &'a LoadFlags,
@@ -57,20 +57,20 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Calls the cluster.
+    /// The client that calls the cluster.
     pub(super) fn client(&self) -> &Client {
         self.connections.first()
     }
 
-    /// Where parts of the work are noted.
+    /// Where the work records its stages.
     pub(super) fn meter(&self) -> Arc<Meter> {
         self.meter.clone()
     }
 
-    /// Puts the load on the cluster and prints what came of it.
+    /// Runs the load on the cluster and prints the report.
     ///
     /// # Errors
-    /// When nothing was done, the reason.
+    /// The first error, if nothing was done.
     pub(super) async fn measure<W: Work>(
         &self,
         work: W,
@@ -80,10 +80,10 @@ impl<'a> Bench<'a> {
         self.conclude(measured, conditions, &looks)
     }
 
-    /// Puts the load on the cluster.
+    /// Runs the load on the cluster.
     ///
     /// # Errors
-    /// When signals cannot be caught.
+    /// If signals cannot be caught.
     pub(super) async fn load<W: Work>(
         &self,
         work: Arc<W>,
@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
         drive(load, work, async || self.look().await).await
     }
 
-    /// What the nodes and this process have used so far.
+    /// Samples the counters of the nodes and of this process.
     pub(super) async fn look(&self) -> Look {
         Look {
             nodes: usage::look(self.session, self.client()).await,
@@ -106,10 +106,10 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Prints, and draws, what came of it.
+    /// Prints the report and draws the figure.
     ///
     /// # Errors
-    /// When nothing was done, the reason; or when the figures cannot be printed or drawn.
+    /// The first error, if nothing was done; or if the report cannot be printed or drawn.
     pub(super) fn conclude(
         &self,
         mut measured: Measured,
@@ -133,7 +133,7 @@ impl<'a> Bench<'a> {
 }
 
 impl Look {
-    /// What share of a core this process has used since an earlier look, in percent.
+    /// The share of one core that this process has used since an earlier sample, in percent.
     pub(super) fn own_cpu_percent(&self, before: &Self) -> Option<f64> {
         let used = u64::try_from(self.own_cpu_ms - before.own_cpu_ms).ok()?;
         let passed = self.at.saturating_duration_since(before.at);

@@ -1,10 +1,9 @@
-//! `flo bench`: loads for a cluster, one file each, and what they measure.
+//! `flo bench`: one file per workload, plus the load generator and the report.
 //!
-//! A workload is a [`Work`](load::Work): something that is done over and over. [`load`] does it at the
-//! pace that was asked for and notes how long it took, [`usage`] asks the nodes what it cost them,
-//! [`report`] makes figures of that and [`chart`] draws them. The tool shares its machine with the
-//! cluster more often than not, so it is to cost little: connections are shared, and nothing is
-//! polled for.
+//! A workload is a [`Work`](load::Work): an operation that is repeated. [`load`] runs it at the
+//! requested pace and measures latencies, [`usage`] asks the nodes what the load cost them,
+//! [`report`] computes the figures and [`chart`] draws them. The bench often shares its machine
+//! with the cluster, so it must be cheap: connections are shared and nothing is polled.
 
 mod chart;
 
@@ -31,9 +30,10 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Measure a cluster
+/// Measure the throughput and latency of a cluster
 ///
-/// What a bench creates is called `flo-bench-…`, in the namespace that --namespace names; its help says what stays.
+/// A bench prefixes the names of what it creates with `flo-bench-` and works in the namespace of
+/// --namespace; the help of each command says what it leaves behind.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     Start(start::Start),

@@ -1,4 +1,4 @@
-//! `flo bench parked`: a great many runs that wait.
+//! `flo bench parked`: many runs that wait.
 
 use super::load::LoadFlags;
 use super::measurement::Bench;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const WORKFLOW: &str = "flo-bench-parked";
 
-/// Waits for a week: what is forgotten ends by itself.
+/// The runs wait for a week, so that forgotten ones end by themselves.
 const SOURCE: &str = r#"
 kind: Workflow
 name: flo-bench-parked
@@ -36,32 +36,32 @@ Examples:
   flo bench parked --runs 1000000 --clients 128
   flo bench parked --end";
 
-/// Open runs that wait, as many as there are to be
+/// Open waiting runs until a given number is open
 ///
-/// Runs of an earlier call count: a call that was stopped is taken up by the next one. What is measured is the
-/// acknowledged start; the report says what memory and disk so many open runs take.
+/// Runs of an earlier call count, so a stopped call can be continued. It measures the acknowledged
+/// start; the report shows the memory and disk that the open runs take.
 ///
-/// What stays: the runs, until they are ended with --end, or for a week.
+/// Leaves behind: the runs, until --end cancels them or a week has passed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Parked {
-    /// How many are to be open
+    /// Number of runs to have open
     #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     runs: u64,
 
-    /// End them all instead
+    /// Cancel all of them instead
     #[arg(long, conflicts_with_all = ["runs", "payload", "plot", "labels"])]
     end: bool,
 
-    /// How many are started at a time
+    /// Number of concurrent starts
     #[arg(long, value_name = "C", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     clients: u16,
 
-    /// How many connections the clients share
+    /// Number of connections that the clients share
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     connections: u16,
 
-    /// How many bytes the input of each run has, beside a number
+    /// Payload bytes in the input of each run, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 
@@ -69,7 +69,7 @@ pub(crate) struct Parked {
     report: ReportFlags,
 }
 
-/// What was ended.
+/// The cancelled runs.
 #[derive(Debug, Serialize)]
 struct EndedView {
     ended: u64,
@@ -91,7 +91,7 @@ impl Parked {
         self.open(session, open).await
     }
 
-    /// Opens what is missing.
+    /// Starts the missing runs.
     async fn open(&self, session: &Session, open: u64) -> Result<(), Failure> {
         let missing = self.runs.saturating_sub(open);
         let flags = LoadFlags::of_count(missing, self.clients, self.connections);
@@ -102,7 +102,7 @@ impl Parked {
         };
         let (measured, looks) = bench.load(Arc::new(parking)).await?;
         let open = if measured.is_stopped {
-            // Starts that were under way are not counted, but have come to pass.
+            // Starts that were in flight at the end are not counted, but have happened.
             count_open(bench.client()).await?
         } else {
             open + measured.completed
@@ -116,9 +116,9 @@ impl Parked {
     }
 }
 
-/// How many wait already.
+/// The number of runs that wait already.
 async fn count_open(client: &Client) -> Result<u64, Failure> {
-    let progress = Progress::start("counting the runs that wait".to_owned());
+    let progress = Progress::start("counting the waiting runs".to_owned());
     let (mut open, mut page_token) = (0, String::new());
     loop {
         let (page, next) = runs::waiting(client, WORKFLOW, page_token).await?;
@@ -126,14 +126,14 @@ async fn count_open(client: &Client) -> Result<u64, Failure> {
         if next.is_empty() {
             return Ok(open);
         }
-        progress.say(format!("{open} runs wait already"));
+        progress.say(format!("{open} runs are waiting"));
         page_token = next;
     }
 }
 
-/// Cancels them, page by page.
+/// Cancels the waiting runs, page by page.
 async fn end_all(client: &Client) -> Result<u64, Failure> {
-    let progress = Progress::start("ending the runs that wait".to_owned());
+    let progress = Progress::start("cancelling the waiting runs".to_owned());
     let mut ended = 0;
     loop {
         let (page, _) = runs::waiting(client, WORKFLOW, String::new()).await?;
@@ -144,14 +144,14 @@ async fn end_all(client: &Client) -> Result<u64, Failure> {
         let cancels = stream::iter(page).map(|run| cancel(client, run.run_id));
         let cancels = cancels.buffer_unordered(CALLS_UNDER_WAY);
         cancels.try_collect::<()>().await?;
-        progress.say(format!("{ended} runs ended"));
+        progress.say(format!("{ended} runs cancelled"));
     }
 }
 
 async fn cancel(client: &Client, run_id: String) -> Result<(), Failure> {
     let request = CancelRunRequest {
         run_id,
-        reason: "the bench is over".to_owned(),
+        reason: "the bench has ended".to_owned(),
         ..CancelRunRequest::default()
     };
     client.cancel_run(request).await?;

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use rand::RngExt;
 
-/// From where on a payload may begin in the filling: no two of a block of a file are then alike.
+/// The number of offsets at which a payload may begin in the filler: no two in a block of a file
+/// are then alike.
 const OFFSETS: usize = 1 << 20;
-/// Letters that JSON leaves as they are.
+/// Characters that JSON does not escape.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Makes inputs that no compression makes smaller than a letter's six bits.
+/// Makes inputs that cannot be compressed below six bits per character.
 #[derive(Debug)]
 pub(super) struct Payloads {
     length: usize,
@@ -16,19 +17,19 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    /// Inputs with so many bytes beside the fields that every input has.
+    /// Inputs with this many bytes in addition to the common fields.
     pub(super) fn new(length: u32) -> Self {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let size = if length == 0 { 0 } else { length + OFFSETS };
         let mut filling = vec![0; size];
         rand::rng().fill(&mut filling[..]);
-        for letter in &mut filling {
-            *letter = LETTERS[usize::from(*letter) % LETTERS.len()];
+        for character in &mut filling {
+            *character = LETTERS[usize::from(*character) % LETTERS.len()];
         }
         Self { length, filling }
     }
 
-    /// The input with this number: `{"n": …}`, and what fills it up as `data`.
+    /// The input with this number: `{"n": …}`, with the filler as `data`.
     pub(super) fn input(&self, number: u64) -> Bytes {
         let mut input = format!("{{\"n\":{number}").into_bytes();
         if self.length > 0 {

@@ -1,4 +1,4 @@
-//! `flo bench plot`: a figure of reports that were saved.
+//! `flo bench plot`: a figure of saved reports.
 
 use super::chart::{self, Point};
 use super::report::Report;
@@ -18,36 +18,37 @@ Examples:
   flo bench plot small.json large.json --x open_runs --by workload --out open-runs.svg
   flo bench plot before.json after.json --by version --out before-and-after.svg";
 
-/// Draw a figure of saved reports
+/// Draw a figure of saved bench reports
 ///
-/// A report is what a bench prints with `-o json`. With --x the figure shows throughput and latency over what differs
-/// between the reports: one of their numbers, or a label that they were given. Without it, it shows the latencies and
-/// the throughput over time of each.
+/// A report is the output of a bench with `-o json`. With --x, the figure shows throughput and
+/// latency over a number that differs between the reports: a field, or a label given to the bench.
+/// Without it, the figure shows the latency distribution and the throughput over time of each
+/// report.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Plot {
-    /// The reports
+    /// Report files
     #[arg(required = true, value_name = "REPORT.json")]
     reports: Vec<PathBuf>,
 
-    /// What the figure is over: a field of the reports or a label, with a number in each
+    /// Field or label for the x axis, with a number in each report
     #[arg(long, value_name = "FIELD")]
     x: Option<String>,
 
-    /// What tells the lines apart: a field of the reports or a label [default: workload; without --x, the files' names]
+    /// Field or label that distinguishes the lines [default: workload; without --x, the file names]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
 
-    /// The title [default: the workloads]
+    /// Title of the figure [default: the workloads]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Where to draw
+    /// SVG file to write
     #[arg(long, value_name = "FILE.svg")]
     out: PathBuf,
 }
 
-/// A report that was saved.
+/// A saved report.
 struct Saved {
     path: PathBuf,
     /// Its fields by name.
@@ -110,20 +111,20 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Refuses a report in which nothing was done that a latency could be of: drawn, it would look like the fastest.
+    /// Refuses a report without latencies: drawn, it would look like the fastest one.
     fn expect_latencies(&self) -> Result<(), Failure> {
         if self.report.latency.count > 0 {
             return Ok(());
         }
         let message = format!(
-            "expected latencies in every report, but {} has none",
+            "expected latencies in every report, but {} does not have any",
             self.path.display()
         );
         Err(Failure::new(Code::Usage, message)
-            .with_hint("nothing began in time or well while it was measured: leave it out"))
+            .with_hint("no operation succeeded during that measurement: leave it out"))
     }
 
-    /// What the file is called, without where it is.
+    /// The file's name without its directory.
     fn name(&self) -> String {
         let stem = self.path.file_stem().unwrap_or(self.path.as_os_str());
         stem.to_string_lossy().into_owned()
@@ -163,7 +164,7 @@ impl Saved {
             Some(Value::Number(number)) => Ok(number.to_string()),
             Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
                 let message = format!(
-                    "expected `{field}` in every report, but {} has none",
+                    "expected `{field}` in every report, but {} lacks it",
                     self.path.display()
                 );
                 Err(Failure::new(Code::Usage, message)
@@ -173,7 +174,7 @@ impl Saved {
     }
 }
 
-/// A name that all lines have says nothing.
+/// Removes a name that all lines share.
 fn forget_lone_name(points: &mut [Point]) {
     let first = points.first().map(|point| point.line.clone());
     if points
@@ -203,11 +204,11 @@ mod tests {
     use expect_test::expect;
     use serde_json::json;
 
-    /// A report with these fields beside those that every one has.
+    /// A report with these fields in addition to the common ones.
     fn report(clients: u16, labels: &Value) -> Value {
         json!({
             "workload": "steps", "labels": labels, "unit": "runs", "clients": clients, "connections": 1,
-            "seconds": 10.0, "completed": 5, "errors": 0, "not_begun": 0, "runs_per_s": 0.5,
+            "seconds": 10.0, "completed": 5, "errors": 0, "not_started": 0, "runs_per_s": 0.5,
             "latency_of": "run", "count": 5, "p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 2.0,
             "p999_ms": 2.0, "max_ms": 2.0, "quantiles": [[0.5, 1.0], [1.0, 2.0]], "stages": [],
             "nodes": [], "per_second": [1, 4],
@@ -246,7 +247,7 @@ mod tests {
         "#]]
         .assert_eq(&refusal("system"));
         expect![[r#"
-            error: expected `open_runs` in every report, but one.json has none
+            error: expected `open_runs` in every report, but one.json lacks it
             hint: a bench takes --label KEY=VALUE for what it cannot know
         "#]]
         .assert_eq(&refusal("open_runs"));
@@ -272,8 +273,8 @@ mod tests {
         saved.report.latency.count = 0;
         let refused = saved.expect_latencies().expect_err("there are none");
         expect![[r#"
-            error: expected latencies in every report, but one.json has none
-            hint: nothing began in time or well while it was measured: leave it out
+            error: expected latencies in every report, but one.json does not have any
+            hint: no operation succeeded during that measurement: leave it out
         "#]]
         .assert_eq(&refused.render(Format::Text));
     }

@@ -17,25 +17,25 @@ use tokio::time::Instant;
 
 /// Measure reads of runs
 ///
-/// Runs that do nothing are started, and then read in no order. A read answers what was there when it was asked,
-/// wherever it was asked; with --stale, what the node has applied. A client that has learnt who leads asks the leader,
-/// whatever the endpoint: what followers could read beside it is not measured.
+/// Starts runs that do nothing and then reads them in random order. Reads are linearizable; with
+/// --stale, a read returns what the node has applied. A client that has learned who leads calls the
+/// leader, whatever the endpoint, so reads served by followers are not measured.
 ///
-/// What stays: the definition of `flo bench start`, and the runs for an hour.
+/// Leaves behind: the definition of `flo bench start`, and the runs for an hour.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo bench read --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010\n  flo bench read --stale"
 )]
 pub(crate) struct Read {
-    /// Read what the node has applied, without asking the others
+    /// Read what the node has applied, without asking the leader
     #[arg(long)]
     stale: bool,
 
-    /// How many runs there are to read
+    /// Number of runs to read from
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
 
-    /// How many bytes the input of each run has, beside a number
+    /// Payload bytes in the input of each run, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 
@@ -94,6 +94,6 @@ impl Work for Reads {
             run.run_id,
             run.status().as_str_name()
         );
-        Err(Failure::new(Code::BenchOutputWrong, message))
+        Err(Failure::new(Code::BenchOutputMismatch, message))
     }
 }

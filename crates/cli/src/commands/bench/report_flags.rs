@@ -1,4 +1,4 @@
-//! The flags of every report.
+//! The flags that all reports share.
 
 use super::chart;
 use crate::code::Code;
@@ -8,24 +8,25 @@ use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What is made of the figures beside what is printed.
+/// What is done with the report besides printing it.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub(super) struct ReportFlags {
-    /// Draw latencies and throughput
+    /// Draw latencies and throughput to this SVG file
     #[arg(long, value_name = "FILE.svg")]
     pub(super) plot: Option<PathBuf>,
 
-    /// Something that the report is to say of the measurement, for `flo bench plot`; may be given several times
+    /// Label to add to the report, for `flo bench plot`; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_value::parse)]
     labels: Vec<(String, String)>,
 }
 
 impl ReportFlags {
-    /// Refuses labels that contradict each other and a file that could not be drawn to, before anything is measured.
+    /// Refuses contradicting labels, and a figure file that cannot be written, before the
+    /// measurement begins.
     ///
     /// # Errors
-    /// `usage` for a label that is given twice; as [`chart::check`].
+    /// `usage` for a label that is given twice; otherwise as [`chart::check`].
     pub(super) fn check(&self) -> Result<(), Failure> {
         let mut keys = BTreeSet::new();
         if let Some((key, _)) = self.labels.iter().find(|(key, _)| !keys.insert(key)) {
@@ -35,7 +36,7 @@ impl ReportFlags {
         self.plot.as_deref().map_or(Ok(()), chart::check)
     }
 
-    /// The labels.
+    /// The labels by name.
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
         self.labels.iter().cloned().collect()
     }

@@ -12,16 +12,16 @@ use futures::TryStreamExt;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
-/// Rows of a page of runs, the most that a node gives.
+/// The page size of lists of runs, the largest that a node allows.
 const PAGE_ROWS: u32 = 1_000;
 
-/// The part of inputs and outputs that counts.
+/// The counter in inputs and outputs.
 #[derive(Debug, Deserialize)]
 struct Counted {
     n: u64,
 }
 
-/// Starts a run, and gives its id once that is acknowledged.
+/// Starts a run and returns its id once the start is acknowledged.
 pub(super) async fn start(
     client: &Client,
     workflow: &str,
@@ -31,8 +31,8 @@ pub(super) async fn start(
     Ok(client.start_run(request).await?.run_id)
 }
 
-/// Starts a run and waits in the same call until it has completed, checks that its output counts to a number, and
-/// says when it was there.
+/// Starts a run and waits for its completion in the same call, checks that its output has the
+/// expected number, and returns when it arrived.
 pub(super) async fn carry_out(
     piece: &Piece,
     (workflow, input): (&str, Bytes),
@@ -46,11 +46,12 @@ pub(super) async fn carry_out(
     Ok(ended)
 }
 
-/// Waits until a run that was started otherwise has completed, checks that its output counts to a number, and says
-/// when it was there.
+/// Waits until an existing run has completed, checks that its output has the expected number, and
+/// returns when it arrived.
 pub(super) async fn count_to(piece: &Piece, run_id: &str, n: u64) -> Result<Instant, Failure> {
     let Ok(end) = timeout_at(piece.deadline(), last_status(&piece.client, run_id)).await else {
-        let message = format!("expected run {run_id} to end within --timeout, but it goes on");
+        let message =
+            format!("expected run {run_id} to end within --timeout, but it has not ended");
         return Err(Failure::new(Code::WaitTimeout, message));
     };
     let (end, ended) = (end?, Instant::now());
@@ -58,13 +59,13 @@ pub(super) async fn count_to(piece: &Piece, run_id: &str, n: u64) -> Result<Inst
     Ok(ended)
 }
 
-/// Waits for as long as it takes until a run has completed.
+/// Waits until a run has completed, however long it takes.
 pub(super) async fn completed(client: &Client, run_id: &str) -> Result<(), Failure> {
     let end = last_status(client, run_id).await?;
     output(run_id, end).map(drop)
 }
 
-/// A page of a workflow's runs that wait, and the token of the next one.
+/// A page of the waiting runs of a workflow, and the token of the next page.
 pub(super) async fn waiting(
     client: &Client,
     workflow: &str,
@@ -78,7 +79,7 @@ pub(super) async fn waiting(
         ..ListRunsRequest::default()
     };
     let page = client.list_runs(request).await?;
-    Ok((page.items, page.next_page))
+    Ok((page.items, page.next_page_token))
 }
 
 fn start_of(workflow: &str, input: Bytes) -> StartRunRequest {
@@ -89,11 +90,11 @@ fn start_of(workflow: &str, input: Bytes) -> StartRunRequest {
     }
 }
 
-/// The status that a run ends in. Not by way of [`Client::wait_for_run`], which is told every event.
+/// The final status of a run. Does not use [`Client::wait_for_run`], which receives every event.
 async fn last_status(client: &Client, run_id: &str) -> Result<RunStatusChange, Failure> {
     let mut updates = client.watch_run(WatchRunRequest {
         run_id: run_id.to_owned(),
-        // No event is behind this one: only the status is sent.
+        // No event follows this one, so only the status is sent.
         after_seq: u64::MAX,
         ..WatchRunRequest::default()
     });
@@ -115,12 +116,12 @@ fn check(run_id: &str, end: RunStatusChange, n: u64) -> Result<(), Failure> {
             let message = format!(
                 "expected the output of run {run_id} to have {n} as `n`, but it is {output}"
             );
-            Err(Failure::new(Code::BenchOutputWrong, message))
+            Err(Failure::new(Code::BenchOutputMismatch, message))
         }
     }
 }
 
-/// The output of a run that completed.
+/// The output of a completed run.
 fn output(run_id: &str, end: RunStatusChange) -> Result<Bytes, Failure> {
     if end.status() == RunStatus::Completed {
         return Ok(end.output.unwrap_or_default());

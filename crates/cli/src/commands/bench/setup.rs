@@ -10,25 +10,25 @@ use flotilla_client::v1::{ActionType, CreateWorkflowRequest, RegisterActionReque
 use futures::{StreamExt, TryStreamExt, stream};
 use std::time::Duration;
 
-/// Calls that are under way at a time while something is set up.
+/// The number of concurrent calls during the setup.
 pub(super) const CALLS_UNDER_WAY: usize = 64;
 
-/// For how long a bench leaves behind what it made.
+/// How long the results of a bench are kept.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Keeping {
-    /// For how long the runs stay once they have ended
+    /// How long ended runs are kept
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = period::parse)]
     retention: Duration,
 }
 
 impl Keeping {
-    /// The same, as definitions have it: in milliseconds.
+    /// The retention in milliseconds, as definitions have it.
     pub(super) fn retention_ms(self) -> u128 {
         self.retention.as_millis()
     }
 }
 
-/// Stores a definition, unless it is there already, and makes it the one that starts take.
+/// Stores a definition unless it exists, and makes it the latest revision.
 pub(super) async fn create_workflow(client: &Client, source: &str) -> Result<(), Failure> {
     let request = CreateWorkflowRequest {
         source: source.to_owned(),
@@ -39,7 +39,7 @@ pub(super) async fn create_workflow(client: &Client, source: &str) -> Result<(),
     Ok(())
 }
 
-/// Registers an action for workers, unless it is there already.
+/// Registers an action for workers unless it exists.
 pub(super) async fn register_action(client: &Client, name: &str) -> Result<(), Failure> {
     let request = RegisterActionRequest {
         name: name.to_owned(),
@@ -51,7 +51,7 @@ pub(super) async fn register_action(client: &Client, name: &str) -> Result<(), F
     Ok(())
 }
 
-/// Starts so many runs, and gives their ids.
+/// Starts this many runs and returns their ids.
 pub(super) async fn start_runs(
     client: &Client,
     (workflow, count): (&str, u32),

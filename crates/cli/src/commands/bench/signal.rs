@@ -1,4 +1,4 @@
-//! `flo bench signal`: signals to runs that wait for one.
+//! `flo bench signal`: signals to waiting runs.
 
 use super::load::{LoadFlags, Piece, Work};
 use super::measurement::Bench;
@@ -28,23 +28,24 @@ start:
   transitions: {success: flo.Completed}
 "#;
 
-/// Where the latency of whole runs is noted.
+/// The index of the stage for the latency of whole runs.
 const COMPLETION: usize = 0;
 const STAGES: &[&str] = &["signal to completion"];
 
-/// Measure signals to runs that wait for one
+/// Measure signals to waiting runs
 ///
-/// Each client starts a run, sends it a signal and waits until it has completed with the signal's payload as its
-/// output. What is measured is the acknowledged signal, and the time until the run's end is there; the start is not
-/// measured, but it takes its share of the throughput.
+/// Each client starts a run, sends it a signal and waits until the run has completed with the
+/// signal's payload as its output. It measures the acknowledged signal and the time from the signal
+/// to the end of the run. The start is not measured, but takes its share of the throughput.
 ///
-/// What stays: the definition, and the runs for an hour. Runs that are left without a signal end after 10 minutes.
+/// Leaves behind: the definition, and the runs for an hour. Runs without a signal end after 10
+/// minutes.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench signal --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Signal {
-    /// How many bytes each signal has, beside a number
+    /// Payload bytes of each signal, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 pub(super) const WORKFLOW: &str = "flo-bench-start";
 
-/// The action is never registered, so the one step ends where it begins: in the turn of the start.
+/// The action is never registered, so the only step ends in the turn that starts the run.
 pub(super) fn source(retention_ms: u128) -> String {
     format!(
         r#"
@@ -23,27 +23,27 @@ name: {WORKFLOW}
 version: "2"
 retention_ms: {retention_ms}
 start:
-  run: "@actions/flo-bench-nobody"
+  run: "@actions/flo-bench-missing"
   transitions: {{target_not_found: flo.Completed, failure: flo.Failed}}
 "#
     )
 }
 
-/// How long runs are kept where nobody says so: an hour, in milliseconds.
+/// The default retention of the runs: an hour, in milliseconds.
 pub(super) const RETENTION_MS: u128 = 3_600_000;
 
 /// Measure starts of runs that do nothing
 ///
-/// A run has one step, whose action does not exist: it ends at once, without a worker. What is measured is the
-/// acknowledged start.
+/// A run has one step whose action does not exist, so it ends immediately, without a worker. It
+/// measures the acknowledged start.
 ///
-/// What stays: the definition, and the runs until their --retention is over.
+/// Leaves behind: the definition, and the runs until their --retention has passed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench start --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Start {
-    /// How many bytes the input of each run has, beside a number
+    /// Payload bytes in the input of each run, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 

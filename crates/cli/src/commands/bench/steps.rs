@@ -7,7 +7,7 @@ use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
 use super::setup::{Keeping, create_workflow, register_action};
-use super::workers::{self, Crew, Setup};
+use super::workers::{self, BenchWorkers, Setup};
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -18,39 +18,41 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 const ACTION: &str = "flo-bench-step";
-/// Where the latency of transitions is noted.
+/// The index of the stage for the latency of transitions.
 const TRANSITION: usize = 0;
 const STAGES: &[&str] = &["transition"];
 
 /// Measure whole runs of action steps, served by workers
 ///
-/// A run counts a number up, once a step, and its output is checked. The workers are part of this process and use the
-/// Rust SDK over gRPC, as a process of their own would. A run's latency is from its start to its end as its client sees
-/// it; that of a transition from the end of a step's handler to the call of the next one's.
+/// A run increments a number in each step, and its output is checked. The workers are part of this
+/// process, but use the Rust SDK over gRPC as a separate process would. A run's latency is from its
+/// start to its end, as its client sees them; a transition's latency is from the end of one step's
+/// handler to the call of the next one's.
 ///
-/// With --workers 0 they are processes of yours, the first of which has to be there within --timeout: workers of the
-/// action `flo-bench-step`, in the same namespace, which answer the input {"n": N, …} with {"n": N + 1, "at": T}, where
-/// T is the time in microseconds since 1970. Transitions are measured by workers of this process alone.
+/// With --workers 0 you run the workers yourself, and the first must be connected within --timeout:
+/// workers of the action `flo-bench-step` in the same namespace, which answer the input {"n": N, …}
+/// with {"n": N + 1, "at": T}, where T is the time in microseconds since 1970. Transitions are
+/// measured only with workers of this process.
 ///
-/// What stays: the definition and the action, and the runs until their --retention is over.
+/// Leaves behind: the definition and the action, and the runs until their --retention has passed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench steps --steps 3 --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Steps {
-    /// How many steps a run has
+    /// Number of steps per run
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     steps: u16,
 
-    /// How many workers of this process serve them, each over a connection of its own
+    /// Number of workers in this process, each with a separate connection; 0 to run your own
     #[arg(long, value_name = "W", default_value_t = 1, value_parser = clap::value_parser!(u16).range(..=256))]
     workers: u16,
 
-    /// How many tasks a worker runs at a time [default: as many as there are clients]
+    /// Number of tasks that a worker runs at the same time [default: the number of clients]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     slots: Option<u16>,
 
-    /// How many bytes the input of each step has, beside what it counts
+    /// Payload bytes in the input of each step, in addition to the number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 
@@ -73,7 +75,7 @@ impl Steps {
         };
         let retention_ms = self.keeping.retention_ms();
         let source = source((&workflow, retention_ms), self.steps, self.payload > 0);
-        // Before the workers, who may be others.
+        // Before the workers start, which may be external ones.
         register_action(bench.client(), ACTION).await?;
         create_workflow(bench.client(), &source).await?;
         if self.workers == 0 {
@@ -85,7 +87,8 @@ impl Steps {
             slots: self.slots.unwrap_or_else(|| self.load.clients()),
         };
         let counter = Arc::new(Counter::new(bench.meter()));
-        let crew = Crew::start(setup, |builder| counter.clone().equip(builder)).await?;
+        let bench_workers =
+            BenchWorkers::start(setup, |builder| counter.clone().equip(builder)).await?;
         let runs = Runs {
             workflow,
             steps: self.steps.into(),
@@ -97,12 +100,12 @@ impl Steps {
             ..Conditions::new("steps", "runs", "run")
         };
         let measured = bench.measure(runs, conditions).await;
-        crew.stop().await;
+        bench_workers.stop().await;
         measured
     }
 }
 
-/// A workflow whose steps pass on what they count.
+/// A workflow whose steps pass the number on.
 fn source((name, retention_ms): (&str, u128), steps: u16, has_data: bool) -> String {
     let mut source = format!(
         "kind: Workflow\nname: {name}\nversion: \"1\"\nretention_ms: {retention_ms}\n\
@@ -126,7 +129,7 @@ fn source((name, retention_ms): (&str, u128), steps: u16, has_data: bool) -> Str
     source
 }
 
-/// Where a run goes to this step, or behind the last one.
+/// The target of a transition to this step, or to the end after the last one.
 fn target(step: u16, steps: u16) -> String {
     if step > steps {
         "flo.Completed".to_owned()
@@ -135,7 +138,7 @@ fn target(step: u16, steps: u16) -> String {
     }
 }
 
-/// What a run's clients do.
+/// The work of the clients.
 struct Runs {
     workflow: String,
     steps: u64,
@@ -160,16 +163,17 @@ impl Work for Runs {
 #[derive(Debug, Deserialize)]
 struct Counted {
     n: u64,
-    /// When the step before ended, in microseconds since the Unix epoch: it travels with the run, so that
-    /// nobody has to remember it.
+    /// When the previous step ended, in microseconds since the Unix epoch. It travels with the run,
+    /// so that no process has to remember it.
     at: Option<u64>,
 }
 
-/// What the workers do.
+/// The work of the workers.
 struct Counter {
     meter: Arc<Meter>,
     began: Instant,
-    /// The same, since the Unix epoch: the wall's clock is asked once, and cannot jump.
+    /// The start as a time since the Unix epoch: the wall clock is read only once, so it cannot
+    /// jump.
     began_at: Duration,
 }
 

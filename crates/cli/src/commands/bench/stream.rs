@@ -7,7 +7,7 @@ use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
 use super::setup::create_workflow;
-use super::workers::{Crew, Setup};
+use super::workers::{BenchWorkers, Setup};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -39,31 +39,33 @@ start:
   transitions: {success: flo.Completed, failure: flo.Failed}
 "#;
 
-/// The stream is emptied by age, so that repeated benches do not fill it.
+/// The stream is trimmed by age, so that repeated benches do not fill it.
 const RECORD_AGE_MS_MAX: u64 = 600_000;
 
-/// Where the latencies of parts are noted.
+/// The indexes of the stages.
 const APPEND: usize = 0;
 const ARRIVAL: usize = 1;
 const STAGES: &[&str] = &["acknowledged append", "append to task"];
 
 /// Measure records that start runs
 ///
-/// Each client appends a record to a stream; its trigger starts a run, whose one step a worker of this process carries
-/// out, and the client waits for the run's end. What is measured is the whole of it, the acknowledged append, and the
-/// time until the run's task reaches the worker. In the end the trigger must have started one run for each record.
+/// Each client appends a record to a stream. The stream's trigger starts a run, a worker of this
+/// process runs its only step, and the client waits for the run's end. It measures the whole, the
+/// acknowledged append, and the time until the run's task reaches the worker. At the end the
+/// trigger must have started exactly one run per record.
 ///
-/// What stays: the definition, the stream and the action, the records for 10 minutes and the runs for an hour.
+/// Leaves behind: the definition, the stream and the action, the records for 10 minutes and the
+/// runs for an hour.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench stream --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Stream {
-    /// How many partitions the stream has, when it is created
+    /// Number of partitions of the stream, when it is created
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     partitions: u32,
 
-    /// How many bytes each record has, beside a number
+    /// Payload bytes of each record, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 
@@ -91,14 +93,15 @@ impl Stream {
             workers: 1,
             slots: self.load.clients(),
         };
-        let crew = Crew::start(setup, |builder| appends.clone().equip(builder)).await?;
+        let bench_workers =
+            BenchWorkers::start(setup, |builder| appends.clone().equip(builder)).await?;
         let before = started(bench.client()).await?;
         let conditions = Conditions {
             payload_bytes: Some(self.payload),
             ..Conditions::new("stream", "records", "append to completion")
         };
         let measured = bench.load(appends.clone()).await;
-        crew.stop().await;
+        bench_workers.stop().await;
         let (measured, looks) = measured?;
         let after = started(bench.client()).await?;
         bench.conclude(measured, conditions, &looks)?;
@@ -111,7 +114,7 @@ async fn create_stream(client: &Client, partitions: u32) -> Result<(), Failure> 
         name: STREAM.to_owned(),
         partitions,
         retention: Some(Retention {
-            age_ms_max: Some(RECORD_AGE_MS_MAX),
+            max_age_ms: Some(RECORD_AGE_MS_MAX),
             ..Retention::default()
         }),
         ..CreateStreamRequest::default()
@@ -122,25 +125,25 @@ async fn create_stream(client: &Client, partitions: u32) -> Result<(), Failure> 
     Ok(())
 }
 
-/// How many runs the trigger has started.
+/// The number of runs that the trigger has started.
 async fn started(client: &Client) -> Result<u64, Failure> {
     let request = GetWorkflowRequest {
         name: WORKFLOW.to_owned(),
         ..GetWorkflowRequest::default()
     };
     let workflow = client.get_workflow(request).await?;
-    Ok(workflow.trigger.map_or(0, |trigger| trigger.runs_count))
+    Ok(workflow.trigger.map_or(0, |trigger| trigger.run_count))
 }
 
-/// What clients and worker share.
+/// What the clients and the worker share.
 struct Appends {
     payloads: Payloads,
-    /// Told apart from the records of others by this number.
+    /// A number that distinguishes the records of this bench.
     bench: u64,
-    /// Who waits for the run that a record starts, by the record's number.
+    /// The waiting clients, by record number.
     // A std mutex: it is never held across an await.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Arrival>>>,
-    /// Acknowledged appends.
+    /// The number of acknowledged appends.
     appended: AtomicU64,
     partitions: u32,
 }
@@ -151,7 +154,7 @@ struct Arrival {
     at: Instant,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Deserialize)]
 struct Record {
     n: u64,
@@ -198,7 +201,7 @@ impl Appends {
         Ok(())
     }
 
-    /// An input, with the bench's own number in it.
+    /// A payload with the number of this bench.
     fn payload(&self, number: u64) -> Bytes {
         let input = self.payloads.input(number);
         let mut payload = format!("{{\"bench\":{},", self.bench).into_bytes();
@@ -206,7 +209,7 @@ impl Appends {
         payload.into()
     }
 
-    /// Records go to all partitions.
+    /// Distributes records over all partitions.
     fn partition_key(&self, number: u64) -> String {
         match self.partitions {
             1 => String::new(),
@@ -220,7 +223,7 @@ impl Appends {
         })
     }
 
-    /// A task has come.
+    /// Handles a task: its run has arrived.
     fn arrive(&self, context: &ActionContext) -> Result<ActionResult, HandlerError> {
         let record: Record = context.json()?;
         let waiting = (record.bench == self.bench)
@@ -231,7 +234,7 @@ impl Appends {
                 run_id: run_id.to_owned(),
                 at: Instant::now(),
             };
-            // Who gave up has said so.
+            // A client that gave up has already reported it.
             drop(waiting.send(arrival));
         }
         Ok(ActionResult::success_json(format!(
@@ -240,7 +243,7 @@ impl Appends {
         )))
     }
 
-    /// Each record has started one run.
+    /// Checks that each record has started one run.
     fn check(&self, started: u64) -> Result<(), Failure> {
         let appended = self.appended.load(Ordering::Relaxed);
         if started == appended {
@@ -249,12 +252,12 @@ impl Appends {
         let message = format!(
             "expected {appended} records to start as many runs, but the trigger has started {started}"
         );
-        Err(Failure::new(Code::BenchOutputWrong, message)
+        Err(Failure::new(Code::BenchOutputMismatch, message)
             .with_hint("another bench at the same time, or one that was stopped, adds to them"))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Arrival>>> {
-        // Nothing that is done under the lock panics half-way.
+        // Nothing panics midway while holding the lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

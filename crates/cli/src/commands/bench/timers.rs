@@ -1,4 +1,4 @@
-//! `flo bench timers`: timers that fall due at once.
+//! `flo bench timers`: timers that fall due at the same time.
 
 use super::load::{LoadFlags, Measured, Piece, Work, stopped};
 use super::measurement::{Bench, Look};
@@ -24,42 +24,43 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
 
 const WORKFLOW: &str = "flo-bench-timers";
-/// Timers are of whole multiples of this. All fall due within one of them.
+/// Timeouts are multiples of this. All timers fall due within one such interval.
 const GRAIN: Duration = Duration::from_millis(250);
-/// Ends of runs that are waited for by clients, of all that there are.
+/// The maximum number of runs whose ends clients wait for.
 const WATCHED_MAX: u64 = 1_000;
-/// How often it is asked whether any run still waits, once those that are watched have ended.
+/// How often to check for waiting runs once the watched ones have ended.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// Where the latency of ends that clients saw is noted.
+/// The index of the stage for ends as clients saw them.
 const SEEN: usize = 0;
 const STAGES: &[&str] = &["due to end, as clients saw it"];
 
-/// Measure timers that fall due at once
+/// Measure timers that fall due at the same time
 ///
-/// Runs are started that wait for a signal which nobody sends, with time-outs such that all expire within a quarter of
-/// a second. What is measured is from when a timer was due until the cluster had carried its run to the end, by the
-/// cluster's own clock; and, for up to a thousand of the runs, until a client was told, by this machine's clock.
+/// Starts runs that wait for a signal that never comes, with timeouts such that all expire within a
+/// quarter of a second. It measures the time from when a timer was due until the cluster had ended
+/// its run, by the cluster's clock; and, for up to a thousand of the runs, until a client was
+/// notified, by this machine's clock.
 ///
-/// What stays: a definition with a version for each time-out, and the runs for an hour.
+/// Leaves behind: a definition with a version for each timeout, and the runs for an hour.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench timers --runs 50000 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Timers {
-    /// How many runs there are
+    /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     runs: u64,
 
-    /// How long there is to start them, in seconds [default: 5, and one more for each thousand]
+    /// Time to start the runs, in seconds [default: 5, plus one for each thousand runs]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     due_in: Option<u32>,
 
-    /// How many are started at a time
+    /// Number of concurrent starts
     #[arg(long, value_name = "C", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     clients: u16,
 
-    /// How many connections the clients share
+    /// Number of connections that the clients share
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     connections: u16,
 
@@ -78,14 +79,14 @@ impl Timers {
             watched_every: self.runs.div_ceil(WATCHED_MAX),
             watchers: Mutex::default(),
         });
-        // The first version, so that a definition that is refused is told before anything is started.
+        // Stored first, so that an invalid definition is reported before any run is started.
         starts.version(bench.client(), GRAIN).await?;
         let mut shutdown = Shutdown::new()?;
         let (opened, _) = bench.load(starts.clone()).await?;
         if let Some(error) = opened.error {
             return Err(error);
         }
-        // A signal that came while runs were started ends it, too: then not all of them are there.
+        // A signal during the starts also ends the bench: not all runs have then been started.
         let (measured, looks) = tokio::select! {
             biased;
             () = shutdown.requested() => return Err(stopped("the timers were not due")),
@@ -104,7 +105,7 @@ impl Timers {
     }
 }
 
-/// Waits until all timers have fired, and reads when each run has ended.
+/// Waits until all timers have fired, and reads when each run ended.
 async fn expire(bench: &Bench<'_>, starts: &Starts) -> Result<(Measured, [Look; 2]), Failure> {
     let progress = Progress::start("waiting until the timers are due".to_owned());
     sleep_until(starts.due.checked_sub(GRAIN).unwrap_or(starts.due)).await;
@@ -129,7 +130,7 @@ async fn expire(bench: &Bench<'_>, starts: &Starts) -> Result<(Measured, [Look; 
     Ok((measured(&ended, seen), [before, after]))
 }
 
-/// The latencies and the rate of what has ended.
+/// The latencies and the rate of the ended runs.
 fn measured(ended: &[Ended], seen: Vec<Result<Seen, Failure>>) -> Measured {
     let mut measured = Measured::nothing(STAGES);
     let first_due_ms = ended.iter().map(|run| run.due_ms).min().unwrap_or_default();
@@ -150,7 +151,7 @@ fn measured(ended: &[Ended], seen: Vec<Result<Seen, Failure>>) -> Measured {
                 "expected run {} to complete, but it ended otherwise",
                 run.run_id
             );
-            measured.add_error(Failure::new(Code::BenchOutputWrong, message));
+            measured.add_error(Failure::new(Code::BenchOutputMismatch, message));
         }
         due_ms.insert(run.run_id.as_str(), run.due_ms);
     }
@@ -167,13 +168,13 @@ fn measured(ended: &[Ended], seen: Vec<Result<Seen, Failure>>) -> Measured {
     measured
 }
 
-/// Starts runs that are due together.
+/// Starts runs that fall due together.
 struct Starts {
     due: Instant,
-    /// The versions of the definition that are there, by their time-outs.
+    /// The stored versions of the definition, by timeout.
     versions: Mutex<BTreeMap<Duration, Arc<OnceCell<String>>>>,
     started: Mutex<Vec<Started>>,
-    /// Each run whose number is a multiple of this is watched.
+    /// Every run whose number is a multiple of this is watched.
     watched_every: u64,
     watchers: Mutex<JoinSet<Result<Seen, Failure>>>,
 }
@@ -189,7 +190,7 @@ struct Seen {
     at_ms: u64,
 }
 
-/// A run that has ended. Times are in milliseconds since the Unix epoch, by the cluster's clock.
+/// An ended run. Times are in milliseconds since the Unix epoch, by the cluster's clock.
 struct Ended {
     run_id: String,
     due_ms: u64,
@@ -224,7 +225,7 @@ impl Work for Starts {
 }
 
 impl Starts {
-    /// The version of the definition with this time-out.
+    /// The version of the definition with this timeout.
     async fn version(&self, client: &Client, timeout: Duration) -> Result<String, Failure> {
         let version = locked(&self.versions).entry(timeout).or_default().clone();
         let create = async || {
@@ -245,7 +246,7 @@ fn source(timeout_ms: u128) -> String {
     )
 }
 
-/// The largest time-out that has expired by then.
+/// The longest timeout that has expired by then.
 fn grains(left: Duration) -> Option<Duration> {
     let grains = u32::try_from(left.as_millis() / GRAIN.as_millis()).ok()?;
     (grains > 0).then(|| GRAIN * grains)
@@ -263,7 +264,7 @@ async fn watch(client: Client, run_id: String) -> Result<Seen, Failure> {
     Ok(Seen { run_id, at_ms })
 }
 
-/// Reads when a run has ended.
+/// Reads when a run ended.
 async fn ended(client: &Client, started: Started) -> Result<Ended, Failure> {
     let request = GetRunRequest {
         run_id: started.run_id,
@@ -280,7 +281,7 @@ async fn ended(client: &Client, started: Started) -> Result<Ended, Failure> {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that is done under the locks panics half-way.
+    // Nothing panics midway while holding the locks.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! What a load costs the nodes: each is asked before and after.
+//! The cost of a load on the nodes: their counters are sampled before and after it.
 
 use crate::session::Session;
 use flotilla_client::Client;
@@ -6,33 +6,33 @@ use flotilla_client::v1::{GetNodeUsageRequest, GetStatusRequest, NodeUsage};
 use futures::future::join_all;
 use std::time::Duration;
 
-/// How long a node may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout of a node's response.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All nodes at one time.
+/// A sample of all nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
-    /// The node that led; none when none did, or when nobody answered.
+    /// The leader; `None` without one, or if no node answered.
     pub(super) leader: Option<u64>,
     /// The members, by id.
     pub(super) nodes: Vec<NodeSnapshot>,
 }
 
-/// One node at one time.
+/// A sample of one node.
 #[derive(Clone, Debug)]
 pub(super) struct NodeSnapshot {
     /// Its id.
     pub(super) node_id: u64,
-    /// Where clients reach it.
+    /// Its address for clients.
     pub(super) address: String,
-    /// What it said; none when it did not answer.
+    /// Its counters; `None` if it did not answer.
     pub(super) usage: Option<NodeUsage>,
 }
 
-/// Asks every node that the cluster's status names, at its own address. What goes wrong is no reason to lose a
-/// measurement: nodes that do not answer have said nothing.
+/// Samples every node that the cluster's status names, at its own address. Errors do not invalidate
+/// a measurement: nodes that do not answer have no sample.
 pub(super) async fn look(session: &Session, client: &Client) -> Snapshot {
-    let client = client.with_timeout(PATIENCE);
+    let client = client.with_timeout(TIMEOUT);
     let Ok(status) = client.get_status(GetStatusRequest {}).await else {
         return Snapshot::default();
     };
@@ -42,15 +42,15 @@ pub(super) async fn look(session: &Session, client: &Client) -> Snapshot {
         address: node.address,
     });
     Snapshot {
-        leader: status.leader,
+        leader: status.leader_id,
         nodes: join_all(nodes).await,
     }
 }
 
-/// Asks one node; none when another one or nobody answers. By a new client each time, since one that has learnt
-/// who leads would ask the leader.
+/// Samples one node; `None` if it does not answer, or another one does. Uses a new client each
+/// time, because one that has learned who leads would call the leader.
 async fn ask(session: &Session, node_id: u64, address: &str) -> Option<NodeUsage> {
-    let client = session.client_of(address).ok()?.with_timeout(PATIENCE);
+    let client = session.client_of(address).ok()?.with_timeout(TIMEOUT);
     let usage = client.get_node_usage(GetNodeUsageRequest {}).await.ok()?;
     (usage.node_id == node_id).then_some(usage)
 }

@@ -1,4 +1,4 @@
-//! `flo bench wasm`: runs of one step that the nodes carry out themselves.
+//! `flo bench wasm`: runs of one step that the nodes execute.
 
 use super::load::{LoadFlags, Piece, Work};
 use super::measurement::Bench;
@@ -28,7 +28,7 @@ start:
   transitions: {success: flo.Completed, failure: flo.Failed}
 "#;
 
-/// Gives back its input, for which it makes room behind the first bytes of its memory.
+/// Returns its input, for which it reserves memory after the first bytes.
 const MODULE: &str = r#"
 (module
   (memory (export "memory") 1)
@@ -47,15 +47,16 @@ const MODULE: &str = r#"
 
 /// Measure runs of one WebAssembly step
 ///
-/// The step gives back its input, which is checked. A run's latency is from its start to its end as its client sees it.
+/// The step returns its input, which is checked. A run's latency is from its start to its end, as
+/// its client sees them.
 ///
-/// What stays: the definition and the action, and the runs for an hour.
+/// Leaves behind: the definition and the action, and the runs for an hour.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench wasm --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Wasm {
-    /// How many bytes the input of each run has, beside a number
+    /// Payload bytes in the input of each run, in addition to a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
 

@@ -1,4 +1,4 @@
-//! Workers of a bench: part of this process, and over gRPC as any others.
+//! The workers of a bench: part of this process, but connected over gRPC like any other.
 
 use super::load::Connections;
 use crate::code::Code;
@@ -12,35 +12,35 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is asked whether a worker of somebody else's is there.
+/// How often to check for an external worker.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// How long tasks may go on once the load is over: none should be left.
+/// The drain grace after the load: no task should be left then.
 const DRAIN_GRACE: Duration = Duration::from_secs(1);
 
-/// How workers are set up.
+/// The settings of the workers.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     /// Their connections.
     pub(super) connections: Connections,
-    /// How many there are.
+    /// The number of workers.
     pub(super) workers: u16,
-    /// How many tasks each runs at a time.
+    /// The number of tasks that each runs at the same time.
     pub(super) slots: u16,
 }
 
-/// Workers that run.
+/// The running workers.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct BenchWorkers {
     workers: JoinSet<Result<(), ClientError>>,
     stop: CancellationToken,
 }
 
-impl Crew {
-    /// Starts workers with the same handlers, and waits until the leader knows them all.
+impl BenchWorkers {
+    /// Starts workers with the same handlers and waits until the leader has accepted them all.
     ///
     /// # Errors
-    /// What a worker is refused for.
+    /// Why a worker was refused.
     pub(super) async fn start(
         setup: Setup,
         equip: impl Fn(WorkerBuilder) -> WorkerBuilder,
@@ -54,7 +54,8 @@ impl Crew {
                 .concurrency(setup.slots.into())
                 .drain_grace(DRAIN_GRACE)
                 .on_ready(move || {
-                    // There is room for each, and who does not listen any more need not know.
+                    // The channel has capacity for each worker, and a dropped receiver need not
+                    // know.
                     let _ = ready.try_send(());
                 });
             let worker = equip(builder).build()?;
@@ -69,18 +70,18 @@ impl Crew {
         Ok(Self { workers, stop })
     }
 
-    /// Has the workers leave.
+    /// Stops the workers.
     pub(super) async fn stop(mut self) {
         self.stop.cancel();
-        // One that failed has left as well.
+        // A failed worker has stopped as well.
         while self.workers.join_next().await.is_some() {}
     }
 }
 
-/// Waits until a worker of somebody else's takes tasks of an action, for as long as a call may take.
+/// Waits until an external worker takes tasks of an action, for at most the call timeout.
 ///
 /// # Errors
-/// `no_worker` when there is none in time; what the cluster refuses.
+/// `no_worker` if none registers in time; otherwise what the cluster refuses.
 pub(super) async fn wait_for_one(client: &Client, action: &str) -> Result<(), Failure> {
     let _progress = Progress::start(format!("waiting for a worker of {action}"));
     let until = Instant::now() + client.timeout();
@@ -90,8 +91,8 @@ pub(super) async fn wait_for_one(client: &Client, action: &str) -> Result<(), Fa
                 "expected a worker of action {action} within {:?}, but none has registered",
                 client.timeout()
             );
-            let hint = "start one that is connected to this cluster and namespace, give it longer with --timeout, or \
-                        have the bench run its own with --workers 1";
+            let hint = "start one for this cluster and namespace, allow more time with --timeout, or let the \
+                bench run its own with --workers 1";
             return Err(Failure::new(Code::NoWorker, message).with_hint(hint));
         }
         sleep(ASKED_EVERY).await;
@@ -110,10 +111,10 @@ async fn is_one_there(client: &Client, action: &str) -> Result<bool, Failure> {
         if page.items.iter().any(|worker| serves(worker, action)) {
             return Ok(true);
         }
-        if page.next_page.is_empty() {
+        if page.next_page_token.is_empty() {
             return Ok(false);
         }
-        page_token = page.next_page;
+        page_token = page.next_page_token;
     }
 }
 

@@ -1,4 +1,4 @@
-//! An authority for certificates, and what it signs.
+//! A certificate authority and the certificates that it signs.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -14,12 +14,12 @@ use rustls_pki_types::pem::PemObject;
 use std::fs;
 use std::path::Path;
 
-/// The file of an authority's certificate.
+/// The file with the authority's certificate.
 pub(super) const CERT: &str = "ca.pem";
-/// The file of its key.
+/// The file with the authority's key.
 pub(super) const KEY: &str = "ca-key.pem";
 
-/// How long the authority itself is valid.
+/// The validity of the authority's certificate.
 const DAYS: i64 = 3_650;
 const NAME: &str = "Flotilla development CA";
 
@@ -29,14 +29,14 @@ pub(super) struct Pair {
     pub(super) key: String,
 }
 
-/// Who a certificate is for.
+/// The holder of a certificate.
 #[derive(Clone, Debug)]
 pub(super) struct Holder {
-    /// What people read in it.
+    /// The common name, for people.
     pub(super) name: &'static str,
-    /// The names and IP addresses under which it is connected to.
+    /// The host names and IP addresses at which the holder is reached.
     pub(super) hosts: Vec<String>,
-    /// What it may be used for.
+    /// The permitted uses.
     pub(super) usages: Vec<ExtendedKeyUsagePurpose>,
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// Makes one, valid for ten years, and what is to be kept of it.
+    /// Makes an authority that is valid for ten years, and the files to keep of it.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system provides no randomness.
     pub(super) fn new() -> Result<(Self, Pair), Failure> {
         let key = KeyPair::generate().map_err(failed)?;
         let params = own_params(&name(&key))?;
@@ -62,10 +62,10 @@ impl Authority {
         Ok((Self { issuer }, pair))
     }
 
-    /// The one that is kept in the folder; `None` when there is none.
+    /// Reads the authority kept in the folder; `None` if the folder does not contain one.
     ///
     /// # Errors
-    /// `authority_invalid` when one of its files is missing, or is no such file.
+    /// `authority_invalid` if one of its files is missing or malformed.
     pub(super) fn kept(folder: &Path) -> Result<Option<Self>, Failure> {
         let (cert, key) = (folder.join(CERT), folder.join(KEY));
         let missing = match (cert.exists(), key.exists()) {
@@ -75,10 +75,10 @@ impl Authority {
             (false, true) => CERT,
         };
         let message = format!(
-            "expected {CERT} and {KEY} in {}, or none of them, but {missing} is missing",
+            "expected {CERT} and {KEY} in {}, or neither, but {missing} is missing",
             folder.display()
         );
-        let hint = "put it back, or make another authority in an empty folder";
+        let hint = "restore the file, or make a new authority in an empty directory";
         Err(Failure::new(Code::AuthorityInvalid, message).with_hint(hint))
     }
 
@@ -86,29 +86,29 @@ impl Authority {
         let (cert_pem, key_pem) = (text(cert)?, text(key)?);
         let invalid = |path: &Path, found: &str| {
             let message = format!(
-                "expected {} to be as `flo cert dev` has made it, but {found}",
+                "expected {} to be as `flo cert dev` wrote it, but {found}",
                 path.display()
             );
             Failure::new(Code::AuthorityInvalid, message)
-                .with_hint("make another authority in an empty folder")
+                .with_hint("make a new authority in an empty directory")
         };
         let pair = KeyPair::from_pem(&key_pem).map_err(|error| invalid(key, &error.to_string()))?;
         let der = CertificateDer::from_pem_slice(cert_pem.as_bytes())
             .map_err(|error| invalid(cert, &error.to_string()))?;
-        // What it signs must name it as it is named there.
+        // Certificates that it signs must name their issuer exactly as this certificate does.
         let name = name(&pair);
         let has = |part: &[u8]| der.windows(part.len()).any(|bytes| bytes == part);
         if !has(pair.public_key_raw()) || !has(name.as_bytes()) {
-            return Err(invalid(cert, "it is not that of the key beside it"));
+            return Err(invalid(cert, "it does not match the key next to it"));
         }
         let issuer = Issuer::new(own_params(&name)?, pair);
         Ok(Self { issuer })
     }
 
-    /// A new key, and its certificate for so many days.
+    /// A new key, and a certificate for it that is valid for `days`.
     ///
     /// # Errors
-    /// `usage` when one of the hosts is no name and no IP address.
+    /// `usage` if one of the hosts is neither a name nor an IP address.
     pub(super) fn sign(&self, holder: Holder, days: u16) -> Result<Pair, Failure> {
         let key = KeyPair::generate().map_err(failed)?;
         let mut params = params(holder.name, holder.hosts, i64::from(days))?;
@@ -123,14 +123,15 @@ impl Authority {
     }
 }
 
-/// The name of the authority with this key. Two of one name in a bundle would be hard to tell apart.
+/// The name of the authority with this key. The name depends on the key, so that authorities in one
+/// bundle can be distinguished.
 fn name(key: &KeyPair) -> String {
     let end = key.public_key_raw().iter().rev().take(4);
     let digits: String = end.map(|byte| format!("{byte:02x}")).collect();
     format!("{NAME} {digits}")
 }
 
-/// An authority's own certificate.
+/// The parameters of the authority's own certificate.
 fn own_params(name: &str) -> Result<CertificateParams, Failure> {
     let mut params = params(name, Vec::new(), DAYS)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -142,7 +143,8 @@ fn own_params(name: &str) -> Result<CertificateParams, Failure> {
     Ok(params)
 }
 
-/// What all certificates have in common: valid from yesterday, since clocks differ, through the last day.
+/// Parameters common to all certificates: valid from yesterday, because clocks differ, to the last
+/// day.
 fn params(name: &str, hosts: Vec<String>, days: i64) -> Result<CertificateParams, Failure> {
     let mut params = CertificateParams::new(hosts).map_err(|error| {
         let message = format!("expected --host to be a name or an IP address, but {error}");
@@ -169,5 +171,5 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 fn failed(error: rcgen::Error) -> Failure {
     let message = format!("expected to make a certificate, but {error}");
-    Failure::new(Code::CertificatesNotMade, message)
+    Failure::new(Code::CertificateCreationFailed, message)
 }

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 const NODE: (&str, &str) = ("node.pem", "node-key.pem");
 const CLIENT: (&str, &str) = ("client.pem", "client-key.pem");
-/// Where nodes on this machine find each other, as well as its own clients.
+/// How nodes and clients on this machine reach the nodes.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// Keys are for their owner alone.
+/// Only the owner may read keys.
 const KEY_MODE: u32 = 0o600;
 const CERT_MODE: u32 = 0o644;
 
@@ -26,36 +26,36 @@ Examples:
   flo cert dev certs --host flo-1.example.com --host 10.0.0.1
 
 The files:
-  ca.pem, ca-key.pem          the authority; kept when they are there
-  node.pem, node-key.pem      for nodes: all of them may have the same
+  ca.pem, ca-key.pem          the authority; kept if they exist
+  node.pem, node-key.pem      for nodes; all nodes may share them
   client.pem, client-key.pem  for clients and workers
 
-Who has ca-key.pem can make certificates that the cluster trusts: keep it away from the nodes.";
+Anyone with ca-key.pem can make certificates that the cluster trusts: do not copy it to the nodes.";
 
-/// Make an authority and certificates to try TLS with
+/// Make a certificate authority and certificates to try TLS with
 ///
-/// Run again, it keeps the authority and renews the certificates; nodes and workers take them up within
-/// seconds, without a restart.
+/// A second run keeps the authority and renews the certificates; nodes and workers load the new
+/// ones within seconds, without a restart.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
-    /// The folder for the files; made when it is not there
+    /// Directory for the files; created if missing
     dir: PathBuf,
 
-    /// A name or IP address of a node, beside localhost, 127.0.0.1 and ::1; may be repeated
+    /// Name or IP address of a node, in addition to localhost, 127.0.0.1 and ::1; repeatable
     #[arg(long, value_name = "NAME|IP", value_delimiter = ',')]
     host: Vec<String>,
 
-    /// For how many days the certificates are valid
+    /// Validity of the certificates in days
     #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u16).range(1..=3650))]
     days: u16,
 }
 
-/// What was made.
+/// The files that were written.
 #[derive(Debug, Serialize)]
 struct MadeView {
     ca: PathBuf,
-    /// Whether the authority is a new one.
+    /// Whether the authority is new.
     ca_created: bool,
     node: PathBuf,
     node_key: PathBuf,
@@ -90,7 +90,7 @@ impl Dev {
             hosts: Vec::new(),
             usages: vec![ClientAuth],
         };
-        // Both are made before the first is put in its place.
+        // Both certificates are made before the first is written.
         let (node, client) = (
             authority.sign(node, self.days)?,
             authority.sign(client, self.days)?,
@@ -132,7 +132,7 @@ impl MadeView {
     }
 }
 
-/// All names of a node, each once.
+/// All host names of a node, without duplicates.
 fn hosts(given: &[String]) -> Vec<String> {
     let mut hosts: Vec<String> = LOCAL.map(ToOwned::to_owned).to_vec();
     for host in given {
@@ -148,11 +148,11 @@ fn put(dir: &Path, names: (&str, &str), pair: &Pair) -> Result<(), Failure> {
     replace(&dir.join(names.0), &pair.cert, CERT_MODE)
 }
 
-/// Writes a file beside its place and moves it there: a node that reads it meanwhile finds a whole one.
+/// Writes a temporary file and renames it, so that a node never reads a partial file.
 fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     let beside = path.with_extension("new");
     let written = || -> io::Result<()> {
-        // One that was left behind may be readable for others.
+        // A leftover file may be readable by others.
         match fs::remove_file(&beside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -171,5 +171,5 @@ fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
 
 fn not_made(path: &Path, error: &io::Error) -> Failure {
     let message = format!("expected to write {}, but {error}", path.display());
-    Failure::new(Code::CertificatesNotMade, message)
+    Failure::new(Code::CertificateCreationFailed, message)
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Make certificates for TLS
+/// Make development certificates for TLS
 #[derive(Debug, Subcommand)]
 pub(crate) enum CertCommand {
     Dev(dev::Dev),

@@ -12,17 +12,17 @@ Examples:
   flo cluster add-learner 4 10.0.0.4:9001
   flo cluster promote 4";
 
-/// Take in a node that was started with --join
+/// Add a node that was started with --join as a learner
 ///
-/// Start it first, with an id and a data directory of its own. It receives the log from now on, and has no
-/// vote until it is promoted.
+/// Start the node first, with a new id and an empty data directory. It then receives the log, but
+/// has no vote until it is promoted.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AddLearner {
-    /// The node's id, which no member ever had
+    /// Id of the node; no member may ever have had it
     node_id: u64,
 
-    /// Where the members reach it: its --peer-listen, as seen from them
+    /// Peer address of the node: its --peer-listen, as the other members reach it
     #[arg(value_name = "HOST:PORT")]
     peer_address: String,
 }

@@ -1,7 +1,7 @@
 //! `flo cluster backup`.
 
-use super::aside::{Stop, aside, stopped};
 use super::backup_file::NewFile;
+use super::blocking::{Stop, run_blocking, stopped};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -22,24 +22,25 @@ Examples:
   flo cluster backup latest.flo --force --endpoint 10.0.0.2:9000
   flo cluster backup rescued.flo --data-dir /var/lib/flo
 
-Exit codes: 2 no data directory, 3 FILE exists, or a node uses the data directory, 4 try again.";
+Exit codes: 2 no data directory, 3 FILE exists or a node uses the data directory, 4 try again.";
 
 /// Save the whole state to a file while the cluster serves
 ///
-/// Everything that was acknowledged before the call is in it. Any node gives it, and goes on serving. FILE is
-/// there once it is whole: it was written, read again and checked. With --data-dir it is made of the
-/// directory of a node that does not run, without any cluster: see `Lost quorum` in the page on operations.
+/// The backup contains everything acknowledged before the call. Any node can make it, and keeps
+/// serving. FILE appears only once it is complete: written, read back and verified. With
+/// --data-dir, the backup is made from the directory of a stopped node, without a cluster: see
+/// `Lost quorum` in the operations guide.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Backup {
-    /// The file to write; only its owner may read it
+    /// File to write; only its owner may read it
     file: PathBuf,
 
-    /// Replace FILE when it exists
+    /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
 
-    /// Back up the data directory of a node that does not run
+    /// Back up the data directory of a stopped node
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -47,7 +48,7 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let mut shutdown = Shutdown::new()?;
-        // What is half written goes with its owner.
+        // A half-written file is deleted with its owner.
         let file = NewFile::create(self.file.clone(), self.force)?;
         let file = match self.data_dir {
             Some(directory) => save_directory(file, directory, &mut shutdown).await?,
@@ -71,17 +72,17 @@ async fn download(mut file: NewFile, session: &Session) -> Result<NewFile, Failu
     while let Some(part) = parts.try_next().await? {
         file.write(&part.data)?;
         written += part.data.len() as u64;
-        let of = match part.rows_expected {
+        let of = match part.expected_row_count {
             0 => String::new(),
-            expected => format!(" of about {}", expected.max(part.rows)),
+            expected => format!(" of about {}", expected.max(part.row_count)),
         };
-        progress.say(format!("{} rows{of}, {}", part.rows, bytes(written)));
+        progress.say(format!("{} rows{of}, {}", part.row_count, bytes(written)));
     }
     Ok(file)
 }
 
-/// The log is applied to its end before a stop is noticed. Whoever does not want to wait so long leaves a copy
-/// in the directory, which goes with the next backup of it.
+/// A stop takes effect only once the log is applied. To stop sooner, request it twice: that leaves
+/// a copy in the directory, which the next backup of it deletes.
 async fn save_directory(
     file: NewFile,
     directory: PathBuf,
@@ -105,9 +106,10 @@ async fn save_directory(
     };
     let stop_requested = async || {
         shutdown.requested().await;
-        progress.say("stopping once the log is applied; stop again not to wait for it".to_owned());
+        progress
+            .say("stopping once the log is applied; stop again to abort immediately".to_owned());
     };
-    let _header = aside(saving, stop_requested).await??;
+    let _header = run_blocking(saving, stop_requested).await??;
     Ok(file)
 }
 

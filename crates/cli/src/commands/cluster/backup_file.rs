@@ -1,6 +1,6 @@
-//! Backups as files: one that comes to be, and reading one.
+//! Backup files: writing a new one and reading one.
 
-use super::aside::{Stop, Stoppable, aside};
+use super::blocking::{Stop, StoppableReader, run_blocking};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::file::unreadable;
@@ -12,23 +12,23 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// How much of a file is read at once. In bytes.
+/// The size of the read buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A file that has another name until it is whole, and goes away when it does not become so.
+/// A file that gets its name only once it is complete, and is deleted otherwise.
 #[derive(Debug)]
 pub(super) struct NewFile {
-    /// The name that it will have.
+    /// The final name.
     name: PathBuf,
     may_replace: bool,
     file: NamedTempFile,
 }
 
 impl NewFile {
-    /// Begins a file beside the place where it will be.
+    /// Creates a temporary file next to the final name.
     pub(super) fn create(name: PathBuf, may_replace: bool) -> Result<Self, Failure> {
         if name.is_dir() {
-            let message = format!("expected a file {}, but it is a folder", name.display());
+            let message = format!("expected a file {}, but it is a directory", name.display());
             return Err(Failure::new(Code::FileUnwritable, message));
         }
         if !may_replace && name.exists() {
@@ -48,21 +48,21 @@ impl NewFile {
         })
     }
 
-    /// Appends to it.
+    /// Appends to the file.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.file.as_file_mut().write_all(bytes);
         written.map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// What appends to it, too: for a thread, which must not own it. A file goes away with its owner, and a
-    /// thread may be left to itself.
+    /// A second handle that appends to the file, for a thread. The thread must not own the
+    /// [`NewFile`]: the file is deleted with its owner, and a thread may be abandoned.
     pub(super) fn writer(&self) -> Result<File, Failure> {
         let writer = self.file.as_file().try_clone();
         writer.map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// Makes its content durable, reads it again from the beginning to the end, and says what is in it; unless
-    /// a stop is requested.
+    /// Makes the content durable, reads it back completely and returns its summary, unless a stop
+    /// is requested.
     pub(super) async fn verified(
         mut self,
         stop_requested: impl AsyncFnMut(),
@@ -75,7 +75,7 @@ impl NewFile {
         Ok((self, summary))
     }
 
-    /// Gives it its name, durably.
+    /// Renames the file to its final name, durably.
     pub(super) fn keep(self) -> Result<(), Failure> {
         let Self {
             name,
@@ -99,7 +99,7 @@ impl NewFile {
     }
 }
 
-/// Opens a backup to read it.
+/// Opens a backup for reading.
 pub(super) fn open(name: &Path) -> Result<File, Failure> {
     let refuse = |error| unreadable(Code::FileUnreadable, &name.display().to_string(), &error);
     if name.is_dir() {
@@ -108,12 +108,12 @@ pub(super) fn open(name: &Path) -> Result<File, Failure> {
     File::open(name).map_err(refuse)
 }
 
-/// The file behind a buffer: backups are read in small pieces too.
+/// Buffers reads of the file, because backups are also read in small pieces.
 pub(super) fn buffered<R: Read>(file: R) -> BufReader<R> {
     BufReader::with_capacity(BUFFER_BYTES, file)
 }
 
-/// Reads and checks a whole backup, and shows how far it is; unless a stop is requested.
+/// Reads and verifies a whole backup and shows progress, unless a stop is requested.
 pub(super) async fn inspect(
     file: File,
     name: PathBuf,
@@ -121,17 +121,17 @@ pub(super) async fn inspect(
 ) -> Result<BackupSummary, Failure> {
     let inspecting = move |stop: &Stop| {
         let watch = Watch::start("checking", &file);
-        let file = Stoppable {
+        let file = StoppableReader {
             input: file,
             stop: stop.clone(),
         };
         let verified = verify(buffered(file), |read| watch.tell(read));
         verified.map_err(|fault| invalid(&name, &fault))
     };
-    aside(inspecting, stop_requested).await?
+    run_blocking(inspecting, stop_requested).await?
 }
 
-/// Shows a person how much of a file was read.
+/// Shows how much of a file has been read.
 pub(super) struct Watch {
     progress: Progress,
     doing: &'static str,
@@ -139,7 +139,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins; `doing` is what is done with it.
+    /// Begins to show progress; `doing` says what is done with the file.
     pub(super) fn start(doing: &'static str, file: &File) -> Self {
         Self {
             progress: Progress::start(doing.to_owned()),
@@ -148,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Tells how much was read.
+    /// Updates the number of bytes read.
     pub(super) fn tell(&self, read: u64) {
         let (read, size) = (bytes(read), bytes(self.size));
         self.progress
@@ -156,7 +156,7 @@ impl Watch {
     }
 }
 
-/// The refusal of a file that is no backup, or not any more.
+/// The failure for a file that is not a backup or is damaged.
 pub(super) fn invalid(name: &Path, fault: &BackupFault) -> Failure {
     let message = format!("{}: {fault}", name.display());
     Failure::new(Code::BackupInvalid, message).with_hint(fault.hint())
@@ -165,13 +165,13 @@ pub(super) fn invalid(name: &Path, fault: &BackupFault) -> Failure {
 fn exists(name: &Path) -> Failure {
     let message = format!("expected a new file, but {} exists", name.display());
     Failure::new(Code::FileExists, message)
-        .with_hint("name another one, or give --force to replace it")
+        .with_hint("choose another name, or pass --force to replace it")
 }
 
 fn unwritable(name: &Path, error: &io::Error) -> Failure {
     let message = format!("expected to write {}, but {error}", name.display());
     Failure::new(Code::FileUnwritable, message)
-        .with_hint("check its folder, and the room on the disk")
+        .with_hint("check its directory and the free disk space")
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `flo cluster`.
 
 mod add_learner;
-mod aside;
 mod backup;
 mod backup_file;
+mod blocking;
 mod promote;
 mod quarantine;
 mod remove;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See how the cluster is, change who belongs to it and who leads it, back it up and restore it
+/// Inspect a cluster, change its members and leader, back it up and restore it
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     Status(status::Status),

@@ -11,14 +11,14 @@ Examples:
   flo cluster promote 4
   flo cluster promote 4 --timeout 10m";
 
-/// Give a learner a vote, once it has caught up
+/// Promote a learner to voter once it has caught up
 ///
-/// Waits for that as long as --timeout says. Whoever has a vote counts for what `most of the nodes`
-/// are: keep their number odd.
+/// Waits for the learner for up to --timeout. Each voter counts towards the quorum: keep the number
+/// of voters odd.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Promote {
-    /// The learner's id
+    /// Id of the learner
     node_id: u64,
 }
 

@@ -6,14 +6,14 @@ use crate::views::ChangeView;
 use clap::Args;
 use flotilla_client::v1::RemoveNodeRequest;
 
-/// Take a member out for good
+/// Remove a member permanently
 ///
-/// Its process ends, and its id is never used again. A leader hands over first. Refused when too few
-/// of the voters that remain would answer.
+/// The node's process ends and its id is never used again. A leader first transfers its leadership.
+/// Refused if too few of the remaining voters respond.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo cluster remove 2")]
 pub(crate) struct Remove {
-    /// The member's id
+    /// Id of the member
     node_id: u64,
 }
 
@@ -23,6 +23,6 @@ impl Remove {
             node_id: self.node_id,
         };
         let answer = session.client()?.remove_node(request).await?;
-        ChangeView::new(self.node_id, answer.changed).print(session.output, "no member")
+        ChangeView::new(self.node_id, answer.changed).print(session.output, "removed")
     }
 }

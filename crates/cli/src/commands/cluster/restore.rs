@@ -1,7 +1,7 @@
 //! `flo cluster restore`.
 
-use super::aside::failed;
 use super::backup_file::{Watch, buffered, invalid, open};
+use super::blocking::failed;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -16,32 +16,32 @@ Examples:
   flo cluster restore monday.flo --data-dir /var/lib/flo --peer-address 10.0.0.1:9001
   flo server --node-id 1 --data-dir ./flo-data
 
-Exit codes: 2 FILE is damaged or no backup, 3 DIR is not empty.";
+Exit codes: 2 FILE is damaged or not a backup, 3 DIR is not empty.";
 
-/// Make the data directory of a new cluster out of a backup
+/// Make the data directory of a new cluster from a backup
 ///
-/// Needs no cluster, and changes none: the new one has an id of its own, and one member. Start a server
-/// on the directory, and let others join it. FILE is checked on the way; what was begun and failed leaves
-/// nothing behind.
+/// Works without a cluster and does not change one: the new cluster has a new id and one member.
+/// Start a server on the directory and let other nodes join it. FILE is verified while it is read;
+/// a failed restore leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Restore {
-    /// The file that `flo cluster backup` wrote
+    /// File written by `flo cluster backup`
     file: PathBuf,
 
-    /// The directory to make; it must be empty, or not exist
+    /// Directory to create; it must be empty or not exist
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
 
-    /// The id of the new cluster's one member
+    /// Node id of the new cluster's only member
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     node_id: u64,
 
-    /// Where nodes that join will reach it: its --peer-listen, as seen from them
+    /// Address for joining nodes: its --peer-listen, as they reach it
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9001")]
     peer_address: String,
 
-    /// Where clients will reach it
+    /// Address for clients
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000")]
     advertise: String,
 }
@@ -50,12 +50,12 @@ pub(crate) struct Restore {
 struct RestoredView {
     data_dir: String,
     node_id: u64,
-    /// Of the new cluster.
+    /// The id of the new cluster.
     cluster_id: String,
-    /// Of the one that was backed up.
+    /// The id of the cluster that was backed up.
     origin_cluster_id: String,
     index: u64,
-    rows: u64,
+    row_count: u64,
 }
 
 impl Restore {
@@ -82,7 +82,7 @@ impl Restore {
             data_dir: self.data_dir.display().to_string(),
             node_id,
             cluster_id,
-            rows: summary.rows(),
+            row_count: summary.rows(),
             index: summary.header.index,
             origin_cluster_id: summary.header.cluster_id,
         };
@@ -95,20 +95,20 @@ impl Restore {
 impl RestoredView {
     fn text(&self) -> String {
         format!(
-            "{} is node {} of the new cluster {}, with what cluster {} had up to index {}",
+            "{} is node {} of the new cluster {}, with the state of cluster {} up to index {}",
             self.data_dir, self.node_id, self.cluster_id, self.origin_cluster_id, self.index
         )
     }
 
-    /// How to go on. No line to copy: one without the node's addresses and certificates would serve this machine
-    /// alone.
+    /// The next step, as a sentence. It is not a command line to copy, because one without the
+    /// node's addresses and certificates would serve only this machine.
     fn next_step(&self, peer_address: &str) -> String {
         let Self {
             data_dir, node_id, ..
         } = self;
         format!(
-            "start node {node_id} with its usual configuration, but {data_dir} as its `data_dir`, and itself alone \
-             in `peers`: {node_id}={peer_address}"
+            "start node {node_id} with its usual configuration, but with `data_dir` {data_dir} and only itself in \
+             `peers`: {node_id}={peer_address}"
         )
     }
 }
@@ -117,12 +117,13 @@ fn refuse(name: &Path, error: &RestoreError) -> Failure {
     let code = match error {
         RestoreError::Backup(fault) => return invalid(name, fault),
         RestoreError::NotEmpty(_) => Code::DataDirNotEmpty,
-        RestoreError::Directory { .. } | RestoreError::Store(_) => Code::DataDir,
+        RestoreError::Directory { .. } | RestoreError::Store(_) => Code::DataDirUnwritable,
     };
     Failure::new(code, error.to_string()).with_hint(error.hint())
 }
 
-/// An address that others will be told: a mistake would show only when they come.
+/// Checks an address that is later advertised: a mistake would surface only when nodes or clients
+/// connect.
 fn check_address(address: &str) -> Result<(), Failure> {
     let parts = address.rsplit_once(':');
     let is_address = parts.is_some_and(|(host, port)| {
@@ -148,9 +149,9 @@ mod tests {
             cluster_id: "c2".to_owned(),
             origin_cluster_id: "c1".to_owned(),
             index: 7,
-            rows: 3,
+            row_count: 3,
         };
-        expect!["start node 1 with its usual configuration, but /var/lib/flo as its `data_dir`, and itself alone in `peers`: 1=10.0.0.1:9001"]
+        expect!["start node 1 with its usual configuration, but with `data_dir` /var/lib/flo and only itself in `peers`: 1=10.0.0.1:9001"]
             .assert_eq(&view.next_step("10.0.0.1:9001"));
     }
 }

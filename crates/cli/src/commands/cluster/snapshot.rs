@@ -11,14 +11,14 @@ Examples:
   flo cluster snapshot
   flo cluster snapshot --node 3 --timeout 1m";
 
-/// Have a node make a snapshot of its state now, and print the index that it covers
+/// Make a snapshot of a node's state now and print the log index that it covers
 ///
-/// Nodes do so by themselves as their logs grow. It stays on the node: to save the state elsewhere, use
-/// `flo cluster backup`.
+/// Nodes make snapshots automatically as their logs grow. A snapshot stays on its node: to save the
+/// state elsewhere, use `flo cluster backup`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Snapshot {
-    /// The member that makes it; the node that is asked when absent
+    /// Member that makes the snapshot [default: the node that is called]
     #[arg(long, value_name = "N")]
     node: Option<u64>,
 }

@@ -12,11 +12,11 @@ Examples:
   flo cluster status
   flo cluster status --endpoint 127.0.0.1:9010 -o json
 
-Exit codes: 0 with a leader, 4 without one, 5 when no node answers.";
+Exit codes: 0 with a leader, 4 without one, 5 if no node answers.";
 
-/// Show the members of the cluster as the node that answers sees them
+/// Show the members of the cluster, as seen by the node that answers
 ///
-/// Answers without a quorum too, then with no leader and exit code 4.
+/// Works without a quorum: it then shows no leader and exits with 4.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Status {}

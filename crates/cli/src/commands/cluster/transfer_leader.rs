@@ -11,17 +11,17 @@ Examples:
   flo cluster transfer-leader
   flo cluster transfer-leader 3";
 
-/// Have another voter lead, as before the leader's machine is stopped
+/// Transfer leadership to another voter, for example before stopping the leader's machine
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TransferLeader {
-    /// The voter that is to lead; the one that follows most closely when absent
+    /// Voter that is to lead [default: the most up-to-date voter]
     node_id: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
 struct TransferredView {
-    leader: Option<u64>,
+    leader_id: Option<u64>,
     changed: bool,
 }
 
@@ -34,13 +34,16 @@ impl TransferLeader {
         let changed = client.transfer_leader(request).await?.changed;
         let leader = match self.node_id {
             Some(node_id) => Some(node_id),
-            None => client.get_status(GetStatusRequest {}).await?.leader,
+            None => client.get_status(GetStatusRequest {}).await?.leader_id,
         };
-        let view = TransferredView { leader, changed };
-        session.output.value(&view, |view| match view.leader {
-            Some(leader) if view.changed => format!("node {leader} leads now"),
-            Some(leader) => format!("node {leader} leads already"),
-            None => "the leader has handed over; its successor is about to lead".to_owned(),
+        let view = TransferredView {
+            leader_id: leader,
+            changed,
+        };
+        session.output.value(&view, |view| match view.leader_id {
+            Some(leader) if view.changed => format!("node {leader} is now the leader"),
+            Some(leader) => format!("node {leader} is already the leader"),
+            None => "leadership is handed over; the new leader is about to take over".to_owned(),
         })
     }
 }

@@ -13,22 +13,22 @@ Examples:
   flo cluster verify /backups/monday.flo
   flo cluster verify /backups/monday.flo -o json
 
-Exit codes: 0 whole, 2 damaged, cut short, or no backup.";
+Exit codes: 0 intact, 2 damaged, truncated or not a backup.";
 
-/// Check a backup and show what is in it
+/// Verify a backup and show what it contains
 ///
-/// Needs no cluster. It reads all of the file: every checksum, and every row.
+/// Works without a cluster. It reads the whole file and checks every checksum and every row.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
-    /// The file that `flo cluster backup` wrote
+    /// File written by `flo cluster backup`
     file: PathBuf,
 }
 
 impl Verify {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let file = open(&self.file)?;
-        // Signals end it as they end any process: it leaves nothing behind.
+        // Signals end the process as usual: it leaves nothing behind.
         let summary = inspect(file, self.file.clone(), async || pending().await).await?;
         let view = BackupView::new(&self.file, summary);
         session.output.value(&view, BackupView::text)

@@ -1,4 +1,4 @@
-//! Where the nodes of `flo dev` listen and keep their data.
+//! Addresses and data directories of the nodes of `flo dev`.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -7,19 +7,19 @@ use flotilla_trace::Endpoint;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// From the ports of one node to those of the next.
+/// The distance between the first ports of two nodes.
 const PORTS_PER_NODE: u16 = 10;
 
-/// The nodes of a cluster in one process.
+/// The layout of a cluster in one process.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// How many.
+    /// The number of nodes.
     pub(super) nodes: u16,
     /// The first node's port for clients.
     pub(super) port: u16,
-    /// The folder of all their folders.
+    /// The parent of the nodes' data directories.
     pub(super) data_dir: PathBuf,
-    /// The collector of their spans.
+    /// The collector for their spans.
     pub(super) otlp_endpoint: Option<Endpoint>,
 }
 
@@ -27,7 +27,7 @@ impl Layout {
     /// The configuration of each node.
     ///
     /// # Errors
-    /// `usage` when there are not as many ports.
+    /// `usage` if there are not enough ports above the first one.
     pub(super) fn configs(&self) -> Result<Vec<ServerConfig>, Failure> {
         let mut configs = Vec::new();
         for index in 0..self.nodes {
@@ -78,7 +78,7 @@ impl Layout {
         text
     }
 
-    /// For clients, peers and HTTP.
+    /// The addresses for clients, peers and HTTP.
     fn addresses(&self, index: u16) -> Result<[SocketAddr; 3], Failure> {
         let first = index
             .checked_mul(PORTS_PER_NODE)
@@ -86,7 +86,7 @@ impl Layout {
         let last = first.and_then(|first| first.checked_add(2));
         let (Some(first), Some(last)) = (first, last) else {
             let message = format!(
-                "expected ports up to 65535 for {} nodes, but they begin at {}",
+                "expected ports of {} nodes to be at most 65535, but they start at {}",
                 self.nodes, self.port
             );
             return Err(Failure::new(Code::PortInvalid, message).with_hint("pass a lower --port"));

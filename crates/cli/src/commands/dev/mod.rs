@@ -20,20 +20,20 @@ Examples:
   flo dev
   flo dev --nodes 3 --ephemeral
 
-Each node has three ports: for clients, for peers, and for reports over HTTP.
-Node 1 has 9000, 9001 and 9002, node 2 9010, 9011 and 9012, and so on.";
+Each node has three ports: for clients, for peers, and for HTTP. Node 1 uses 9000, 9001 and 9002,
+node 2 uses 9010, 9011 and 9012, and so on.";
 
-/// Run a cluster in this process, to try things out
+/// Run a development cluster in one process
 ///
-/// Prints the endpoints and, once a leader serves, the line `ready`. Ctrl-C stops it.
+/// Prints the endpoints and then, once a leader serves, the line `ready`. Ctrl-C stops the cluster.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=9))]
     nodes: u16,
 
-    /// Where the nodes keep their data
+    /// Directory for the nodes' data
     #[arg(
         long,
         value_name = "DIR",
@@ -42,11 +42,11 @@ pub(crate) struct Dev {
     )]
     data_dir: PathBuf,
 
-    /// The first of the ports
+    /// The first port; see below
     #[arg(long, value_name = "P", default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 
-    /// Send spans to this collector, over OTLP with gRPC, as http://127.0.0.1:4317
+    /// OTLP/gRPC collector to export spans to, such as http://127.0.0.1:4317
     #[arg(
         long,
         env = "FLO_OTLP_ENDPOINT",
@@ -55,7 +55,7 @@ pub(crate) struct Dev {
     )]
     otlp_endpoint: Option<Endpoint>,
 
-    /// Keep the data in a temporary folder and remove it at the end
+    /// Keep the data in a temporary directory and delete it on exit
     #[arg(long)]
     ephemeral: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Dev {
 impl Dev {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let shutdown = Shutdown::new()?;
-        // Removed when it is dropped: after the servers have stopped.
+        // Deleted when dropped, after the servers have stopped.
         let ephemeral = if self.ephemeral {
             Some(temporary_folder()?)
         } else {
@@ -83,13 +83,14 @@ impl Dev {
     }
 }
 
-/// Runs the nodes, and says `text` once they listen: where a port is taken, nobody is to try it.
+/// Runs the nodes and prints `text` once they listen, so that no one uses an endpoint whose port
+/// was taken.
 async fn run(
     configs: Vec<ServerConfig>,
     text: &str,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    // Together: the first start of a cluster waits for all its members.
+    // Started together, because the first start of a cluster waits for all its members.
     let starting = try_join_all(configs.into_iter().map(Server::start));
     let servers = tokio::select! {
         servers = starting => servers.map_err(|error| Failure::server_start(&error))?,
@@ -106,7 +107,7 @@ async fn run(
     }
 }
 
-/// Runs all servers until the shutdown, or until one of them cannot go on.
+/// Runs all servers until the shutdown or until one of them fails.
 async fn run_until(
     servers: Vec<Server>,
     shutdown: impl Future<Output = ()>,
@@ -135,7 +136,7 @@ async fn run_until(
 
 fn temporary_folder() -> Result<TempDir, Failure> {
     TempDir::with_prefix("flo-dev-").map_err(|error| {
-        let message = format!("expected to make a temporary folder, but {error}");
-        Failure::new(Code::DataDir, message)
+        let message = format!("expected to create a temporary directory, but {error}");
+        Failure::new(Code::DataDirUnwritable, message)
     })
 }

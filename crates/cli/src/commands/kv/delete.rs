@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteKeyRequest;
 
-/// Delete a key; one that is missing is no error
+/// Delete a key; succeeds if it does not exist
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo kv delete config/limit")]
 pub(crate) struct Delete {
-    /// The key
+    /// Key to delete
     key: String,
 }
 

@@ -6,13 +6,13 @@ use crate::views::KeyView;
 use clap::Args;
 use flotilla_client::v1::{GetKeyRequest, GetKeyResponse};
 
-/// Print the value of a key, or nothing and exit with 1 when there is none
+/// Print the value of a key, or exit with 1 if the key does not exist
 ///
-/// With -o json also its version; a value that is JSON is shown as such, another as a string.
+/// With -o json, also prints the version; a JSON value is shown as JSON, any other as a string.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo kv get config/limit")]
 pub(crate) struct Get {
-    /// The key
+    /// Key to read
     key: String,
 }
 

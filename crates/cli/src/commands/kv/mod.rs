@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Keep small values under keys
+/// Read and write the key-value store
 #[derive(Debug, Subcommand)]
 pub(crate) enum KvCommand {
     Get(get::Get),

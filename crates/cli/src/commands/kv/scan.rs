@@ -8,11 +8,11 @@ use crate::views::KeyView;
 use clap::Args;
 use flotilla_client::v1::{ScanKeysRequest, ScanKeysResponse};
 
-/// List the keys that begin with a prefix, with their values
+/// List keys and values by prefix
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  flo kv scan config/\n  flo kv scan --limit 1000")]
 pub(crate) struct Scan {
-    /// What the keys begin with [default: anything]
+    /// Prefix of the keys [default: all keys]
     #[arg(default_value = "", hide_default_value = true)]
     prefix: String,
 
@@ -23,31 +23,31 @@ pub(crate) struct Scan {
 impl Scan {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let (mut items, mut next_page) = (Vec::new(), self.listing.page);
-        // One page of the server has fewer keys than were asked for when their values may be large.
+        let (mut items, mut next_page_token) = (Vec::new(), self.listing.page_token);
+        // If values are large, one page of the server may hold fewer keys than requested.
         while let Some(left) = left(self.listing.limit, items.len()) {
             let request = ScanKeysRequest {
                 prefix: self.prefix.clone(),
                 limit: left,
-                page_token: next_page,
+                page_token: next_page_token,
                 ..ScanKeysRequest::default()
             };
             let ScanKeysResponse {
                 items: found,
-                next_page: next,
+                next_page_token: next,
             } = client.scan_keys(request).await?;
             items.extend(found);
-            next_page = next;
-            if next_page.is_empty() {
+            next_page_token = next;
+            if next_page_token.is_empty() {
                 break;
             }
         }
-        let page: Page<KeyView> = Page::new(items, next_page);
+        let page: Page<KeyView> = Page::new(items, next_page_token);
         session.output.page(&page)
     }
 }
 
-/// How many keys are missing yet; `None` for none.
+/// The number of keys still wanted; `None` for zero.
 fn left(limit: u32, found: usize) -> Option<u32> {
     let found = u32::try_from(found).unwrap_or(u32::MAX);
     Some(limit.saturating_sub(found)).filter(|left| *left > 0)

@@ -12,27 +12,27 @@ Examples:
   flo kv set locks/import ada --if-absent --ttl-ms 60000
   flo kv set config/limit 200 --if-version 7";
 
-/// Set a key
+/// Set the value of a key
 ///
-/// A condition that does not hold exits with 3 and changes nothing.
+/// If a condition does not hold, the command exits with 3 and changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Set {
-    /// The key
+    /// Key to set
     key: String,
 
-    /// The value: any text of at most 64 KiB
+    /// Value: any text of at most 64 KiB
     value: String,
 
-    /// Only when there is no such key
+    /// Only if the key does not exist
     #[arg(long, conflicts_with = "if_version")]
     if_absent: bool,
 
-    /// Only when the key has this version
+    /// Only if the key has this version
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
 
-    /// How long it lives [default: for ever]
+    /// Lifetime in milliseconds; a set without it never expires [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ttl_ms: Option<u64>,
 }

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::CreateNamespaceRequest;
 
-/// Create a namespace; the first write to one does so too
+/// Create a namespace; the first write to a namespace also creates it
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo ns create shop-eu")]
 pub(crate) struct Create {
-    /// A letter, then letters, digits, `.`, `_` or `-`, not ending in `-`, at most 63 bytes
+    /// Name: a letter, then letters, digits, `.`, `_` or `-`, not ending in `-`, at most 63 bytes
     name: String,
 }
 

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteNamespaceRequest;
 
-/// Delete a namespace that is empty; one that is missing is no error
+/// Delete an empty namespace; succeeds if it does not exist
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo ns delete shop-eu")]
 pub(crate) struct Delete {
-    /// The namespace
+    /// Name of the namespace
     name: String,
 }
 

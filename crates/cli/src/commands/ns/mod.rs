@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See, create and delete namespaces
+/// List, create and delete namespaces
 #[derive(Debug, Subcommand)]
 pub(crate) enum NsCommand {
     Create(create::Create),

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See how the executors of plans fare, and give them a fresh chance
+/// Inspect the executors of plans and reset their state
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     Status(status::Status),

@@ -6,19 +6,18 @@ use clap::Args;
 use flotilla_client::v1::ResetPlanRequest;
 use serde::Serialize;
 
-/// Give executors a fresh chance
+/// Reset the health, breaker and limits of a plan's executors
 ///
-/// Forgets their health, their breakers and the calls that count for their limits; what is cached
-/// stays.
+/// Clears the health, closes the circuit breakers and resets the rate limits; cached results stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   flo plan reset payment-processing charge-payment
   flo plan reset payment-processing charge-payment stripe-primary")]
 pub(crate) struct Reset {
-    /// The workflow's name
+    /// Name of the workflow
     workflow: String,
 
-    /// The plan's name
+    /// Name of the plan
     plan: String,
 
     /// Only this executor

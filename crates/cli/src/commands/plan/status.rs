@@ -6,17 +6,17 @@ use crate::views::PlanView;
 use clap::Args;
 use flotilla_client::v1::GetPlanRequest;
 
-/// Show a plan's executors as its next execution finds them
+/// Show the executors of a plan: health, breaker and calls left
 ///
-/// Health is 0 to 1. An executor whose breaker is open is skipped until the time that is shown; the
+/// Health ranges from 0 to 1. An executor with an open breaker is skipped until the time shown. The
 /// limits show how many calls are left now.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo plan status payment-processing charge-payment")]
 pub(crate) struct Status {
-    /// The workflow's name; the plan is read in its latest revision
+    /// Name of the workflow; its latest revision defines the plan
     workflow: String,
 
-    /// The plan's name
+    /// Name of the plan
     plan: String,
 }
 

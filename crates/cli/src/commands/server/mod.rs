@@ -17,7 +17,7 @@ Examples:
   flo server --data-dir /var/lib/flo
   flo server --config flo.toml --listen 127.0.0.1:9010
 
-A file names the same keys, for example:
+Example of a configuration file:
   node_id = 1
   listen = \"10.0.0.1:9000\"
   peer_listen = \"10.0.0.1:9001\"
@@ -25,17 +25,17 @@ A file names the same keys, for example:
   peers = [\"1=10.0.0.1:9001\", \"2=10.0.0.2:9001\", \"3=10.0.0.3:9001\"]
   insecure = true
 
-A flag goes before its variable, and the variable before the file. Exit codes: 0 stopped by SIGTERM
-or Ctrl-C, or removed from the cluster, 2 bad configuration, 3 could not start, 6 could not go on.";
+Flags override environment variables, which override the file. Exit codes: 0 stopped by SIGTERM or
+Ctrl-C, or removed from the cluster; 2 bad configuration; 3 could not start; 6 failed while running.";
 
 /// Run one node of a cluster
 ///
-/// Prints one line once a leader serves; until then the log says what it waits for. Logs go to stderr.
-/// SIGTERM and Ctrl-C stop it gracefully.
+/// Prints one line once a leader serves the node; until then the log says what the node waits for.
+/// Logs go to stderr. SIGTERM or Ctrl-C stops the node gracefully.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Server {
-    /// A TOML file with the keys below, in snake case
+    /// TOML file with these flags as snake_case keys; flags and variables override it
     #[arg(long, value_name = "FILE", env = "FLO_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
 
@@ -48,10 +48,10 @@ impl Server {
         serve(self.config()?).await
     }
 
-    /// The node's configuration: flags and variables over the file.
+    /// The node's configuration: flags and environment variables override the file.
     ///
     /// # Errors
-    /// `config_invalid` for a file that cannot be read, an unknown key or a value of a wrong form.
+    /// `config_invalid` if the file cannot be read, a key is unknown or a value is malformed.
     pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
         self.settings.over_file(self.config.as_deref())
     }
@@ -93,7 +93,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
     }
 }
 
-/// Tells why the node ended by itself. That the cluster removed it is no failure.
+/// Reports why the node stopped by itself. Removal from the cluster is not a failure.
 fn tell_end(error: &ServerError) -> Result<(), Failure> {
     if !error.is_removal() {
         return Err(Failure::server_end(error));

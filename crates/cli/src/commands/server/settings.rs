@@ -1,4 +1,4 @@
-//! What a node is told about itself: by flags, variables and a file.
+//! The configuration of a node, from flags, environment variables and a file.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -10,15 +10,15 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// The keys of a server's configuration as flags; what is not given is absent.
+/// The server's configuration keys as flags; a flag that is not given is absent.
 #[derive(Clone, Debug, Default, Args, Serialize)]
 pub(super) struct Settings {
-    /// This node's id, from 1; never given to another node [default: 1]
+    /// Id of this node, from 1; never reuse the id of another node [default: 1]
     #[arg(long, env = "FLO_NODE_ID", hide_env_values = true, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node_id: Option<u64>,
 
-    /// Where to listen for clients [default: 127.0.0.1:9000]
+    /// Address to listen on for clients [default: 127.0.0.1:9000]
     #[arg(
         long,
         env = "FLO_LISTEN",
@@ -28,7 +28,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<SocketAddr>,
 
-    /// Where HTTP is served: reports of accepted tasks [default: 127.0.0.1:9002]
+    /// Address to serve HTTP on: task reports, probes and metrics [default: 127.0.0.1:9002]
     #[arg(
         long,
         env = "FLO_HTTP_LISTEN",
@@ -38,7 +38,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     http_listen: Option<SocketAddr>,
 
-    /// Where to listen for the other nodes [default: 127.0.0.1:9001]
+    /// Address to listen on for other nodes [default: 127.0.0.1:9001]
     #[arg(
         long,
         env = "FLO_PEER_LISTEN",
@@ -48,7 +48,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     peer_listen: Option<SocketAddr>,
 
-    /// What clients are told to connect to [default: the address to listen on]
+    /// Address that clients are to connect to [default: the address of --listen]
     #[arg(
         long,
         env = "FLO_ADVERTISE",
@@ -58,12 +58,12 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     advertise: Option<String>,
 
-    /// Where the node keeps its data [default: flo-data]
+    /// Data directory of the node [default: flo-data]
     #[arg(long, env = "FLO_DATA_DIR", hide_env_values = true, value_name = "DIR")]
     #[serde(skip_serializing_if = "Option::is_none")]
     data_dir: Option<PathBuf>,
 
-    /// Every first member by id and peer address, this one included; the same list on each node
+    /// Ids and peer addresses of all first members, including this node; the same list on each node
     /// [default: this node alone]
     #[arg(
         long,
@@ -74,8 +74,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<String>,
 
-    /// The peer address of a member, for a node that is not among the first ones; it waits until the
-    /// cluster adds it
+    /// Peer address of a member to join, for a node that is not a first member; the node waits
+    /// until it is added
     #[arg(
         long,
         env = "FLO_JOIN",
@@ -85,7 +85,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     join: Option<String>,
 
-    /// Listen beyond loopback although nothing is encrypted
+    /// Allow non-loopback addresses without TLS
     #[arg(
         long,
         env = "FLO_INSECURE",
@@ -97,8 +97,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     insecure: Option<bool>,
 
-    /// The node's certificate, as a PEM file: TLS for clients, nodes and HTTP. Those who connect must have
-    /// certificates, too, except over HTTP
+    /// Certificate of the node, as a PEM file: enables TLS for clients, peers and HTTP; clients and
+    /// peers, but not HTTP clients, must then present certificates, too
     #[arg(
         long,
         env = "FLO_TLS_CERT",
@@ -108,18 +108,18 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_cert: Option<PathBuf>,
 
-    /// The key of that certificate, as a PEM file
+    /// Key of that certificate, as a PEM file
     #[arg(long, env = "FLO_TLS_KEY", hide_env_values = true, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_key: Option<PathBuf>,
 
-    /// Trust nodes and clients that an authority in this PEM file has signed
+    /// PEM file with the authorities whose certificates the node trusts
     #[arg(long, env = "FLO_TLS_CA", hide_env_values = true, value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_ca: Option<PathBuf>,
 
-    /// Make a snapshot after so many bytes of log, or at 60 % of them or more, by the node's id, so that nodes do
-    /// not do it together [default: 64 MiB]
+    /// Snapshot after this many bytes of log; each node uses 60–100 % of it, so that snapshots are
+    /// staggered [default: 64 MiB]
     #[arg(
         long,
         env = "FLO_SNAPSHOT_LOG_BYTES",
@@ -129,19 +129,19 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot_log_bytes: Option<u64>,
 
-    /// Cut a log longer than this even if a node that is away still needs it; that node gets a
-    /// snapshot [default: 512 MiB]
+    /// Maximum log size in bytes; beyond it the log is purged even if a node still needs it, and
+    /// that node receives a snapshot [default: 512 MiB]
     #[arg(
         long,
-        env = "FLO_LOG_BYTES_MAX",
+        env = "FLO_MAX_LOG_BYTES",
         hide_env_values = true,
         value_name = "BYTES"
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
-    log_bytes_max: Option<u64>,
+    max_log_bytes: Option<u64>,
 
-    /// Take no new work with less than this free on the disk, no command at all with less than half of
-    /// it; 0 takes everything until the disk is full [default: 256 MiB]
+    /// Reject new work below this much free disk space, and all commands below half of it; 0
+    /// disables the check [default: 256 MiB]
     #[arg(
         long,
         env = "FLO_DISK_RESERVE_BYTES",
@@ -151,7 +151,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_reserve_bytes: Option<u64>,
 
-    /// Send spans to this collector, over OTLP with gRPC, as http://127.0.0.1:4317 [default: none are made]
+    /// OTLP/gRPC collector to export spans to, such as http://127.0.0.1:4317 [default: no spans]
     #[arg(
         long,
         env = "FLO_OTLP_ENDPOINT",
@@ -161,7 +161,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     otlp_endpoint: Option<String>,
 
-    /// Which part of the traces that no caller has begun is kept, from 0 to 1; the same on each node [default: 1]
+    /// Fraction of the traces started by the cluster that is kept, from 0 to 1; the same on each
+    /// node [default: 1]
     #[arg(
         long,
         env = "FLO_OTLP_SAMPLE_RATIO",
@@ -173,16 +174,16 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// These settings; where they say nothing those of the file, and else the defaults.
+    /// Merges the settings: flags and variables override the file, which overrides the defaults.
     ///
     /// # Errors
-    /// `config_invalid` for a file that cannot be read, an unknown key or a value of a wrong form.
+    /// `config_invalid` if the file cannot be read, a key is unknown or a value is malformed.
     pub(super) fn over_file(&self, file: Option<&Path>) -> Result<ServerConfig, Failure> {
         let mut figment = Figment::new();
         if let Some(file) = file {
             if !file.is_file() {
-                let message = format!("expected a file {}, but there is none", file.display());
-                let hint = "a path is looked for from this folder";
+                let message = format!("expected a file {}, but it does not exist", file.display());
+                let hint = "relative paths start at the current directory";
                 return Err(Failure::new(Code::ConfigInvalid, message).with_hint(hint));
             }
             figment = figment.merge(Toml::file_exact(file));
@@ -191,16 +192,16 @@ impl Settings {
             .merge(Serialized::defaults(self))
             .extract()
             .map_err(|error| {
-                let faults: Vec<String> = error.into_iter().map(|fault| in_words(&fault)).collect();
+                let faults: Vec<String> = error.into_iter().map(|fault| describe(&fault)).collect();
                 let message = format!("expected a valid configuration, but {}", faults.join("; "));
                 Failure::new(Code::ConfigInvalid, message)
             })
     }
 }
 
-/// What is wrong, at which key and, when it comes from one, in which file. (Left to itself, the
-/// library names the place in this program's source for what comes from a flag or a variable.)
-fn in_words(fault: &figment::Error) -> String {
+/// Describes a fault, with its key and, if it comes from a file, the file. (For flags and variables
+/// the library itself would report a location in this program's source.)
+fn describe(fault: &figment::Error) -> String {
     let mut words = String::new();
     if !fault.path.is_empty() {
         words.push_str(&format!("`{}`: ", fault.path.join(".")));
@@ -265,7 +266,7 @@ mod tests {
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),
             snapshot_log_bytes: Some(1),
-            log_bytes_max: Some(2),
+            max_log_bytes: Some(2),
             disk_reserve_bytes: Some(3),
             otlp_endpoint: Some("http://127.0.0.1:4317".to_owned()),
             otlp_sample_ratio: Some(0.5),

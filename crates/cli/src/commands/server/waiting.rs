@@ -1,14 +1,14 @@
-//! What a node waits for until a leader serves it.
+//! Logs what a node waits for until a leader serves it.
 
 use flotilla_server::ServerConfig;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Between two lines of the log.
+/// The time between two log lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Says what a node waits for, which would else look like a node that hangs.
+/// Reports what a node waits for; without the report, it would seem to hang.
 #[derive(Debug)]
 pub(super) struct Waiting {
     node_id: u64,
@@ -16,7 +16,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// What the configuration makes the node wait for.
+    /// The reason to wait, derived from the configuration.
     pub(super) fn new(config: &ServerConfig) -> Self {
         let ServerConfig {
             node_id,
@@ -26,8 +26,8 @@ impl Waiting {
         } = config;
         let reason = match join {
             Some(member) => format!(
-                "to become a member: the member at {member} must be reachable, and the cluster be told \
-                 by `flo cluster add-learner {node_id} HOST:PORT`, with this node's peer address"
+                "for its membership: the member at {member} must be reachable, and someone must run \
+                 `flo cluster add-learner {node_id} HOST:PORT` with this node's peer address"
             ),
             None if peers.len() > 1 => {
                 let others = peers.iter().filter(|peer| peer.node_id != *node_id);
@@ -35,8 +35,8 @@ impl Waiting {
                     .map(|peer| format!("{}={}", peer.node_id, peer.address))
                     .collect();
                 format!(
-                    "for a leader: at its first start a cluster needs all of its nodes, later most of \
-                     them; the others are {}",
+                    "for a leader: the first start of a cluster needs all of its nodes, later ones a majority \
+                     of them; the others are {}",
                     others.join(", ")
                 )
             }
@@ -48,7 +48,7 @@ impl Waiting {
         }
     }
 
-    /// Logs it every few seconds, until this is dropped.
+    /// Logs the reason every few seconds until this is dropped.
     pub(super) async fn tell(self) -> Infallible {
         loop {
             sleep(INTERVAL).await;
@@ -77,7 +77,7 @@ mod tests {
         check(
             &config,
             expect![
-                "to become a member: the member at 10.0.0.1:9001 must be reachable, and the cluster be told by `flo cluster add-learner 4 HOST:PORT`, with this node's peer address"
+                "for its membership: the member at 10.0.0.1:9001 must be reachable, and someone must run `flo cluster add-learner 4 HOST:PORT` with this node's peer address"
             ],
         );
     }
@@ -96,7 +96,7 @@ mod tests {
         check(
             &config,
             expect![
-                "for a leader: at its first start a cluster needs all of its nodes, later most of them; the others are 1=10.0.0.1:9001, 3=10.0.0.3:9001"
+                "for a leader: the first start of a cluster needs all of its nodes, later ones a majority of them; the others are 1=10.0.0.1:9001, 3=10.0.0.3:9001"
             ],
         );
         check(&ServerConfig::default(), expect!["until it leads itself"]);

@@ -12,20 +12,20 @@ Examples:
   flo stream append orders '{\"id\": 7}'
   flo stream append orders '{\"id\": 7}' '{\"id\": 8}' --partition-key ada --header source=web";
 
-/// Append records, all or none, and print their ids
+/// Append records to a stream, all or none, and print their ids
 ///
-/// Creates the stream when it is missing.
+/// Creates the stream if it does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Append {
-    /// The stream's name
+    /// Name of the stream
     name: String,
 
-    /// Any text, JSON or not; one record for each, at most 1000
+    /// Payload of a record, any text; one record per argument, at most 1000
     #[arg(required = true, value_name = "PAYLOAD")]
     payloads: Vec<String>,
 
-    /// Records of the same key keep their order
+    /// Partition key; records with the same key keep their order
     #[arg(
         long,
         value_name = "KEY",
@@ -34,11 +34,11 @@ pub(crate) struct Append {
     )]
     partition_key: String,
 
-    /// The partition, whatever the key is
+    /// Partition; overrides the partition key
     #[arg(long, value_name = "N")]
     partition: Option<u32>,
 
-    /// A header of each record; may be repeated
+    /// Header of each record; repeatable
     #[arg(long = "header", value_name = "KEY=VALUE", value_parser = key_value::parse)]
     headers: Vec<(String, String)>,
 }

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteStreamRequest;
 
-/// Delete a stream with its groups; one that is missing is no error
+/// Delete a stream and its groups; succeeds if it does not exist
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream delete orders")]
 pub(crate) struct Delete {
-    /// The stream's name
+    /// Name of the stream
     name: String,
 }
 

@@ -6,11 +6,11 @@ use crate::views::StreamView;
 use clap::Args;
 use flotilla_client::v1::GetStreamRequest;
 
-/// Show a stream, with its limits and what it holds, as JSON
+/// Show a stream, its limits and its size as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream info orders")]
 pub(crate) struct Info {
-    /// The stream's name
+    /// Name of the stream
     name: String,
 }
 

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Append records to streams, read them, and share them among consumers
+/// Append to streams, read them, and consume them in groups
 #[derive(Debug, Subcommand)]
 pub(crate) enum StreamCommand {
     Create(create::Create),

@@ -12,22 +12,27 @@ const EXAMPLES: &str = "\
 Examples:
   flo stream read orders --limit 100
   flo stream read orders --start 1772357400250-0 --end '$'
-  flo stream read orders --start '$' --block-ms 30000  the next record to come";
+  flo stream read orders --start '$' --block-ms 30000  wait for the next record";
 
-/// Print records in the order of their ids
+/// Print the records of a stream in the order of their ids
 ///
-/// A payload that is JSON is shown as such, another as a string.
+/// A payload that is JSON is shown as JSON, any other as a string.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Read {
-    /// The stream's name
+    /// Name of the stream
     name: String,
 
-    /// The first id; `0-0` is the start, `$` only what comes later
-    #[arg(long, visible_alias = "page", value_name = "ID", default_value = "0-0")]
+    /// First record id; `0-0` is the oldest record, `$` means new records only
+    #[arg(
+        long,
+        visible_alias = "page-token",
+        value_name = "ID",
+        default_value = "0-0"
+    )]
     start: String,
 
-    /// The last id; `$` is the newest
+    /// Last record id; `$` is the newest
     #[arg(long, value_name = "ID", default_value = "$")]
     end: String,
 
@@ -35,11 +40,11 @@ pub(crate) struct Read {
     #[arg(long, value_name = "N")]
     partition: Option<u32>,
 
-    /// How many records at most
+    /// Maximum number of records
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 
-    /// How long to wait for a first record
+    /// How long to wait for the first record, in milliseconds
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=300_000))]
     block_ms: u64,
 }
@@ -64,7 +69,7 @@ impl Read {
             if !response.records.is_empty() || Instant::now() >= ends_at {
                 break response;
             }
-            // A node that stops ends a wait early.
+            // A stopping node ends a wait early.
             request.start = response.next_start;
         };
         let records = response.records.into_iter();
@@ -72,7 +77,7 @@ impl Read {
             items: records
                 .map(|record| RecordView::new(&self.name, record))
                 .collect(),
-            next_page: response.has_more.then_some(response.next_start),
+            next_page_token: response.has_more.then_some(response.next_start),
         };
         session.output.page(&page)
     }

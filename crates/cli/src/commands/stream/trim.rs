@@ -12,26 +12,26 @@ Examples:
   flo stream trim orders --keep 1000
   flo stream trim orders --before 1772357400250-0";
 
-/// Give up the oldest records of a stream, also those that a trigger still wants
+/// Delete the oldest records of a stream, including those that a trigger has not consumed
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Trim {
-    /// The stream's name
+    /// Name of the stream
     name: String,
 
     #[command(flatten)]
     to: Target,
 }
 
-/// Which records go.
+/// Which records are kept.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// Keep so many of the newest
+    /// Keep this many of the newest records
     #[arg(long, value_name = "N")]
     keep: Option<u64>,
 
-    /// Drop those with a smaller id
+    /// Delete records with a smaller id
     #[arg(long, value_name = "ID")]
     before: Option<String>,
 }

@@ -6,11 +6,11 @@ use clap::Args;
 use flotilla_client::v1::DrainRequest;
 use serde::Serialize;
 
-/// Let a worker finish what it has and give it nothing new
+/// Drain a worker: it finishes the tasks that it holds and gets no new ones
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo worker drain host-1f3a")]
 pub(crate) struct Drain {
-    /// The worker's id
+    /// Id of the worker
     id: String,
 }
 

@@ -6,11 +6,11 @@ use crate::views::WorkerView;
 use clap::Args;
 use flotilla_client::v1::GetWorkerRequest;
 
-/// Show one worker, with the counts of its processes, as JSON
+/// Show a worker, with the counts of its processes, as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo worker info host-1f3a")]
 pub(crate) struct Info {
-    /// The worker's id
+    /// Id of the worker
     id: String,
 }
 

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Run programs as actions, and see the workers of the cluster
+/// Run programs as workers, and manage the workers of the cluster
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
     Exec(Box<exec::Exec>),

@@ -1,10 +1,10 @@
-//! What a run does, as its events tell it.
+//! What a run is doing, derived from its events.
 
 use flotilla_client::WatchUpdate;
 use flotilla_client::v1::Event;
 use std::fmt;
 
-/// What a run that is watched does now, for the person who waits for its end.
+/// The current activity of a watched run, for a person who waits for its end.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     step: String,
@@ -12,7 +12,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// Takes notice of what was seen of the run.
+    /// Updates the activity from what was observed of the run.
     pub(super) fn see(&mut self, update: &WatchUpdate) {
         match update {
             WatchUpdate::Event(event) => self.observe(event),
@@ -24,8 +24,8 @@ impl Activity {
         }
     }
 
-    /// Takes notice of the run's next event. Events that change nothing for somebody who waits, and
-    /// those of a newer server, are passed over.
+    /// Updates the activity from the run's next event. Ignores events that change nothing for a
+    /// waiting person, and events that only a newer server knows.
     pub(super) fn observe(&mut self, event: &Event) {
         let detail = &event.detail;
         let doing = match event.r#type.as_str() {
@@ -34,7 +34,7 @@ impl Activity {
             "awaiting_action" => format!("waits for a worker to take action {detail:?}"),
             "action_started" => format!("run by worker {detail}"),
             "action_retry_scheduled" | "retry_scheduled" => "waits to try again".to_owned(),
-            "poll_scheduled" => "waits to ask again".to_owned(),
+            "poll_scheduled" => "waits for the next poll".to_owned(),
             "child_started" => format!("waits for child run {detail}"),
             _ => return,
         };
@@ -42,13 +42,13 @@ impl Activity {
         self.doing = doing;
     }
 
-    /// Takes over the server's own words for what the run waits for (W21a).
+    /// Uses the server's own detail for what the run waits for (W21a).
     pub(super) fn explain(&mut self, detail: &str) {
         detail.clone_into(&mut self.doing);
     }
 }
 
-/// The step and what it does; empty before the first one.
+/// The step and what it does; empty before the first step.
 impl fmt::Display for Activity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, doing } = self;

@@ -6,14 +6,14 @@ use clap::Args;
 use flotilla_client::v1::CancelRunRequest;
 use serde::Serialize;
 
-/// Cancel a run and its children
+/// Cancel a run and its child runs
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'")]
 pub(crate) struct Cancel {
-    /// The run's id
+    /// Id of the run
     run: String,
 
-    /// Why; kept in the history
+    /// Reason, kept in the run's history
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
 }

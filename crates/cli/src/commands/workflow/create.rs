@@ -11,21 +11,22 @@ use clap::Args;
 use flotilla_client::v1::{CreateWorkflowRequest, CreateWorkflowResponse};
 use serde::Serialize;
 
-/// Store a workflow's definition
+/// Store a workflow definition
 ///
-/// The same content under the same name and version is stored once; new content under an old version
-/// is a new revision of it. Without -n it goes to the namespace that the definition names. A warning
-/// refuses nothing: E507 says that an action, a child workflow or a trigger's stream is not there yet.
+/// Storing the same content under the same name and version changes nothing; new content under an
+/// existing version becomes its next revision. Without -n, the definition's own namespace is used.
+/// Warnings do not prevent storing; E507, for example, says that an action, a child workflow or a
+/// trigger's stream does not exist yet.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow create -f order.yaml\n  flo workflow create -f - --make-latest"
 )]
 pub(crate) struct Create {
-    /// The definition, YAML or JSON; - reads stdin
+    /// Definition file, YAML or JSON; - reads stdin
     #[arg(short, long, value_name = "FILE")]
     file: String,
 
-    /// Make it the latest revision even when it was stored before
+    /// Make it the latest revision even if it was stored before
     #[arg(long)]
     make_latest: bool,
 }
@@ -36,7 +37,7 @@ struct CreatedView {
     version: String,
     revision: u32,
     created: bool,
-    is_latest: bool,
+    latest: bool,
     findings: Vec<FindingView>,
 }
 
@@ -64,7 +65,7 @@ impl Create {
 }
 
 impl CreatedView {
-    /// What is easily missed: a version of this name had other content before.
+    /// A change that is easily missed: this version had other content before.
     fn note(&self) -> Option<String> {
         let Self {
             version, revision, ..
@@ -81,11 +82,7 @@ impl CreatedView {
             ..
         } = self;
         let done = if self.created { "created" } else { "unchanged" };
-        let latest = if self.is_latest {
-            ""
-        } else {
-            ", not the latest"
-        };
+        let latest = if self.latest { "" } else { ", not the latest" };
         format!("{name} {version} revision {revision} {done}{latest}")
     }
 }
@@ -97,14 +94,15 @@ impl From<CreateWorkflowResponse> for CreatedView {
             version: response.version,
             revision: response.revision,
             created: response.created,
-            is_latest: response.is_latest,
+            latest: response.latest,
             findings: response.findings.into_iter().map(Into::into).collect(),
         }
     }
 }
 
-/// Shows a person the findings in place of the server's refusal, which has not the source lines, where
-/// this binary's validation finds them too.
+/// Shows a person the findings of this binary's own validation, with source lines, in place of the
+/// server's refusal, which does not include the source. Falls back to the refusal if this binary
+/// finds nothing.
 fn explain(failure: Failure, source: &DefinitionSource, output: Output) -> Failure {
     if failure.code() != Code::DefinitionInvalid.as_str() || output.format() != Format::Text {
         return failure;
@@ -128,14 +126,14 @@ mod tests {
             version: "1.0.0".to_owned(),
             revision: 2,
             created: true,
-            is_latest: true,
+            latest: true,
             findings: Vec::new(),
         })
     }
 
     #[test]
     fn a_created_workflow_has_the_published_fields() {
-        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"created":true,"is_latest":true,"findings":[]}"#]]
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"created":true,"latest":true,"findings":[]}"#]]
             .assert_eq(&serde_json::to_string(&view()).expect("printable"));
         assert_eq!(view().text(), "order 1.0.0 revision 2 created");
     }
@@ -160,7 +158,7 @@ mod tests {
     fn old_content_says_that_it_changed_nothing() {
         let view = CreatedView {
             created: false,
-            is_latest: false,
+            latest: false,
             ..view()
         };
         assert_eq!(

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DisableWorkflowRequest;
 
-/// Refuse new starts of a workflow; runs that are open go on
+/// Stop accepting new runs of a workflow; open runs continue
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow disable order")]
 pub(crate) struct Disable {
-    /// The workflow's name
+    /// Name of the workflow
     name: String,
 }
 

@@ -6,11 +6,11 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::EnableWorkflowRequest;
 
-/// Let runs of a workflow start again
+/// Accept new runs of a workflow again
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow enable order")]
 pub(crate) struct Enable {
-    /// The workflow's name
+    /// Name of the workflow
     name: String,
 }
 

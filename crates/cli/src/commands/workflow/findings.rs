@@ -1,4 +1,4 @@
-//! Refusing a definition because of what this binary finds in it.
+//! Refusing a definition because of findings made locally.
 
 use crate::code::Code;
 use crate::definition_source::DefinitionSource;
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use flotilla_dsl::{Finding, Severity};
 
-/// Shows a person every finding with its line, on stderr; the refusal itself only counts the errors.
+/// Prints every finding with its source line on stderr; the refusal itself only counts the errors.
 pub(super) fn show_and_refuse(
     source: &DefinitionSource,
     findings: &[Finding],
@@ -20,7 +20,7 @@ pub(super) fn show_and_refuse(
     refusal(&source.file_name, findings)
 }
 
-/// The refusal of a definition whose findings are shown elsewhere.
+/// The refusal of a definition whose findings are printed elsewhere.
 pub(super) fn refusal(name: &str, findings: &[Finding]) -> Failure {
     let is_error = |finding: &&Finding| finding.severity() == Severity::Error;
     let errors = count_of(findings.iter().filter(is_error).count(), "error");
@@ -30,7 +30,7 @@ pub(super) fn refusal(name: &str, findings: &[Finding]) -> Failure {
     )
 }
 
-/// A number and its noun.
+/// A count with its noun, in the singular or plural.
 pub(super) fn count_of(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")

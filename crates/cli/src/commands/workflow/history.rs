@@ -9,25 +9,25 @@ use flotilla_client::v1::{Event, GetHistoryRequest, WatchRunRequest};
 use flotilla_client::{Client, WatchUpdate};
 use futures::TryStreamExt;
 
-/// The most events that one reply holds.
+/// The most events that one response holds.
 const PAGE_EVENTS_MAX: u64 = 1000;
 
-/// Print a run's history, oldest event first
+/// Print the history of a run, oldest event first
 ///
-/// With -o json, one object a line.
+/// With -o json, prints one object per line.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow history wfrun-1\n  flo workflow history wfrun-1 --follow -o json"
 )]
 pub(crate) struct History {
-    /// The run's id
+    /// Id of the run
     run: String,
 
-    /// How many events at most [default: all]
+    /// Maximum number of events [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
-    /// Go on printing events as they come, until the run has ended
+    /// Keep printing new events until the run ends
     #[arg(long)]
     follow: bool,
 }
@@ -88,7 +88,7 @@ async fn follow(client: &Client, run_id: String, mut printer: Printer) -> Result
     Ok(())
 }
 
-/// Prints events up to the limit, below their headings.
+/// Prints a heading and then events, up to the limit.
 struct Printer {
     output: Output,
     left: u64,

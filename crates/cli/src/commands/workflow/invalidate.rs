@@ -6,18 +6,18 @@ use clap::Args;
 use flotilla_client::v1::InvalidateCacheRequest;
 use serde::Serialize;
 
-/// Raise an event that drops the cached results of plans
+/// Drop the cached plan results that list an event
 ///
-/// The plans that name it in `invalidate_on` forget all that they have cached.
+/// Every plan that lists the event in `invalidate_on` drops its entire cache.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   flo workflow invalidate payment.refunded
   flo workflow invalidate payment.refunded --workflow payment-processing")]
 pub(crate) struct Invalidate {
-    /// The event's name
+    /// Name of the invalidation event
     event: String,
 
-    /// Only the plans of this workflow
+    /// Only plans of this workflow
     #[arg(long, default_value = "", hide_default_value = true)]
     workflow: String,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Invalidate {
 #[derive(Debug, Serialize)]
 struct InvalidatedView {
     event: String,
-    plans_count: u64,
+    plan_count: u64,
 }
 
 impl Invalidate {
@@ -38,9 +38,9 @@ impl Invalidate {
         let response = session.client()?.invalidate_cache(request).await?;
         let view = InvalidatedView {
             event: self.event,
-            plans_count: response.plans_count,
+            plan_count: response.plan_count,
         };
-        session.output.value(&view, |view| match view.plans_count {
+        session.output.value(&view, |view| match view.plan_count {
             0 => format!("no plan names {}", view.event),
             1 => "the cache of 1 plan dropped".to_owned(),
             count => format!("the caches of {count} plans dropped"),

@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Create workflows, start their runs and see what becomes of them
+/// Store workflows, start runs and inspect them
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
     Create(create::Create),

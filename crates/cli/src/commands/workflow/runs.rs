@@ -32,7 +32,7 @@ pub(crate) struct Runs {
     )]
     workflow: String,
 
-    /// Only runs in this status
+    /// Only runs with this status
     #[arg(long, value_parser = statuses())]
     status: Option<RunStatus>,
 
@@ -56,11 +56,11 @@ impl Runs {
             status: self.status.unwrap_or_default().into(),
             r#where: self.conditions,
             limit: self.listing.limit,
-            page_token: self.listing.page,
+            page_token: self.listing.page_token,
             ..ListRunsRequest::default()
         };
         let response = session.client()?.list_runs(request).await?;
-        let page: Page<RunRow> = Page::new(response.items, response.next_page);
+        let page: Page<RunRow> = Page::new(response.items, response.next_page_token);
         session.output.page(&page)?;
         for name in response.unknown_attributes {
             let text = format!("no run has the search attribute {name:?}");
@@ -81,7 +81,7 @@ const STATUSES: [&str; 7] = [
     "timed_out",
 ];
 
-/// Reads the published name of a status; for another word it names those that there are.
+/// Parses the published name of a status; the error for any other word lists the valid names.
 fn statuses() -> impl TypedValueParser<Value = RunStatus> {
     PossibleValuesParser::new(STATUSES).map(|name| {
         RunStatus::from_published_name(&name).expect("the parser lets only their names through")

@@ -6,11 +6,11 @@ use crate::views::ScheduleView;
 use clap::Args;
 use flotilla_client::v1::GetScheduleRequest;
 
-/// Show a workflow's schedule: whether it fires, its last firing and the next five
+/// Show a workflow's schedule, its last firing and its next five
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow schedule reconcile-accounts")]
 pub(crate) struct Schedule {
-    /// The workflow's name
+    /// Name of the workflow
     name: String,
 }
 

@@ -6,14 +6,14 @@ use crate::views::WorkflowView;
 use clap::Args;
 use flotilla_client::v1::GetWorkflowRequest;
 
-/// Print a stored definition as it was given
+/// Print a stored definition exactly as it was submitted
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow show order --version 1.0.0 > order.yaml")]
 pub(crate) struct Show {
-    /// The workflow's name
+    /// Name of the workflow
     name: String,
 
-    /// The newest revision of this version [default: the latest of any version]
+    /// Newest revision of this version [default: the latest revision]
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
 }

@@ -7,26 +7,27 @@ use clap::Args;
 use flotilla_client::v1::SignalRunRequest;
 use serde::Serialize;
 
-/// Deliver a signal to a run
+/// Send a signal to a run
 ///
-/// A run that does not wait for it yet will find it. A second signal with the same --id is a no-op.
+/// A signal that arrives before its wait is kept for it. A second signal with the same --id has no
+/// effect.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo workflow signal wfrun-1 --type approval '{\"by\": \"ada\"}'"
 )]
 pub(crate) struct Signal {
-    /// The run's id
+    /// Id of the run
     run: String,
 
-    /// The signal's type
+    /// Type of the signal
     #[arg(long = "type", value_name = "TYPE")]
     signal_type: String,
 
-    /// The payload: JSON, @FILE, or - for stdin [default: {}]
+    /// Payload: JSON, @FILE, or - for stdin [default: {}]
     #[arg(value_name = "JSON|@FILE|-")]
     payload: Option<String>,
 
-    /// The signal's id, unique in the run
+    /// Id of the signal, unique within the run
     #[arg(long, default_value = "", hide_default_value = true)]
     id: String,
 }

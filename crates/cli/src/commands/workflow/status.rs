@@ -6,11 +6,11 @@ use crate::views::RunView;
 use clap::Args;
 use flotilla_client::v1::GetRunRequest;
 
-/// Show what a run is doing, or how it ended, as JSON
+/// Show what a run is doing or how it ended, as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow status wfrun-1")]
 pub(crate) struct Status {
-    /// The run's id
+    /// Id of the run
     run: String,
 }
 

@@ -7,11 +7,11 @@ use crate::views::TriggerView;
 use clap::Args;
 use flotilla_client::v1::GetWorkflowRequest;
 
-/// Show a workflow's trigger: whether it fires, and how far it has read its stream
+/// Show a workflow's trigger and how far it has read its stream
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow trigger order-processor")]
 pub(crate) struct Trigger {
-    /// The workflow's name
+    /// Name of the workflow
     name: String,
 }
 
@@ -24,7 +24,7 @@ impl Trigger {
         let workflow = session.client()?.get_workflow(request).await?;
         let trigger = workflow.trigger.ok_or_else(|| {
             let message = format!(
-                "expected workflow {:?} to have a trigger, but it has none",
+                "expected workflow {:?} to have a trigger, but it does not have one",
                 self.name
             );
             Failure::new(Code::TriggerNotFound, message)

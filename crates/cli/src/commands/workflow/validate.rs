@@ -13,17 +13,17 @@ Examples:
   flo workflow validate -f order.yaml
   flo workflow validate -o json -f -
 
-Exit codes: 0 valid, also with warnings; 3 when an error was found, a file that is no YAML included;
-2 for a file that cannot be read, or is no text.";
+Exit codes: 0 valid, possibly with warnings; 3 an error was found, including invalid YAML; 2 the file
+cannot be read or is not text.";
 
-/// Check a definition without a server
+/// Validate a definition without a server
 ///
-/// Prints every finding on stdout, errors first. Warnings refuse nothing. What only a server knows,
-/// such as whether an action is registered (E507), is told by `create`.
+/// Prints every finding on stdout, errors first. Warnings do not make a definition invalid. Only
+/// `create` can report what depends on the server's state, such as an unregistered action (E507).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Validate {
-    /// The definition, YAML or JSON; - reads stdin
+    /// Definition file, YAML or JSON; - reads stdin
     #[arg(short, long, value_name = "FILE")]
     file: String,
 }

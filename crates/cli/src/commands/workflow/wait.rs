@@ -1,4 +1,4 @@
-//! Waiting for a run's end.
+//! Waiting for the end of a run.
 
 use super::activity::Activity;
 use crate::code::Code;
@@ -13,11 +13,11 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Watches a run to its end, at most for `limit`, and returns its output, JSON.
+/// Watches a run until it ends, for at most `limit`, and returns its output as JSON.
 ///
 /// # Errors
-/// `run_not_completed` when it ended in another way than completed, `wait_timeout` when it did not
-/// end in time, and what keeps the cluster from telling: the run goes on then.
+/// `run_not_completed` if it ended with another status than completed, `wait_timeout` if it did not
+/// end in time, or the error of the watch itself; the run continues in the last two cases.
 pub(super) async fn until_end(
     client: &Client,
     run_id: &str,
@@ -45,7 +45,7 @@ pub(super) async fn until_end(
 
 fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
     let mut message = format!(
-        "expected run {run_id} to end within {}, but it goes on",
+        "expected run {run_id} to end within {}, but it has not ended",
         period::show(limit)
     );
     let activity = activity.to_string();
@@ -55,10 +55,10 @@ fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
     Failure::new(Code::WaitTimeout, message).with_hint(how_to_look(run_id))
 }
 
-/// The cluster tells no more of the run: for a while, or because there is no such run.
+/// The failure when the watch is lost: temporarily, or because the run does not exist.
 fn lost_sight(run_id: &str, error: ClientError) -> Failure {
     let is_passing = match error.kind() {
-        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::ConnectionFailed => true,
         ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
     };
     let failure = Failure::from(error);
@@ -67,12 +67,14 @@ fn lost_sight(run_id: &str, error: ClientError) -> Failure {
     }
     let hint = how_to_look(run_id);
     failure.with_hint(format!(
-        "run {run_id} goes on once the cluster serves: {hint}"
+        "run {run_id} continues once the cluster serves again: {hint}"
     ))
 }
 
 fn how_to_look(run_id: &str) -> String {
-    format!("flo workflow history {run_id} --follow waits on, flo workflow status {run_id} looks")
+    format!(
+        "flo workflow history {run_id} --follow waits for its end, flo workflow status {run_id} shows its state"
+    )
 }
 
 fn conclude(run_id: &str, end: RunStatusChange) -> Result<Bytes, Failure> {
@@ -91,10 +93,10 @@ fn conclude(run_id: &str, end: RunStatusChange) -> Result<Bytes, Failure> {
     let detail = detail.map(|detail| format!(": {detail}"));
     message.extend(terminal.chain(detail));
     Err(Failure::new(Code::RunNotCompleted, message)
-        .with_hint(format!("flo workflow history {run_id} tells how")))
+        .with_hint(format!("flo workflow history {run_id} shows why")))
 }
 
-/// The error of the step that was left last, which a run that failed has as its output (W10a).
+/// The error of the last step, which is the output of a failed run (W10a).
 fn step_error(end: &RunStatusChange) -> Option<String> {
     let output: Value = serde_json::from_slice(end.output.as_deref()?).ok()?;
     Some(output["error"]["message"].as_str()?.to_owned())
@@ -124,7 +126,7 @@ mod tests {
         let failure = conclude("wfrun-1", end(RunStatus::Failed)).expect_err("failed");
         expect![[r#"
             error: expected run wfrun-1 to complete, but it ended failed at flo.Failed: no transition
-            hint: flo workflow history wfrun-1 tells how
+            hint: flo workflow history wfrun-1 shows why
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }
@@ -140,7 +142,7 @@ mod tests {
         let failure = conclude("wfrun-1", end).expect_err("failed");
         expect![[r#"
             error: expected run wfrun-1 to complete, but it ended failed at flo.Failed: card refused
-            hint: flo workflow history wfrun-1 tells how
+            hint: flo workflow history wfrun-1 shows why
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }
@@ -156,8 +158,8 @@ mod tests {
         });
         let failure = unfinished("wfrun-1", Duration::from_secs(5), &activity);
         expect![[r#"
-            error: expected run wfrun-1 to end within 5s, but it goes on, step approve: waits for signal "approval"
-            hint: flo workflow history wfrun-1 --follow waits on, flo workflow status wfrun-1 looks
+            error: expected run wfrun-1 to end within 5s, but it has not ended, step approve: waits for signal "approval"
+            hint: flo workflow history wfrun-1 --follow waits for its end, flo workflow status wfrun-1 shows its state
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }
@@ -167,7 +169,7 @@ mod tests {
         let outage = ClientError::new(ClientCode::StreamLost, "expected an answer, but none");
         expect![[r#"
             error: expected an answer, but none
-            hint: run wfrun-1 goes on once the cluster serves: flo workflow history wfrun-1 --follow waits on, flo workflow status wfrun-1 looks
+            hint: run wfrun-1 continues once the cluster serves again: flo workflow history wfrun-1 --follow waits for its end, flo workflow status wfrun-1 shows its state
         "#]]
         .assert_eq(&lost_sight("wfrun-1", outage).render(Format::Text));
         let bug = ClientError::new(ClientCode::WatchEnded, "expected a last status, but none");

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(super) const FILE: &str = "deploy/compose/compose.yaml";
-/// What is said otherwise when a cluster was restored.
+/// The overrides for a restored cluster.
 pub(super) const RESTORED: &str = "deploy/compose/restored.yaml";
 
-/// The service that makes the certificates, and the volume that they are in.
+/// The service that makes the certificates, and the volume that holds them.
 const CERTIFICATES: &str = "certificates";
 
 /// Checks the compose files.
@@ -86,7 +86,7 @@ fn launch(service: &Value, image: &Image) -> Launch {
     }
 }
 
-/// What holds of whatever runs in the image.
+/// Checks what every service with the image needs.
 fn check_service(name: &str, service: &Value, files: &Files, findings: &mut Findings) {
     let text = |pointer: &str| {
         service
@@ -110,7 +110,7 @@ fn check_service(name: &str, service: &Value, files: &Files, findings: &mut Find
     );
 }
 
-/// What holds of a node.
+/// Checks a node.
 fn check_node(name: &str, config: &ServerConfig, service: &Value, findings: &mut Findings) {
     let grace = service["stop_grace_period"].as_str().unwrap_or_default();
     let grace: u64 = grace.trim_end_matches('s').parse().unwrap_or(0);
@@ -171,7 +171,7 @@ fn check_node(name: &str, config: &ServerConfig, service: &Value, findings: &mut
     );
 }
 
-/// What makes the certificates makes them in the volume that nodes read, and then ends.
+/// Checks that certificates are made in the volume that nodes read, by a service that then ends.
 fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &mut Findings) {
     let words: Vec<String> = ["flo".to_owned()]
         .into_iter()
@@ -187,7 +187,7 @@ fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &m
         is_kept,
         format!("{name} to write to the volume {CERTIFICATES}"),
     );
-    // The image has one folder that its user may write to, which a new volume takes over.
+    // Only one directory of the image is writable for its user; a new volume inherits that.
     let is_ours = launch
         .variables
         .get("FLO_DATA_DIR")
@@ -204,7 +204,8 @@ fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &m
     );
 }
 
-/// A node reads its certificates from the volume, once they are made, and they are for its names.
+/// Checks that a node reads its certificates from the volume once they exist, and that they cover
+/// its names.
 fn check_tls(
     name: &str,
     config: &ServerConfig,
@@ -235,7 +236,7 @@ fn check_tls(
     }
 }
 
-/// Each peer is the service of that name, with that id and that port.
+/// Checks that each peer is the service of that name, with that id and that port.
 fn check_peers(
     name: &str,
     config: &ServerConfig,
@@ -261,7 +262,7 @@ fn check_peers(
     }
 }
 
-/// Every volume that is used is declared, and the other way round.
+/// Checks that exactly the declared volumes are used.
 fn check_volumes(project: &Value, findings: &mut Findings) {
     let services = project["services"].as_object().into_iter().flatten();
     let used = services.flat_map(|(_, service)| texts(&service["volumes"]));
@@ -280,7 +281,7 @@ fn check_volumes(project: &Value, findings: &mut Findings) {
     );
 }
 
-/// With what is said otherwise, the first node founds alone and the others join it.
+/// With the overrides, the first node founds the cluster alone and the others join it.
 fn check_restored(
     restored: &Value,
     services: &Map<String, Value>,

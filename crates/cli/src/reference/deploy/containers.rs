@@ -1,11 +1,11 @@
-//! What holds of every pod, whatever runs in it, and how its containers start flo.
+//! What every pod needs, and how its containers start flo.
 
 use super::Findings;
 use super::image::{self, Image};
 use crate::reference::launch::Launch;
 use serde_json::{Value, json};
 
-/// The image of containers that need a shell: that of flo has none.
+/// The image of containers that need a shell, which flo's image lacks.
 const SHELL: &str = "docker.io/library/busybox:1.37";
 
 /// A pod, as the manifest in a file describes it.
@@ -18,18 +18,18 @@ pub(super) struct Pod<'a> {
 }
 
 impl<'a> Pod<'a> {
-    /// Its containers, with those that run before the others.
+    /// Its containers, including init containers.
     pub(super) fn containers(self) -> impl Iterator<Item = &'a Value> {
         items(&self.spec["initContainers"]).chain(items(&self.spec["containers"]))
     }
 
-    /// Those of flo.
+    /// The containers of flo.
     pub(super) fn of_flo(self) -> impl Iterator<Item = &'a Value> {
         self.containers()
             .filter(|container| image::is_ours(text(&container["image"])))
     }
 
-    /// Checks that it gains nothing, and says what it needs.
+    /// Checks that the pod gains no privileges and declares its resources.
     pub(super) fn check(self, image: &Image, findings: &mut Findings) {
         let user: Option<u64> = image.user.parse().ok();
         let context = &self.spec["securityContext"];
@@ -85,7 +85,7 @@ impl<'a> Pod<'a> {
         }
     }
 
-    /// The volume behind a folder of a container; nothing when there is none.
+    /// The volume behind a directory of a container, if any.
     pub(super) fn volume(self, container: &Value, folder: &str) -> &'a Value {
         let mut mounts = items(&container["volumeMounts"]);
         let mount = mounts.find(|mount| mount["mountPath"] == folder);
@@ -94,13 +94,13 @@ impl<'a> Pod<'a> {
         volume.unwrap_or(&Value::Null)
     }
 
-    /// The claim behind a folder of a container; nothing when there is none.
+    /// The claim behind a directory of a container, if any.
     pub(super) fn claim(self, container: &Value, folder: &str) -> &'a str {
         text(&self.volume(container, folder)["persistentVolumeClaim"]["claimName"])
     }
 }
 
-/// What is expected of a container.
+/// The requirements of a container.
 fn expectations(container: &Value) -> [(bool, &'static str); 6] {
     let image = text(&container["image"]);
     let own = &container["securityContext"];
@@ -127,12 +127,12 @@ fn expectations(container: &Value) -> [(bool, &'static str); 6] {
     ]
 }
 
-/// The items of a list; none when it is none.
+/// The items of a list; empty if it is not a list.
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// A text; an empty one when it is none.
+/// A text; empty if it is not a text.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! The files of `deploy`, and what stands beside them at the root.
+//! The files of `deploy`, and the related files at the root.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files by their path from the root of the repository.
+/// The files by path, relative to the root of the repository.
 #[derive(Clone, Debug)]
 pub(super) struct Files(BTreeMap<String, String>);
 
@@ -15,7 +15,7 @@ pub(super) fn root() -> PathBuf {
 }
 
 impl Files {
-    /// Those of the tree.
+    /// The files of the working tree.
     pub(super) fn read() -> Self {
         let root = root();
         let mut files = BTreeMap::new();
@@ -33,7 +33,7 @@ impl Files {
         Self(files)
     }
 
-    /// The same with another text of one file.
+    /// The same files, with another text for one of them.
     pub(super) fn with(&self, path: &str, text: &str) -> Self {
         let mut files = self.clone();
         files.0.insert(path.to_owned(), text.to_owned());
@@ -48,19 +48,19 @@ impl Files {
         self.0.contains_key(path)
     }
 
-    /// The text of a file; nothing when there is none.
+    /// The text of a file; empty if it does not exist.
     pub(super) fn text(&self, path: &str) -> &str {
         self.0.get(path).map_or("", String::as_str)
     }
 
-    /// The documents of a file in YAML, with what is merged (`<<`) in its place.
+    /// The documents of a YAML file, with merges (`<<`) resolved.
     ///
     /// # Errors
-    /// A sentence, when it is no YAML.
+    /// A sentence, if it is not YAML.
     pub(super) fn documents(&self, path: &str) -> Result<Vec<Value>, String> {
         let read = |document| {
             let mut value: serde_yaml::Value = serde::Deserialize::deserialize(document)?;
-            // What is merged may merge something itself.
+            // A merged map may contain merges itself.
             value.apply_merge()?;
             value.apply_merge()?;
             serde_yaml::from_value(value)
@@ -72,7 +72,7 @@ impl Files {
     }
 }
 
-/// The path of what `name` says from `folder`: `../..` goes up.
+/// The path of `name` relative to `folder`: `../..` goes up.
 pub(super) fn beside(folder: &str, name: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in name.split('/') {

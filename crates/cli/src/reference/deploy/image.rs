@@ -1,4 +1,4 @@
-//! The Dockerfile: what it builds is what it starts, and what it reads is there.
+//! Checks of the Dockerfile: it builds what it starts, and the files that it reads exist.
 
 use super::Findings;
 use super::files::{Files, root};
@@ -10,7 +10,7 @@ use std::fs;
 pub(super) const FILE: &str = "deploy/docker/Dockerfile";
 pub(super) const IGNORED: &str = ".dockerignore";
 
-/// The name under which manifests know the image.
+/// The image name that manifests use.
 pub(super) const NAME: &str = "flotilla";
 /// Instructions that the Dockerfile may have.
 const INSTRUCTIONS: [&str; 12] = [
@@ -28,28 +28,28 @@ const INSTRUCTIONS: [&str; 12] = [
     "CMD",
 ];
 
-/// What the image says of itself.
+/// The properties that the image declares.
 #[derive(Debug, Default)]
 pub(super) struct Image {
-    /// The user's number.
+    /// The numeric user id.
     pub(super) user: String,
     pub(super) variables: BTreeMap<String, String>,
-    /// What follows `flo` when nobody says otherwise.
+    /// The default arguments of `flo`.
     pub(super) command: Vec<String>,
 }
 
-/// The version of all packages, which the image has too.
+/// The version of all packages, which is also the image's tag.
 pub(super) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Whether a container is of this version of the image, from whichever registry.
+/// Whether a container uses this version of the image, from any registry.
 pub(super) fn is_ours(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or_default();
     name == format!("{NAME}:{}", version())
 }
 
-/// Checks Dockerfile and `.dockerignore`.
+/// Checks the Dockerfile and `.dockerignore`.
 pub(super) fn check(files: &Files, findings: &mut Findings) -> Image {
     let instructions = instructions(files.text(FILE));
     for (name, _) in &instructions {
@@ -57,14 +57,14 @@ pub(super) fn check(files: &Files, findings: &mut Findings) -> Image {
         findings.expect(
             FILE,
             is_known,
-            format!("a known instruction, but {name} is none"),
+            format!("a known instruction, but found {name}"),
         );
     }
     check_build(files, &instructions, findings);
     check_runtime(&instructions, findings)
 }
 
-/// The instructions with what follows them, their lines joined.
+/// The instructions with their arguments, with continued lines joined.
 fn instructions(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let joined = lines.fold(String::new(), |text, line| match line.strip_suffix('\\') {
@@ -83,7 +83,7 @@ fn of<'a>(instructions: &'a [(String, String)], name: &str) -> Vec<&'a str> {
     found.map(|(_, rest)| rest.as_str()).collect()
 }
 
-/// The stage that builds: of the project's Rust, from files that are there, a package of the project.
+/// The build stage: uses the project's Rust version, existing files, and a package of the project.
 fn check_build(files: &Files, instructions: &[(String, String)], findings: &mut Findings) {
     let rust = env!("CARGO_PKG_RUST_VERSION");
     let stages = of(instructions, "FROM");
@@ -141,7 +141,7 @@ fn check_build(files: &Files, instructions: &[(String, String)], findings: &mut 
     }
 }
 
-/// What a build reads: all packages of the workspace, because cargo wants the manifest of each.
+/// The inputs of a build: all packages of the workspace, because cargo needs every manifest.
 fn needed() -> Vec<String> {
     let folders = fs::read_dir(root()).expect("the root can be read");
     let folders = folders.map(|entry| entry.expect("an entry of it").path());
@@ -151,7 +151,7 @@ fn needed() -> Vec<String> {
     names.chain(others).collect()
 }
 
-/// The stage that runs: an unprivileged user, flo, its ports and its folder.
+/// The runtime stage: an unprivileged user, flo, its ports and its directory.
 fn check_runtime(instructions: &[(String, String)], findings: &mut Findings) -> Image {
     let last = |name| of(instructions, name).last().copied().unwrap_or_default();
     let version = format!("org.opencontainers.image.version=\"{}\"", version());
@@ -195,7 +195,7 @@ fn check_runtime(instructions: &[(String, String)], findings: &mut Findings) -> 
     image
 }
 
-/// Ports and volume are those of a node that is told nothing else.
+/// Ports and volume are those of a node with the default configuration.
 fn check_config(config: &ServerConfig, instructions: &[(String, String)], findings: &mut Findings) {
     let last = |name| of(instructions, name).last().copied().unwrap_or_default();
     let ports = [config.listen, config.peer_listen, config.http_listen];
@@ -216,7 +216,7 @@ fn check_config(config: &ServerConfig, instructions: &[(String, String)], findin
     findings.expect(FILE, is_owned, format!("{data} to be the user's"));
 }
 
-/// A list in JSON; nothing when it is none.
+/// A list in JSON; empty if it is not a list.
 fn list(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Jobs by the clock: backups that nodes give while they serve.
+//! Scheduled jobs: online backups.
 
 use super::Findings;
 use super::containers::{Pod, items, selects, text};
@@ -7,10 +7,10 @@ use super::kubernetes::Cluster;
 use serde_json::Value;
 use std::path::Path;
 
-/// What `flo` calls with, as certificate, key and authority.
+/// The certificate, key and authority that `flo` uses.
 const TLS: [&str; 3] = ["FLO_TLS_CERT", "FLO_TLS_KEY", "FLO_TLS_CA"];
 
-/// Checks each job by the clock.
+/// Checks each scheduled job.
 pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
     for (path, job) in cluster.of_kind("CronJob") {
         let template = &job["spec"]["jobTemplate"]["spec"]["template"];
@@ -31,7 +31,8 @@ pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
     }
 }
 
-/// A backup goes to a claim that is there, and is asked of the service that clients ask, as a client.
+/// Checks that a backup goes to an existing claim, and calls the clients' service with a client
+/// certificate.
 fn check_backup(
     pod: Pod<'_>,
     container: &Value,
@@ -72,7 +73,7 @@ fn check_backup(
     findings.expect(pod.path, is_made, "a secret that is made");
 }
 
-/// Where services answer.
+/// The addresses of services.
 fn endpoints(cluster: &Cluster) -> impl Iterator<Item = String> {
     let services = cluster.of_kind("Service");
     services.flat_map(move |(_, service)| {
@@ -82,7 +83,7 @@ fn endpoints(cluster: &Cluster) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a policy lets pods with these labels in at the port of clients.
+/// Whether a policy admits pods with these labels to the client port.
 fn is_let_in(cluster: &Cluster, labels: &Value) -> bool {
     let mut policies = cluster.of_kind("NetworkPolicy");
     policies.any(|(_, policy)| {
@@ -94,7 +95,7 @@ fn is_let_in(cluster: &Cluster, labels: &Value) -> bool {
     })
 }
 
-/// The folder that a file is in.
+/// The directory of a file.
 pub(super) fn folder(file: &str) -> &str {
     let folder = Path::new(file).parent().and_then(Path::to_str);
     folder.unwrap_or_default()

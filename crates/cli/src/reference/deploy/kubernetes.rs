@@ -1,5 +1,5 @@
-//! The manifests of Kubernetes: which there are, what kustomizations make of them, and that each has the shape of
-//! its kind.
+//! The Kubernetes manifests: the results of all kustomizations, each of which must have the shape
+//! of its kind.
 
 use super::Findings;
 use super::containers::{items, text};
@@ -10,22 +10,22 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub(super) const FOLDER: &str = "deploy/kubernetes/";
-/// What every cluster builds on.
+/// The base of every cluster.
 const BASE: &str = "deploy/kubernetes/base";
-/// What may be added to it, in any combination.
+/// Components that may be added to it, in any combination.
 const COMPONENTS: &str = "deploy/kubernetes/components/";
 const KUSTOMIZATION: &str = "kustomization.yaml";
 
-/// What a kustomization makes of its own files, of those that it builds on and of its components.
+/// The result of a kustomization's files, its bases and its components.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cluster {
     /// The kustomization.
     pub(super) path: String,
     /// Each manifest with its file.
     pub(super) manifests: Vec<(String, Value)>,
-    /// Generated maps: name → key → the file that its text comes from.
+    /// Generated config maps: name → key → the file with the text.
     pub(super) maps: BTreeMap<String, BTreeMap<String, String>>,
-    /// How many nodes, where a kustomization says so.
+    /// The number of nodes, if a kustomization sets it.
     pub(super) replicas: Option<u64>,
     pub(super) namespace: String,
 }
@@ -41,7 +41,8 @@ impl Cluster {
     }
 }
 
-/// Checks every folder with a kustomization, components added to the base, and what is applied by hand.
+/// Checks every kustomization, all combinations of components with the base, and the manifests
+/// applied by hand.
 pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
     let ours = files.paths().filter(|path| path.starts_with(FOLDER));
     let ours: Vec<&str> = ours
@@ -70,8 +71,8 @@ pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
     rescue::check(&base, files, image, findings);
 }
 
-/// Kustomizations as people write them, each with its folder: every component alone, and all of them, from the
-/// first to the last and the other way round.
+/// Kustomizations as people write them, each with its folder: every component alone, and all of
+/// them in both orders.
 fn compositions(components: &[&str]) -> Vec<(String, String)> {
     let names = components.iter();
     let names: Vec<&str> = names
@@ -94,7 +95,7 @@ fn compositions(components: &[&str]) -> Vec<(String, String)> {
     alone.chain(all).map(composition).collect()
 }
 
-/// Checks what a folder deploys, and gives the files that it is made of.
+/// Checks what a folder deploys, and returns the files that it uses.
 fn check_folder(
     folder: &str,
     files: &Files,
@@ -119,7 +120,7 @@ fn check_folder(
     manifests.chain(maps).collect()
 }
 
-/// Reads a folder, and what it builds on. A component goes on with what is there, the `cluster`.
+/// Reads a folder and its bases. A component changes what exists, the `cluster`.
 fn read(folder: &str, mut cluster: Cluster, files: &Files, findings: &mut Findings) -> Cluster {
     let path = format!("{folder}/{KUSTOMIZATION}");
     let kustomization = match files.documents(&path) {
@@ -206,13 +207,13 @@ fn push_maps(
             let is_new = map.insert(key.to_owned(), file.clone()).is_none();
             findings.expect(path, is_new, format!("{key} to be given once"));
         }
-        // Else a changed file would have another name, and restart every node.
+        // Otherwise a changed file would change the map's name and restart every node.
         let is_stable = kustomization["generatorOptions"]["disableNameSuffixHash"] == true;
         findings.expect(path, is_stable, "disableNameSuffixHash");
     }
 }
 
-/// Gives images the name and the tag that a kustomization says.
+/// Applies a kustomization's image names and tags.
 fn name_images(entry: &Value, cluster: &mut Cluster) {
     let rename = |image: &str| {
         let (name, tag) = image.rsplit_once(':').unwrap_or((image, ""));

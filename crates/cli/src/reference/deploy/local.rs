@@ -1,4 +1,4 @@
-//! The three nodes of one machine, and who scrapes them.
+//! The three nodes of a local cluster, and the Prometheus that scrapes them.
 
 use super::Findings;
 use super::files::{Files, beside};
@@ -7,7 +7,7 @@ use crate::reference::launch::Launch;
 use flotilla_server::ServerConfig;
 
 pub(super) const FOLDER: &str = "deploy/local/";
-/// Where `flo cert dev` is told to make them.
+/// The directory in which `flo cert dev` makes them.
 const CERTIFICATES: &str = ".flo/certificates";
 pub(super) const PROMETHEUS: &str = "deploy/prometheus/prometheus.yml";
 

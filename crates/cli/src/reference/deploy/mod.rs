@@ -1,5 +1,5 @@
-//! Every file of `deploy` is one that flo takes: its flags, variables and keys exist, its ports, paths and
-//! volumes are those of the nodes that it starts, and what one file says of another is so.
+//! Checks the files of `deploy` against flo: flags, variables and keys exist, ports, paths and
+//! volumes match the nodes, and the files are consistent with each other.
 
 mod compose;
 mod containers;
@@ -19,24 +19,24 @@ use flotilla_server::ServerConfig;
 use std::fmt::Display;
 use std::fs;
 
-/// What is wrong, each with its file.
+/// The faults found, each with its file.
 #[derive(Debug, Default)]
 struct Findings(Vec<String>);
 
 impl Findings {
-    /// Something of the file is not what it must be.
+    /// Records a fault of a file.
     fn push(&mut self, path: &str, finding: impl Display) {
         self.0.push(format!("{path}: {finding}"));
     }
 
-    /// Expects what the sentence goes on to say.
+    /// Expects what the sentence continues with.
     fn expect(&mut self, path: &str, is_so: bool, expectation: impl Display) {
         if !is_so {
             self.push(path, format!("expected {expectation}"));
         }
     }
 
-    /// Expects a node to listen where the list of peers says that it is.
+    /// Expects a node to listen at its address in the list of peers.
     fn expect_where_peers_look(&mut self, path: &str, config: &ServerConfig) {
         let mut peers = config.peers.iter();
         let own = peers.find(|peer| peer.node_id == config.node_id);
@@ -49,7 +49,7 @@ impl Findings {
     }
 }
 
-/// All that is wrong with the files.
+/// All faults of the files.
 fn findings(files: &Files) -> Vec<String> {
     let mut findings = Findings::default();
     for path in files.paths().filter(|path| !is_checked(path)) {
@@ -60,13 +60,14 @@ fn findings(files: &Files) -> Vec<String> {
     kubernetes::check(files, &image, &mut findings);
     unit::check(files, &mut findings);
     local::check(files, &mut findings);
-    // What several kustomizations are made of is found in each of them.
+    // A fault of a shared file is found in each kustomization that uses it.
     findings.0.sort();
     findings.0.dedup();
     findings.0
 }
 
-/// Whether a test checks the file, here or beside this module: the alerts, the dashboard and the document.
+/// Whether a test checks the file, in this module or elsewhere: the alerts, the dashboard and the
+/// document.
 fn is_checked(path: &str) -> bool {
     path.starts_with(kubernetes::FOLDER)
         || path.starts_with(local::FOLDER)
@@ -95,7 +96,7 @@ fn every_file_is_one_that_flo_takes() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
-/// Files, what is replaced in them and by what, and a part of what must be found then.
+/// Mutations: a file, a text, its replacement, and a part of the fault that must be found.
 const SPOILT: &[(&str, &str, &str, &str)] = &[
     (image::FILE, "rust:1.95", "rust:1.90", "rust 1.95"),
     (image::FILE, "flotilla-cli", "flotilla-cly", "flotilla-cly"),
@@ -409,14 +410,16 @@ fn what_is_spoilt_is_found() {
 
 #[test]
 fn the_configuration_of_a_node_that_is_added_fits_the_unit() {
-    let guide = root().join("docs/operations.md");
-    let guide = fs::read_to_string(guide).expect("a document of the project");
+    let pages = fs::read_dir(root().join("docs/operations")).expect("a folder of the project");
+    let pages = pages.map(|page| page.expect("a page of the folder").path());
+    let read = |page| fs::read_to_string(page).expect("a document of the project");
+    let guide: String = pages.map(read).collect();
     let blocks = guide.split("```toml\n").skip(1);
     let blocks = blocks.filter_map(|block| block.split("```").next());
     let whole: Vec<&str> = blocks
         .filter(|block| block.starts_with("# /etc/flotilla/flotilla.toml"))
         .collect();
-    assert!(!whole.is_empty(), "docs/operations.md shows one");
+    assert!(!whole.is_empty(), "docs/operations shows one");
     for block in whole {
         let mut findings = Findings::default();
         let config = unit::check_config(block, "flotilla", &mut findings);

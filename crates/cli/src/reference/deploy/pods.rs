@@ -1,4 +1,4 @@
-//! The nodes that a folder's manifests start, and whether the manifests fit each other.
+//! The nodes that a folder's manifests start, and whether the manifests are consistent.
 
 use super::Findings;
 use super::containers::{Pod, items, selects, text};
@@ -11,14 +11,14 @@ use flotilla_server::{LIVE_PATH, METRICS_PATH, READY_PATH, STOP_TIME, ServerConf
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The keys of a secret of TLS, as certificate, key and authority.
+/// The keys of a TLS secret: certificate, key and authority.
 const SECRET: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
-/// How long a node may take until HTTP answers: it may have to take its state from another member first, and asks
-/// each of them for five minutes (`install_snapshot_timeout`). In seconds.
+/// How long a node may take until HTTP responds, in seconds: it may first have to take its state
+/// from another member, and asks each of them for five minutes (`install_snapshot_timeout`).
 const START_TIME: u64 = 3_600;
 
-/// The nodes by the names of their pods.
+/// The nodes by pod name.
 pub(super) type Nodes = BTreeMap<String, ServerConfig>;
 
 /// A stateful set in its cluster.
@@ -32,7 +32,7 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// The one of a cluster.
+    /// The stateful set of a cluster.
     fn of(cluster: &'a Cluster) -> Option<Self> {
         let (path, manifest) = cluster.of_kind("StatefulSet").next()?;
         Some(Self {
@@ -69,7 +69,7 @@ pub(super) fn check(cluster: &Cluster, files: &Files, image: &Image, findings: &
         grace.is_some_and(|seconds| seconds >= STOP_TIME.as_secs()),
         "terminationGracePeriodSeconds to be long enough",
     );
-    check_surroundings(&set, findings);
+    check_environment(&set, findings);
     check_selectors(&set, findings);
     check_ports(&set, findings);
     check_probes(&set, findings);
@@ -115,7 +115,7 @@ pub(super) fn nodes(
     nodes
 }
 
-/// The texts of mounted maps, by the paths of their files in the pod.
+/// The texts of mounted config maps, by their paths in the pod.
 fn mounted(set: &Set<'_>, files: &Files) -> BTreeMap<String, String> {
     let mut mounted = BTreeMap::new();
     for mount in items(&set.container["volumeMounts"]) {
@@ -130,8 +130,8 @@ fn mounted(set: &Set<'_>, files: &Files) -> BTreeMap<String, String> {
     mounted
 }
 
-/// What stands around the pods: account, namespace, headless service, budget.
-fn check_surroundings(set: &Set<'_>, findings: &mut Findings) {
+/// Checks what surrounds the pods: account, namespace, headless service, disruption budget.
+fn check_environment(set: &Set<'_>, findings: &mut Findings) {
     let Set {
         path,
         cluster,
@@ -172,7 +172,7 @@ fn check_surroundings(set: &Set<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether a rule lets the pods ask for names: who answers differs from cluster to cluster.
+/// Whether a rule permits DNS queries: the DNS server differs from cluster to cluster.
 fn is_to_names(rule: &Value) -> bool {
     let has = |port: u64, protocol: &str| {
         items(&rule["ports"]).any(|it| it["port"] == port && it["protocol"] == protocol)
@@ -181,7 +181,7 @@ fn is_to_names(rule: &Value) -> bool {
     rule["to"].is_null() && asks("UDP") && asks("TCP")
 }
 
-/// Whatever selects pods selects these.
+/// Checks that every selector of pods selects these.
 fn check_selectors(set: &Set<'_>, findings: &mut Findings) {
     let labels = &set.spec["template"]["metadata"]["labels"];
     let selectors = [
@@ -212,7 +212,7 @@ fn check_selectors(set: &Set<'_>, findings: &mut Findings) {
     );
 }
 
-/// Services, policies and monitors name ports of the container.
+/// Checks that services, policies and monitors name ports of the container.
 fn check_ports(set: &Set<'_>, findings: &mut Findings) {
     let ports: Vec<&str> = items(&set.container["ports"])
         .map(|port| text(&port["name"]))
@@ -241,12 +241,12 @@ fn check_ports(set: &Set<'_>, findings: &mut Findings) {
         findings.expect(
             path,
             is_there,
-            format!("a port of the container, but {port:?} is none"),
+            format!("a port of the container, but found {port:?}"),
         );
     }
 }
 
-/// Probes ask what there is: a node is started again when it does not live, and only then.
+/// Checks the probes: a node is restarted only if its liveness probe fails.
 fn check_probes(set: &Set<'_>, findings: &mut Findings) {
     let probes = [
         ("startupProbe", LIVE_PATH),
@@ -278,7 +278,7 @@ fn check_probes(set: &Set<'_>, findings: &mut Findings) {
     );
 }
 
-/// A node's ports, folder and names are those of its pod.
+/// Checks that a node's ports, directory and names are those of its pod.
 fn check_node(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findings) {
     let addresses = [
         ("grpc", node.listen),
@@ -310,7 +310,7 @@ fn check_node(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Find
     findings.expect(
         set.path,
         is_claimed,
-        format!("a volume of its own for {pod} at {data}"),
+        format!("a separate volume for {pod} at {data}"),
     );
     let Cluster { namespace, .. } = set.cluster;
     let service = text(&set.spec["serviceName"]);
@@ -323,7 +323,8 @@ fn check_node(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Find
     );
 }
 
-/// A node reads its certificates from a secret; a certificate that is made for the secret names the node.
+/// Checks that a node reads its certificates from a secret, and that a certificate made for the
+/// secret names the node.
 fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findings) {
     let volume = items(&set.pod["volumes"]).find(|volume| volume["secret"].is_object());
     let volume = volume.unwrap_or(&Value::Null);
@@ -373,7 +374,7 @@ fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findi
     }
 }
 
-/// Peers, and the member that a node joins by, are found where the headless service names them.
+/// Checks that peers, and the member that a node joins by, are names of the headless service.
 fn check_peers(set: &Set<'_>, pod: &str, nodes: &Nodes, findings: &mut Findings) {
     let service = text(&set.spec["serviceName"]);
     let address = |(pod, node): (&String, &ServerConfig)| {
@@ -401,7 +402,7 @@ fn check_peers(set: &Set<'_>, pod: &str, nodes: &Nodes, findings: &mut Findings)
         findings.expect(
             path,
             is_there,
-            format!("{pod} to join by a member, but {member} is none"),
+            format!("{pod} to join by a member, but {member} is not a member"),
         );
     }
 }

@@ -1,5 +1,5 @@
-//! What is applied by hand while nodes do not run: the backup of a pod's volume, restoring one, and a way to the
-//! files.
+//! Manifests that are applied by hand while nodes are stopped: backup and restore of a pod's
+//! volume, and access to the files.
 
 use super::Findings;
 use super::containers::{Pod, flag, items, text};
@@ -11,22 +11,22 @@ use super::pods;
 use serde_json::Value;
 
 pub(super) const FOLDER: &str = "deploy/kubernetes/rescue/";
-/// The claim of backups by the clock, and what puts files there.
+/// The claim of the scheduled backups, and the job that fills it.
 const CLAIM: &str = "deploy/kubernetes/components/backups/claim.yaml";
 const CRON_JOB: &str = "deploy/kubernetes/components/backups/cron-job.yaml";
-/// The pod of the examples, as a number of the stateful set.
+/// The example pod, as an ordinal of the stateful set.
 const POD: &str = "flotilla-0";
 
-/// What the files are held against.
+/// What the files are checked against.
 struct Rescue<'a> {
     base: &'a Cluster,
     files: &'a Files,
     image: &'a Image,
-    /// The claims that manifests make.
+    /// The claims that the manifests create.
     claims: Vec<Value>,
 }
 
-/// Checks each file, against what the base deploys.
+/// Checks each file against what the base deploys.
 pub(super) fn check(base: &Cluster, files: &Files, image: &Image, findings: &mut Findings) {
     let ours = files.paths().filter(|path| path.starts_with(FOLDER));
     let ours: Vec<&str> = ours.collect();
@@ -86,7 +86,7 @@ impl Rescue<'_> {
         claims.find(|claim| claim["metadata"]["name"] == name)
     }
 
-    /// What the stateful set makes claims of.
+    /// The claim template of the stateful set.
     fn template(&self) -> Value {
         let set = self.base.of_kind("StatefulSet").next();
         set.map_or(Value::Null, |(_, set)| {
@@ -94,12 +94,13 @@ impl Rescue<'_> {
         })
     }
 
-    /// The name of the claim that the stateful set makes for the pod.
+    /// The name of the claim that the stateful set creates for the pod.
     fn data_claim(&self) -> String {
         format!("{}-{POD}", text(&self.template()["metadata"]["name"]))
     }
 
-    /// A call works on the volume of the pod, where the image's data is, and on a file of another claim.
+    /// A call works on the pod's volume at the image's data directory, and on a file of another
+    /// claim.
     fn check_call(&self, pod: Pod<'_>, container: &Value, findings: &mut Findings) {
         let launch = pod.launch(container, self.image);
         if let Err(error) = launch.check() {
@@ -121,7 +122,7 @@ impl Rescue<'_> {
         }
     }
 
-    /// What is restored is the pod's node, on a claim like its own, out of a file that is there.
+    /// Checks that a restore makes the pod's node, on an equal claim, from an existing file.
     fn check_restore(&self, path: &str, arguments: &[String], findings: &mut Findings) {
         let is_written = self.files.text(CRON_JOB).contains(&arguments[2]);
         findings.expect(path, is_written, format!("{} to be written", arguments[2]));

@@ -1,21 +1,21 @@
-//! Which keys a manifest may have, and of which form their values are.
+//! The keys that a manifest may have, and the form of their values.
 
 use serde_json::Value;
 use std::sync::LazyLock;
 
 /// The shapes by kind: those of Kubernetes, and ours for compose files and units.
 ///
-/// A map names the keys that there may be, `*` standing for all others; a list has the one shape of all its
-/// items. A text is `any`, `text`, `number`, `bool`, `map` (of texts), or the values that there may be,
-/// separated by `|`.
+/// A map names the allowed keys, with `*` for all others; a list has one shape for all items. A
+/// text is `any`, `text`, `number`, `bool`, `map` (of texts), or the allowed values, separated by
+/// `|`.
 static SHAPES: LazyLock<Value> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("shapes.yaml")).expect("shapes in YAML"));
 
-/// Where a manifest differs from the shape of its kind, in sentences.
+/// The deviations of a manifest from the shape of its kind, as sentences.
 pub(super) fn mismatches(kind: &str, found: &Value) -> Vec<String> {
     let Some(shape) = SHAPES.get(kind) else {
         return vec![format!(
-            "expected a kind with a shape, but {kind:?} has none"
+            "expected a kind with a shape, but {kind:?} does not have one"
         )];
     };
     let mut mismatches = Vec::new();
@@ -30,7 +30,7 @@ fn compare(shape: &Value, found: &Value, place: &str, mismatches: &mut Vec<Strin
                 let place = format!("{place}.{name}");
                 match keys.get(name).or_else(|| keys.get("*")) {
                     Some(shape) => compare(shape, field, &place, mismatches),
-                    None => mismatches.push(format!("expected a known key, but {place} is none")),
+                    None => mismatches.push(format!("expected a known key, but found {place}")),
                 }
             }
         }
@@ -72,7 +72,7 @@ fn a_key_or_a_value_of_another_form_is_told_with_its_place() {
     });
     let mismatches = mismatches("PodDisruptionBudget", &manifest).join("\n");
     expect_test::expect![[r#"
-        expected a known key, but PodDisruptionBudget.metadata.nam is none
+        expected a known key, but found PodDisruptionBudget.metadata.nam
         expected PodDisruptionBudget.spec.maxUnavailable to be "number", but it is "one"
         expected PodDisruptionBudget.spec.selector.matchLabels to be "map", but it is {"a":1}"#]]
     .assert_eq(&mismatches);

@@ -1,13 +1,13 @@
-//! Whether nodes speak TLS, with files that they are given and for the names that they are called by.
+//! Whether nodes use TLS, with existing files and for the names by which they are reached.
 
 use super::Findings;
 use flotilla_server::ServerConfig;
 use std::path::Path;
 
-/// The files of a node that `flo cert dev` makes, as certificate, key and authority.
+/// The files of a node that `flo cert dev` makes: certificate, key and authority.
 pub(super) const MADE: [&str; 3] = ["node.pem", "node-key.pem", "ca.pem"];
 
-/// Checks that a node has all three files in the folder and that nothing else opens it, and gives their names.
+/// Checks that a node uses all three files in the folder and no others, and returns their names.
 pub(super) fn check(
     path: &str,
     node: &str,

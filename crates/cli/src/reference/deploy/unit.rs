@@ -1,4 +1,4 @@
-//! The unit of systemd, its user, its configuration and its backups.
+//! The systemd unit with its user, its configuration and its backups.
 
 use super::Findings;
 use super::files::Files;
@@ -15,19 +15,19 @@ pub(super) const CONFIG: &str = "deploy/systemd/flotilla.toml";
 pub(super) const USERS: &str = "deploy/systemd/sysusers.conf";
 pub(super) const BACKUPS: &str = "deploy/systemd/flotilla-backup.cron";
 
-/// Where the files go.
+/// The installed paths of the files.
 const CONFIG_INSTALLED: &str = "/etc/flotilla/flotilla.toml";
 const BINARY_INSTALLED: &str = "/usr/local/bin/flo";
 
-/// Checks the unit and what belongs to it.
+/// Checks the unit and its related files.
 pub(super) fn check(files: &Files, findings: &mut Findings) {
     let unit = read(files.text(FILE), findings);
     for mismatch in shape::mismatches("unit", &unit) {
         findings.push(FILE, mismatch);
     }
     let service = |key: &str| unit["Service"][key][0].as_str().unwrap_or_default();
-    // A removed node ends with 0 and stays ended; a wrong configuration is not mended by another start, while what
-    // else keeps a node from starting may be.
+    // A removed node ends with 0 and stays stopped; a wrong configuration is not fixed by a
+    // restart, but other start failures may be.
     let stays_ended =
         service("Restart") == "on-failure" && service("RestartPreventExitStatus") == "2";
     findings.expect(
@@ -53,7 +53,7 @@ pub(super) fn check(files: &Files, findings: &mut Findings) {
     }
 }
 
-/// Checks a configuration in its place beside the unit, and gives what a node makes of it.
+/// Checks a configuration at its place beside the unit, and returns the node's configuration.
 pub(super) fn check_config(
     text: &str,
     state: &str,
@@ -86,7 +86,8 @@ pub(super) fn check_config(
     Some(config)
 }
 
-/// The table of cron has the unit's user call the unit's flo, at the node's address and with its certificate.
+/// Checks that the cron table runs the unit's flo as the unit's user, with the node's address and
+/// certificate.
 fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mut Findings) {
     let mut launch = Launch::default();
     let lines = files.text(BACKUPS).lines();
@@ -124,7 +125,7 @@ fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mu
     }
 }
 
-/// Sections, keys, and all values of each.
+/// Sections, keys, and all values of each key.
 fn read(text: &str, findings: &mut Findings) -> Value {
     let mut unit = Map::new();
     let mut section = String::new();

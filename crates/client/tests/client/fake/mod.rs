@@ -1,7 +1,7 @@
-//! A node on the loopback interface whose every answer is given by the test.
+//! A node on the loopback interface, whose every response is controlled by the test.
 //!
-//! Each call that arrives is handed to the test, which answers it when it likes: so tests read as
-//! the conversation that they are about, and wait for events instead of for time.
+//! Each call is handed to the test, which answers it at any time, so that tests read like a
+//! dialogue and wait for events instead of time.
 
 mod services;
 
@@ -23,17 +23,17 @@ use tonic::transport::Server;
 use tonic::{Code, Status, Streaming};
 use tonic_types::{ErrorDetails, StatusExt};
 
-/// After this long a test has failed: what it waits for will not come.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time after which a test fails: the event that it waits for will not come.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A node whose answers the test gives.
+/// A node whose responses the test controls.
 pub(crate) struct FakeNode {
     /// Its `host:port`.
     pub(crate) address: String,
     arrivals: mpsc::Receiver<Arrival>,
 }
 
-/// What arrived at a node.
+/// A call that arrived at a node.
 pub(crate) enum Arrival {
     /// A unary call.
     Unary(UnaryCall),
@@ -43,7 +43,7 @@ pub(crate) enum Arrival {
     Worker(WorkerCall),
 }
 
-/// A unary call that waits for its answer.
+/// A unary call that waits for its response.
 pub(crate) struct UnaryCall {
     rpc: &'static str,
     request: Vec<u8>,
@@ -51,7 +51,7 @@ pub(crate) struct UnaryCall {
     answer: oneshot::Sender<Result<Answer, Status>>,
 }
 
-/// An encoded reply, and the leader that it names.
+/// An encoded response, and the leader that it names.
 pub(crate) struct Answer {
     reply: Vec<u8>,
     leader: Option<String>,
@@ -59,9 +59,9 @@ pub(crate) struct Answer {
 
 /// A call of `WatchRun`.
 pub(crate) struct WatchCall {
-    /// What was asked for.
+    /// The request.
     pub(crate) request: v1::WatchRunRequest,
-    /// Takes the replies; ends the stream when it is dropped.
+    /// Takes the responses; dropping it ends the stream.
     pub(crate) updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
 }
 
@@ -152,7 +152,7 @@ impl FakeNode {
     }
 
     async fn next(&mut self) -> Arrival {
-        let arrival = timeout(PATIENCE, self.arrivals.recv())
+        let arrival = timeout(TIMEOUT, self.arrivals.recv())
             .await
             .expect("a call should come");
         arrival.expect("the server runs as long as the test")
@@ -160,17 +160,17 @@ impl FakeNode {
 }
 
 impl UnaryCall {
-    /// The method that is called.
+    /// The called method.
     pub(crate) fn rpc(&self) -> &'static str {
         self.rpc
     }
 
-    /// What is asked.
+    /// The request.
     pub(crate) fn decode<Q: Message + Default>(&self) -> Q {
         Q::decode(self.request.as_slice()).expect("it was just encoded")
     }
 
-    /// Answers.
+    /// Sends a response.
     pub(crate) fn answer(self, reply: impl Message) {
         self.send(Ok(Answer {
             reply: reply.encode_to_vec(),
@@ -178,7 +178,7 @@ impl UnaryCall {
         }));
     }
 
-    /// Answers and names the leader.
+    /// Sends a response that names the leader.
     pub(crate) fn answer_and_name_leader(self, reply: impl Message, leader: &FakeNode) {
         let leader = Some(leader.address.clone());
         self.send(Ok(Answer {
@@ -187,7 +187,7 @@ impl UnaryCall {
         }));
     }
 
-    /// Answers with an error.
+    /// Responds with an error.
     pub(crate) fn refuse(self, status: Status) {
         self.send(Err(status));
     }
@@ -200,7 +200,7 @@ impl UnaryCall {
     }
 
     /// The caller's deadline.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn limit(&self) -> Option<Duration> {
         let text = self.grpc_timeout()?;
         let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
         let count = count.parse().ok()?;
@@ -214,13 +214,13 @@ impl UnaryCall {
     }
 
     fn send(self, answer: Result<Answer, Status>) {
-        // A caller that has given up is no fault of the node.
+        // A caller may have given up.
         drop(self.answer.send(answer));
     }
 }
 
 impl WorkerCall {
-    /// Reads the hello and greets back.
+    /// Reads the hello and completes the handshake.
     pub(crate) async fn accept(self) -> (WorkerStream, v1::WorkerHello) {
         let (replies, receiver) = mpsc::channel(16);
         self.accept.send(Ok(receiver)).expect("the caller waits");
@@ -235,13 +235,13 @@ impl WorkerCall {
         stream
             .send(v1::server_message::Message::HelloOk(v1::HelloOk {
                 status,
-                takes_batches: true,
+                supports_batches: true,
             }))
             .await;
         (stream, hello)
     }
 
-    /// Turns the worker away.
+    /// Refuses the worker.
     pub(crate) fn refuse(self, status: Status) {
         assert!(self.accept.send(Err(status)).is_ok(), "the caller waits");
     }
@@ -250,7 +250,7 @@ impl WorkerCall {
 impl WorkerStream {
     /// The next message and its number.
     pub(crate) async fn next(&mut self) -> (u64, v1::worker_message::Message) {
-        let message = timeout(PATIENCE, self.messages.message()).await;
+        let message = timeout(TIMEOUT, self.messages.message()).await;
         let message = message
             .expect("a message should come")
             .expect("the stream is whole");
@@ -261,7 +261,7 @@ impl WorkerStream {
         )
     }
 
-    /// The next message that is no heartbeat and no offer of slots.
+    /// The next message other than heartbeats and offers of slots.
     pub(crate) async fn next_report(&mut self) -> (u64, v1::worker_message::Message) {
         use v1::worker_message::Message;
         loop {
@@ -272,12 +272,12 @@ impl WorkerStream {
         }
     }
 
-    /// The next offer of slots, in messages that are heartbeats otherwise.
+    /// The next offer of slots, skipping heartbeats.
     pub(crate) async fn next_slots(&mut self) -> u64 {
         use v1::worker_message::Message;
         loop {
             match self.next().await.1 {
-                Message::Slots(slots) => return slots.tasks_total_max,
+                Message::Slots(slots) => return slots.max_tasks_total,
                 Message::Heartbeat(_) => {}
                 other => panic!("expected slots, but the worker said {other:?}"),
             }
@@ -310,7 +310,7 @@ impl WorkerStream {
         self.send(v1::server_message::Message::Tasks(batch)).await;
     }
 
-    /// Accepts the numbered messages in one.
+    /// Accepts the numbered messages in a single response.
     pub(crate) async fn accept_together(&self, sequences: &[u64]) {
         let results = sequences.iter().map(|sequence| v1::MessageResult {
             sequence: *sequence,
@@ -373,11 +373,11 @@ impl WorkerStream {
     }
 }
 
-/// A client of the nodes that lets none wait.
+/// A client of the nodes that does not wait between attempts.
 pub(crate) fn client(nodes: &[&FakeNode]) -> Client {
     client_of(
         nodes.iter().map(|node| node.address.clone()).collect(),
-        PATIENCE,
+        TIMEOUT,
     )
 }
 
@@ -397,7 +397,7 @@ pub(crate) async fn dead_endpoint() -> String {
     listener.local_addr().expect("it is bound").to_string()
 }
 
-/// An error as the server gives it.
+/// An error, as the server sends it.
 pub(crate) fn refusal(code: Code, reason: &str) -> Status {
     let details = ErrorDetails::with_error_info(reason, "flotilla", HashMap::new());
     Status::with_error_details(code, "expected something else", details)

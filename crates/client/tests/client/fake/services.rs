@@ -1,4 +1,4 @@
-//! The services of a fake node: they pass every call on to the test.
+//! The services of a fake node: they pass every call to the test.
 
 use super::{Answer, Arrival, UnaryCall, WatchCall, WorkerCall};
 use flotilla_api::v1;
@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Passes every call on to the test.
+/// Passes every call to the test.
 #[derive(Clone)]
 pub(crate) struct Service {
-    /// Takes the calls.
+    /// Receives the calls.
     pub(crate) arrivals: mpsc::Sender<Arrival>,
 }
 
@@ -51,7 +51,7 @@ fn gone() -> Status {
     Status::unavailable("the test has dropped this node or call")
 }
 
-/// Implements a service: unary methods by name, the rest as it stands.
+/// Implements a service: unary methods by name, other methods verbatim.
 macro_rules! service {
     ($service:ident { $($rpc:ident($request:ident) -> $reply:ident;)* } $($rest:tt)*) => {
         #[tonic::async_trait]
@@ -106,6 +106,7 @@ service! { ActionService {
     disable_action(DisableActionRequest) -> DisableActionResponse;
     invoke_action(InvokeActionRequest) -> InvokeActionResponse;
     get_action_run(GetActionRunRequest) -> ActionRun;
+    cancel_action_run(CancelActionRunRequest) -> CancelActionRunResponse;
     list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse;
     report_task(ReportTaskRequest) -> ReportTaskResponse;
     list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse;

@@ -1,4 +1,4 @@
-//! Who a worker is, how much it does at a time, and what its handlers are told.
+//! The setup of a worker: identity, concurrency and limits.
 
 use super::{LONG, builder, completion, done, run};
 use crate::fake::{FakeNode, client};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::Barrier;
 
-/// The id that a worker on this machine is given when it has none.
+/// The default id of a worker on this machine.
 pub(crate) fn is_drawn_id(worker_id: &str, machine_id: &str) -> bool {
     let number = worker_id
         .strip_prefix(machine_id)
@@ -88,7 +88,7 @@ async fn as_many_handlers_run_at_a_time_as_the_worker_has_slots() {
     let _worker = run(builder(&[&node]).action("work", move |context| {
         let place = place.clone();
         async move {
-            // Nobody passes alone.
+            // Each handler needs the others to continue.
             place.wait().await;
             done(context).await
         }

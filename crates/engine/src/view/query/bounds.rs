@@ -1,5 +1,5 @@
-//! Which run numbers can have started when: numbers are handed out as time goes on, so the time of
-//! the start needs no index.
+//! Narrows a condition on the start time to a range of run numbers. Numbers increase with time, so start times need no
+//! index.
 
 use super::condition::{Comparison, Condition};
 use crate::ids::RunNumber;
@@ -13,18 +13,18 @@ pub(super) fn numbers(
     reader: &dyn Reader,
     conditions: &[Condition],
 ) -> Result<(RunNumber, RunNumber), StoreError> {
-    let runs_count = cluster(reader)?.runs_count;
-    let mut bounds = (RunNumber(1), RunNumber(runs_count));
+    let run_count = cluster(reader)?.run_count;
+    let mut bounds = (RunNumber(1), RunNumber(run_count));
     for condition in conditions {
         let Condition::StartedAt(comparison, at_ms) = condition else {
             continue;
         };
         let (from_ms, until_ms) = times(*comparison, *at_ms);
         if from_ms > 0 {
-            bounds.0 = bounds.0.max(first_since(reader, from_ms, runs_count)?);
+            bounds.0 = bounds.0.max(first_since(reader, from_ms, run_count)?);
         }
         if let Some(after_ms) = until_ms.checked_add(1) {
-            let next = first_since(reader, after_ms, runs_count)?;
+            let next = first_since(reader, after_ms, run_count)?;
             bounds.1 = bounds.1.min(RunNumber(next.0 - 1));
         }
     }
@@ -42,8 +42,8 @@ pub(super) fn times(comparison: Comparison, at_ms: u64) -> (u64, u64) {
 }
 
 /// A number that no run before it started at `at_ms` or later, and no run from it on earlier.
-fn first_since(reader: &dyn Reader, at_ms: u64, runs_count: u64) -> Result<RunNumber, StoreError> {
-    let (mut low, mut high) = (1, runs_count + 1);
+fn first_since(reader: &dyn Reader, at_ms: u64, run_count: u64) -> Result<RunNumber, StoreError> {
+    let (mut low, mut high) = (1, run_count + 1);
     while low < high {
         let middle = low + (high - low) / 2;
         match started_from(reader, RunNumber(middle))? {

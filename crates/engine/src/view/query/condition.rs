@@ -1,4 +1,4 @@
-//! What runs are looked for by, and whether one is such a run.
+//! The conditions of a run query, and whether a run meets them.
 
 use crate::decimal::Decimal;
 use crate::definition::Definition;
@@ -6,7 +6,7 @@ use crate::ids::{AttributeName, WorkflowName};
 use crate::tables::{AttributeValue, RunRecord, RunStatus};
 use std::cmp::Ordering;
 
-/// Which runs a list shows: those of which every condition holds.
+/// A query for runs that meet every condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunQuery {
     /// All must hold.
@@ -30,8 +30,8 @@ pub enum Condition {
         name: AttributeName,
         /// How it is compared.
         comparison: Comparison,
-        /// With what, once for each type that the written value may mean: an attribute is compared
-        /// with the value of its own type, and where there is none the condition does not hold.
+        /// The values to compare with, one for each type that the written value may have. An attribute is compared with
+        /// the value of the same type; without one, the condition does not hold.
         values: Vec<AttributeValue>,
     },
 }

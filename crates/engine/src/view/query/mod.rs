@@ -1,9 +1,9 @@
-//! Runs by what people look for (W22).
+//! Queries for runs (W22).
 //!
-//! A query is answered from the indexes: each condition that one of them knows gives a stream of run
-//! numbers, newest first, and the streams are intersected by leaping to the oldest head. Each run
-//! that they agree on is then judged by its own record, so an index may be coarse. Pages continue
-//! below a run's number: runs that are added meanwhile have larger ones, and change no later page.
+//! The indexes answer a query. Each condition that an index supports gives a stream of run numbers, newest first, and
+//! the streams are intersected by leaping to the smallest head. Each run in the intersection is then checked against
+//! its own record, so an index may be coarse. Pages continue below a run's number: runs added meanwhile have larger
+//! numbers and change no later page.
 
 mod bounds;
 mod condition;

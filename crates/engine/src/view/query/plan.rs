@@ -1,4 +1,4 @@
-//! Which indexes answer a query.
+//! Selects the indexes that answer a query.
 
 use super::bounds::times;
 use super::condition::{Comparison, Condition, Equality};

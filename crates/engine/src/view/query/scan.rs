@@ -1,4 +1,4 @@
-//! Answering a query page by page.
+//! Executes a query page by page.
 
 use super::bounds;
 use super::condition::RunQuery;
@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 /// many rows as one page may.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn runs(
     reader: &dyn Reader,
     namespace: &Namespace,
@@ -29,7 +29,7 @@ pub fn runs(
     let mut scan = Scan {
         reader,
         streams: plan::streams(reader, namespace, &query.conditions)?,
-        rows_count: 0,
+        row_count: 0,
         definitions: BTreeMap::new(),
     };
     let mut items = Vec::new();
@@ -38,7 +38,7 @@ pub fn runs(
         None => newest.0 + 1,
         Some(token) => newest.0.saturating_add(1).min(below(token)),
     };
-    while below > oldest.0 && items.len() < limit && scan.rows_count < RUN_QUERY_ROWS_MAX {
+    while below > oldest.0 && items.len() < limit && scan.row_count < RUN_QUERY_ROWS_MAX {
         match scan.leap(RunNumber(below - 1))? {
             Leap::End => below = 0,
             Leap::To(number) => below = number.0 + 1,
@@ -58,8 +58,8 @@ pub fn runs(
     Ok(Page { items, next })
 }
 
-/// The number that a page token continues below. A token that is none leaves nothing: it is the
-/// caller's own text.
+/// The number below which a page token continues. An invalid token yields an empty page, because callers can send any
+/// text.
 fn below(token: &[u8]) -> u64 {
     token.try_into().map_or(0, u64::from_be_bytes)
 }
@@ -67,7 +67,7 @@ fn below(token: &[u8]) -> u64 {
 struct Scan<'a> {
     reader: &'a dyn Reader,
     streams: Vec<Stream>,
-    rows_count: usize,
+    row_count: usize,
     definitions: BTreeMap<DefinitionNumber, DefinitionRecord>,
 }
 
@@ -87,7 +87,7 @@ impl Scan<'_> {
         let mut smallest = bound;
         let mut largest = None;
         for stream in &mut self.streams {
-            let next = stream.at_or_below(self.reader, smallest, &mut self.rows_count)?;
+            let next = stream.at_or_below(self.reader, smallest, &mut self.row_count)?;
             let Some(number) = next else {
                 return Ok(Leap::End);
             };
@@ -108,7 +108,7 @@ impl Scan<'_> {
         namespace: &Namespace,
         query: &RunQuery,
     ) -> Result<Option<RunRow>, StoreError> {
-        self.rows_count += 1;
+        self.row_count += 1;
         let run = read::<Runs>(self.reader, &number)?;
         let Some(run) = run.filter(|run| run.namespace == *namespace) else {
             return Ok(None);

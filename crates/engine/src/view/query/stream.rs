@@ -5,7 +5,7 @@ use crate::store::{KeyRange, Order, Reader, StoreError};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Rows that are read at once.
+/// Rows per read.
 const CHUNK_ROWS: usize = 64;
 
 /// Run numbers in descending order. It is asked for ever smaller ones.
@@ -41,18 +41,18 @@ impl Stream {
         Self::Collected(numbers)
     }
 
-    /// The largest number that is at most `bound`. Adds the rows that it looked at to `rows_count`.
+    /// The largest number that is at most `bound`. Adds the rows that it looked at to `row_count`.
     pub(super) fn at_or_below(
         &mut self,
         reader: &dyn Reader,
         bound: RunNumber,
-        rows_count: &mut usize,
+        row_count: &mut usize,
     ) -> Result<Option<RunNumber>, StoreError> {
         match self {
             Self::Indexed(prefixes) => {
                 let mut largest = None;
                 for prefix in prefixes {
-                    let next = prefix.at_or_below(reader, bound, rows_count)?;
+                    let next = prefix.at_or_below(reader, bound, row_count)?;
                     largest = largest.max(next);
                 }
                 Ok(largest)
@@ -70,12 +70,12 @@ impl Prefix {
         &mut self,
         reader: &dyn Reader,
         bound: RunNumber,
-        rows_count: &mut usize,
+        row_count: &mut usize,
     ) -> Result<Option<RunNumber>, StoreError> {
         while self.buffer.pop_front_if(|number| *number > bound).is_some() {}
         if self.buffer.is_empty() && !self.is_exhausted {
             self.refill(reader, bound)?;
-            *rows_count += self.buffer.len();
+            *row_count += self.buffer.len();
         }
         Ok(self.buffer.front().copied())
     }

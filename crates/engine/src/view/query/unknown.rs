@@ -1,4 +1,4 @@
-//! Conditions that no run can meet, because nobody has what they ask for.
+//! Finds the search attributes of a query that no run has.
 
 use super::condition::{Condition, RunQuery};
 use crate::ids::{AttributeName, Namespace};
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 /// The search attributes in the conditions that no run of the namespace has, by name.
 ///
 /// # Errors
-/// [`StoreError`] when the store fails.
+/// [`StoreError`] if the store fails.
 pub fn unknown_attributes(
     reader: &dyn Reader,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! Consumer groups: every record that went out is in one place, and somebody looks after it.
+//! Consumer groups: every delivered record is in exactly one place and has a timer.
 
 use super::{read, rows};
 use flotilla_engine::ids::GroupNumber;
@@ -28,7 +28,7 @@ pub(super) fn check(store: &MemoryStore) {
     assert_eq!(names.len(), named_count, "names without a group");
     for (number, stream) in rows::<Streams>(store, &()) {
         let own = rows::<GroupNames>(store, &number);
-        assert_eq!(own.len(), stream.groups_count as usize, "{}", stream.name);
+        assert_eq!(own.len(), stream.group_count as usize, "{}", stream.name);
         let read_group = |number| read::<Groups>(store, &number).expect("a name has a group");
         let groups = own.iter().map(|(_, number)| read_group(*number));
         let holding = groups.filter(GroupRecord::holds_retention);
@@ -151,7 +151,7 @@ fn check_consumers(store: &MemoryStore, number: GroupNumber, group: &GroupRecord
     let consumers = rows::<Consumers>(store, &number);
     assert_eq!(
         consumers.len(),
-        group.consumers_count as usize,
+        group.consumer_count as usize,
         "{}",
         group.name
     );

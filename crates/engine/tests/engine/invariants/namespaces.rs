@@ -1,4 +1,4 @@
-//! Whatever is kept lives in a namespace that is listed.
+//! Everything stored belongs to a namespace that is listed.
 
 use super::{read, rows};
 use flotilla_engine::ids::Namespace;

@@ -1,4 +1,4 @@
-//! What the tables of plans must agree on after every entry.
+//! Invariants of the plan tables.
 
 use super::{read, rows};
 use flotilla_engine::codec::fingerprint;
@@ -35,7 +35,7 @@ pub(super) fn check(
     }
     assert_eq!(rows::<PlanNumbers>(store, &()).len(), plans.len());
     let cluster = read::<Cluster>(store, &()).unwrap_or_default();
-    assert_eq!(cluster.plans_count, plans.len() as u64);
+    assert_eq!(cluster.plan_count, plans.len() as u64);
     for ((number, name), record) in rows::<PlanExecutors>(store, &()) {
         assert!(read::<PlanNumbers>(store, &number).is_some(), "{name}");
         check_bounds(&record);
@@ -134,7 +134,7 @@ fn check_execution(store: &MemoryStore, run: &RunRecord, active: &Activation) {
     }
 }
 
-/// The executor on which an attempt is under way.
+/// The executor of the current attempt.
 fn tried<'a>(definition: &'a Definition, active: &Activation) -> Option<&'a Executor> {
     let ActivationState::Plan(state) = &active.state else {
         return None;

@@ -1,4 +1,4 @@
-//! What ended is kept until its time is over, and leaves nothing behind (W4).
+//! Ended items are kept until their retention ends, and are deleted completely (W4).
 
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
@@ -6,8 +6,9 @@ use flotilla_engine::limits::RETENTION_MS_DEFAULT;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
-    ActivationState, Activations, Cluster, Definitions, Expiration, Expirations, Expiring, History,
-    PayloadOwner, PayloadRef, Payloads, Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
+    ActionRunsByRun, ActivationState, Activations, Cluster, Definitions, Expiration, Expirations,
+    Expiring, History, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, Quarantine,
+    QuarantinedKind, RunRemains, Runs, SignalIds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn check(store: &MemoryStore) {
     let action_runs: BTreeMap<_, _> = rows::<ActionRuns>(store, &()).into_iter().collect();
     check_expirations(store, &action_runs);
-    check_chains(store, &action_runs);
+    check_by_run(store, &action_runs);
     check_owners(store, &action_runs);
 }
 
@@ -53,8 +54,8 @@ fn check_expirations(
         .into_iter()
         .map(|(expiration, ())| expiration)
         .collect();
-    // What a bug has set aside is kept.
-    let is_set_aside = |expiration: &&Expiration| {
+    // Quarantined items are kept.
+    let is_quarantined = |expiration: &&Expiration| {
         let quarantined = match expiration.subject {
             Expiring::Run(number) => (QuarantinedKind::Run, number.0),
             Expiring::ActionRun(number) => (QuarantinedKind::ActionRun, number.0),
@@ -67,12 +68,12 @@ fn check_expirations(
     assert!(found.iter().all(is_found), "no sweep finds what expires");
     let missing: Vec<_> = expected.difference(&found).collect();
     assert!(
-        missing.iter().all(is_set_aside),
+        missing.iter().all(is_quarantined),
         "{missing:?} do not expire"
     );
 }
 
-/// Whether the run has ended while its parent was set aside, which is to hear of it.
+/// Whether the run ended while its parent was quarantined, so that the parent has yet to receive its result.
 fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
     let Expiring::Run(number) = subject else {
         return false;
@@ -85,30 +86,16 @@ fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
 }
 
 /// Every action run of a step is found from its run, or from what is left of it.
-fn check_chains(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>) {
-    let runs = rows::<Runs>(store, &()).into_iter();
-    let mut heads: Vec<(RunNumber, Option<ActionRunNumber>)> = runs
-        .map(|(number, run)| (number, run.last_action_run))
-        .collect();
-    let remains = rows::<RunRemains>(store, &()).into_iter();
-    heads.extend(remains.map(|(number, remains)| (number, remains.last_action_run)));
-    let mut found = BTreeSet::new();
-    for (run, mut next) in heads {
-        while let Some(number) = next {
-            let record = &action_runs[&number];
-            let is_own = matches!(record.owner, ActionRunOwner::Step { run: of, .. } if of == run);
-            assert!(is_own, "{number} is not of run {}", run.0);
-            assert!(found.insert(number), "{number} is found twice");
-            next = record.previous;
-        }
-    }
+fn check_by_run(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>) {
+    let by_run = rows::<ActionRunsByRun>(store, &()).into_iter();
+    let by_run: BTreeSet<_> = by_run.map(|(key, _)| key).collect();
     let of_steps = action_runs
         .iter()
-        .filter(|(_, record)| record.owner != ActionRunOwner::Caller);
-    assert!(
-        of_steps.map(|(number, _)| number).eq(&found),
-        "a run has lost an action run"
-    );
+        .filter_map(|(number, record)| match record.owner {
+            ActionRunOwner::Step { run, .. } => Some((run, *number)),
+            ActionRunOwner::Caller => None,
+        });
+    assert_eq!(by_run, of_steps.collect(), "action runs by run");
 }
 
 /// No row outlives what it belongs to.
@@ -122,6 +109,9 @@ fn check_owners(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, Act
     );
     for ((run, _), _) in rows::<History>(store, &()) {
         assert!(known.contains(&run), "history of run {}", run.0);
+    }
+    for ((run, position), _) in rows::<PayloadsHeld>(store, &()) {
+        assert!(known.contains(&run), "payload {position} of run {}", run.0);
     }
     for ((run, id), _) in rows::<SignalIds>(store, &()) {
         assert!(known.contains(&run), "signal {id} of run {}", run.0);

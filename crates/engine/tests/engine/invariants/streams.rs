@@ -4,24 +4,29 @@ use super::{read, rows};
 use flotilla_engine::ids::StreamNumber;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    GroupNames, GroupRecord, Groups, Records, StreamNames, StreamRecord, Streams, TimerKey,
-    TimerKind, Timers,
+    GroupNames, GroupRecord, Groups, Records, StreamCounts, StreamNames, StreamRecord, Streams,
+    TimerKey, TimerKind, Timers,
 };
+use std::collections::BTreeMap;
 
 pub(super) fn check(store: &MemoryStore) {
-    let mut records_count = 0;
+    let mut record_count = 0;
     for (number, stream) in rows::<Streams>(store, &()) {
         check_stream(store, number, &stream);
         check_limits(store, number, &stream);
-        records_count += stream.records_count;
+        record_count += stream.record_count;
     }
     let all = rows::<Records>(store, &()).len() as u64;
-    assert_eq!(all, records_count, "records without a stream");
+    assert_eq!(all, record_count, "records without a stream");
+    let mut counts: BTreeMap<_, u64> = BTreeMap::new();
     for ((namespace, name), number) in rows::<StreamNames>(store, &()) {
+        *counts.entry(namespace.clone()).or_default() += 1;
         let stream = read::<Streams>(store, &number).expect("a name has a stream");
         assert_eq!((stream.namespace, stream.name), (namespace, name));
         assert!(!stream.is_deleted, "a deleted stream keeps its name");
     }
+    let counted = rows::<StreamCounts>(store, &()).into_iter().collect();
+    assert_eq!(counts, counted, "streams by namespace");
 }
 
 /// Counters, fronts and positions are those of the stored records.
@@ -32,7 +37,7 @@ fn check_stream(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord
     let (mut bytes, mut count) = (0, 0);
     for (partition, summary) in (0_u32..).zip(&stream.partitions) {
         let records = rows::<Records>(store, &(number, partition));
-        assert_eq!(records.len() as u64, summary.records_count, "{name}");
+        assert_eq!(records.len() as u64, summary.record_count, "{name}");
         let first = records.first().map(|((_, _, id), _)| *id);
         assert_eq!(first, summary.front, "the front of {name} {partition}");
         for (position, ((_, _, id), record)) in (summary.removed_count() + 1..).zip(&records) {
@@ -40,10 +45,10 @@ fn check_stream(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord
             assert!(*id <= stream.last_id, "{id} of {name}");
             bytes += record.size();
         }
-        count += summary.records_count;
+        count += summary.record_count;
     }
     assert_eq!(
-        (stream.bytes, stream.records_count),
+        (stream.bytes, stream.record_count),
         (bytes, count),
         "{name}"
     );
@@ -69,8 +74,8 @@ fn check_limits(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord
     let retention = stream.settings.retention;
     let is_over = retention
         .count_max
-        .is_some_and(|max| stream.records_count > max)
-        || retention.bytes_max.is_some_and(|max| stream.bytes > max);
+        .is_some_and(|max| stream.record_count > max)
+        || retention.max_bytes.is_some_and(|max| stream.bytes > max);
     for (partition, summary) in stream.partitions.iter().enumerate() {
         let is_wanted = |front| {
             let mut groups = holding.iter();

@@ -1,4 +1,4 @@
-//! Triggers: who reads what, what is due, and that each record starts one run.
+//! Triggers: their groups and due rows are consistent, and each record starts one run.
 
 use super::{read, rows};
 use flotilla_engine::definition::Trigger;
@@ -38,8 +38,8 @@ pub(super) fn check(store: &MemoryStore) {
         );
         groups.extend(live.group.map(|number| (number, key.clone())));
         let quarantined = (QuarantinedKind::Trigger, live.definition.0);
-        let is_set_aside = read::<Quarantine>(store, &quarantined).is_some();
-        let fires = workflow.is_enabled && !is_set_aside;
+        let is_quarantined = read::<Quarantine>(store, &quarantined).is_some();
+        let fires = workflow.is_enabled && !is_quarantined;
         let expected = group
             .filter(|_| fires)
             .and_then(|group| due_ms(store, &group, &trigger));
@@ -88,7 +88,7 @@ fn check_group(
     assert_eq!(group.settings.mode(), trigger.consumption, "{key:?}");
     assert_eq!(group.holds_retention(), is_enabled, "{key:?}");
     assert_eq!(
-        (group.consumers_count, group.pending_count()),
+        (group.consumer_count, group.pending_count()),
         (0, 0),
         "{key:?}"
     );
@@ -149,7 +149,7 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
             count.1 += records.len() as u64;
             let namespace = trigger.namespace.unwrap_or_else(|| run.namespace.clone());
             let source = (namespace, trigger.stream);
-            // What came before a group was deleted and made anew may come again.
+            // Records from before a group was deleted and recreated may be delivered again.
             let began_ms = began_ms(store, (&source, &trigger.consumer_group));
             if began_ms.is_none_or(|began_ms| run.started_at_ms <= began_ms) {
                 continue;
@@ -166,10 +166,10 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
         }
     }
     let is_any_forgotten =
-        read::<Cluster>(store, &()).is_some_and(|cluster| cluster.runs_count > runs.len() as u64);
+        read::<Cluster>(store, &()).is_some_and(|cluster| cluster.run_count > runs.len() as u64);
     for (key, record) in triggers {
         let found = counts.remove(key).unwrap_or_default();
-        let counted = (record.runs_count, record.records_count);
+        let counted = (record.run_count, record.record_count);
         assert!(found == counted || is_any_forgotten, "the runs of {key:?}");
     }
     assert!(counts.is_empty(), "runs of no trigger: {counts:?}");

@@ -1,4 +1,4 @@
-//! What a run says of when it entered and left its steps is what its history says.
+//! A run's counters of entered and left steps agree with its history.
 
 use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
@@ -47,7 +47,7 @@ pub(super) fn check(
             assert_eq!(result.started_at_ms, at_ms, "{} {step:?}", run.id);
         }
     }
-    // As many as were entered and not left were under way when the run ended.
+    // The steps that were entered and not left were active when the run ended.
     let results = rows::<StepResults>(store, &number);
     let left_last = results.iter().max_by_key(|(_, result)| result.order);
     let last = left_last.map(|((_, step), result)| (*step, result.order));

@@ -1,4 +1,4 @@
-//! Reads that go on where the last one stopped find what those from the start find.
+//! Reads with a cursor find the same rows as reads from the start.
 
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view::{

@@ -109,7 +109,7 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
         DataIntent::Sweep => Body::SweepKeys(SweepKeys {
             from_ms: first_ms(store),
         }),
-        DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace {}),
+        DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace::default()),
         DataIntent::DeleteNamespace => Body::DeleteNamespace(DeleteNamespace {}),
         DataIntent::CreateStream { stream, count_max } => Body::CreateStream(CreateStream {
             stream: stream_name(*stream),
@@ -155,8 +155,8 @@ fn settings(stream: u8, count_max: u64) -> StreamSettings {
         partitions: NonZeroU32::MIN.saturating_add(if stream == 0 { 2 } else { 0 }),
         retention: Retention {
             count_max: Some(count_max).filter(|max| *max > 8),
-            age_ms_max: Some(20_000).filter(|_| count_max < 6),
-            bytes_max: None,
+            max_age_ms: Some(20_000).filter(|_| count_max < 6),
+            max_bytes: None,
         },
         bytes_limit: 600,
     }

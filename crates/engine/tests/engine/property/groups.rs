@@ -3,7 +3,7 @@
 use super::data::stream_name;
 use super::player::pick;
 use crate::invariants::{read, rows};
-use flotilla_engine::definition::Consumption;
+use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{ConsumerName, GroupName};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{Deliveries, Groups, Streams};
@@ -193,7 +193,7 @@ struct Delivered {
     records: Vec<RecordId>,
 }
 
-/// One of the deliveries, whole or its first record; where there is none, one that never was.
+/// One of the deliveries, whole or its first record; if there are no deliveries, one that never existed.
 fn delivered(store: &MemoryStore, (pick, is_whole): (u8, bool)) -> Delivered {
     let all = rows::<Deliveries>(store, &());
     let position = usize::from(pick) % all.len().max(1);
@@ -233,9 +233,9 @@ fn name(plan: &GroupPlan) -> GroupRef {
 
 fn new_group(plan: &GroupPlan) -> NewGroup {
     let modes = [
-        Consumption::Shared,
-        Consumption::Exclusive,
-        Consumption::KeyShared,
+        GroupMode::Shared,
+        GroupMode::Exclusive,
+        GroupMode::KeyShared,
     ];
     NewGroup {
         settings: GroupSettings::new(modes[usize::from(plan.mode)], 1_000, 2).expect("a second"),

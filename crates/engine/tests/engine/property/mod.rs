@@ -20,7 +20,8 @@ use flotilla_engine::ids::RunNumber;
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
     Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine,
-    QuarantinedKind, Runs, Table, Timers, decode_key, decode_record, encode_key, encode_record,
+    QuarantinedKind, Runs, Schedules, Table, Timers, decode_key, decode_record, encode_key,
+    encode_record,
 };
 use flotilla_engine::{Applied, Body, Entry, Rejection};
 use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
@@ -140,10 +141,10 @@ proptest! {
     ) {
         let mut player = Player::new();
         let _ = play_all(&mut player, &before);
-        quarantine::set_aside(&mut player, &picks);
+        quarantine::quarantine(&mut player, &picks);
         let _ = play_all(&mut player, &meanwhile);
-        let taken_up = quarantine::take_up_all(&mut player);
-        prop_assert!(taken_up.replies.iter().all(Result::is_ok), "{:?}", taken_up.replies);
+        let released = quarantine::release_all(&mut player);
+        prop_assert!(released.replies.iter().all(Result::is_ok), "{:?}", released.replies);
         prop_assert!(invariants::rows::<Quarantine>(&player.store, &()).is_empty());
         invariants::check(&player.store);
         for (_, applied) in play_all(&mut player, &after) {
@@ -186,9 +187,9 @@ fn random_histories_reach_every_command_and_event() {
 }
 
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
-    DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
+    DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
+    BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
     SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
     NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted \
@@ -257,7 +258,7 @@ fn play_contained(
     Ok(panics)
 }
 
-/// The clock, the quarantine row, one event, and a timer that the command named.
+/// The clock, the quarantine row, one event, the count of the run's schedule, and a timer that the command named.
 fn check_quarantine(
     before: &MemoryStore,
     after: &MemoryStore,
@@ -271,6 +272,9 @@ fn check_quarantine(
         encode_key::<Runs>(&damaged),
         encode_key::<History>(&(damaged, run.history.events_count)),
     ]);
+    if let Some(schedule) = quarantine::counting_schedule(before, damaged) {
+        expected.insert(encode_key::<Schedules>(&schedule));
+    }
     if let Body::FireTimer(fire) = &entry.commands[0].body {
         let timer = encode_key::<Timers>(&fire.timer);
         if let Some(written) = writes.get(&timer) {

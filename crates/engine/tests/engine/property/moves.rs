@@ -54,6 +54,9 @@ pub(super) enum Intent {
         action: u8,
         retries: u32,
     },
+    CancelActionRun {
+        pick: u8,
+    },
     DeleteAction {
         action: u8,
     },
@@ -134,11 +137,11 @@ pub(super) enum Intent {
     SweepRuns,
     Requeue {
         action: u8,
-        letter: Option<u8>,
+        dead_letter: Option<u8>,
     },
     Purge {
         action: u8,
-        letter: Option<u8>,
+        dead_letter: Option<u8>,
     },
     Schedule {
         pick: u8,
@@ -317,13 +320,14 @@ fn on_registries() -> impl Strategy<Value = Intent> {
         1 => (0..3_u8, any::<bool>())
             .prop_map(|(version, is_other)| Intent::Create { version, is_other }),
         1 => (1..4_u8).prop_map(|action| Intent::DeleteAction { action }),
+        1 => any::<u8>().prop_map(|pick| Intent::CancelActionRun { pick }),
         1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
         1 => Just(Intent::Sweep),
         4 => Just(Intent::SweepRuns),
         2 => (0..4_u8, prop::option::of(any::<u8>()))
-            .prop_map(|(action, letter)| Intent::Requeue { action, letter }),
+            .prop_map(|(action, dead_letter)| Intent::Requeue { action, dead_letter }),
         1 => (0..4_u8, prop::option::of(any::<u8>()))
-            .prop_map(|(action, letter)| Intent::Purge { action, letter }),
+            .prop_map(|(action, dead_letter)| Intent::Purge { action, dead_letter }),
         1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
     ]
 }

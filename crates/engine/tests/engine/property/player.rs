@@ -12,12 +12,12 @@ use flotilla_engine::ids::{
 use flotilla_engine::json::Json;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    ActionKind, ActivationState, Activations, DefinitionNumber, InputChecks, Process, ProcessKind,
-    TimerKey, TimerKind, Timers, WorkerKind,
+    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, InputChecks, Process,
+    ProcessKind, TimerKey, TimerKind, Timers, WorkerType,
 };
 use flotilla_engine::{
-    AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker,
+    AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command,
+    CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker,
     ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer,
     HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters,
     RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters,
@@ -171,6 +171,7 @@ impl Player {
             | Intent::EnableAction { .. }
             | Intent::Invoke { .. }
             | Intent::Assign { .. } => on_actions(intent),
+            Intent::CancelActionRun { pick } => self.cancel_action_run(*pick),
             Intent::Complete { .. }
             | Intent::Fail { .. }
             | Intent::Touch { .. }
@@ -197,13 +198,19 @@ impl Player {
             }),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
             Intent::SweepRuns => Body::SweepRuns(SweepRuns {}),
-            Intent::Requeue { action, letter } => Body::RequeueDeadLetters(RequeueDeadLetters {
+            Intent::Requeue {
+                action,
+                dead_letter,
+            } => Body::RequeueDeadLetters(RequeueDeadLetters {
                 action: action_name(*action),
-                letters: dead_letters::choice(&self.store, *letter),
+                dead_letters: dead_letters::choice(&self.store, *dead_letter),
             }),
-            Intent::Purge { action, letter } => Body::PurgeDeadLetters(PurgeDeadLetters {
+            Intent::Purge {
+                action,
+                dead_letter,
+            } => Body::PurgeDeadLetters(PurgeDeadLetters {
                 action: action_name(*action),
-                letters: dead_letters::choice(&self.store, *letter),
+                dead_letters: dead_letters::choice(&self.store, *dead_letter),
             }),
             Intent::Schedule {
                 pick,
@@ -223,7 +230,17 @@ impl Player {
         Body::ReleaseWorker(ReleaseWorker {
             worker_id,
             incarnation,
-            heard_at_ms: known.map_or(0, |known| known.activity.heard_at_ms),
+            last_heartbeat_at_ms: known.map_or(0, |known| known.activity.last_heartbeat_at_ms),
+        })
+    }
+
+    fn cancel_action_run(&self, pick: u8) -> Body {
+        let action_runs = rows::<ActionRuns>(&self.store, &());
+        let position = usize::from(pick) % action_runs.len().max(1);
+        let picked = action_runs.get(position).map(|(number, _)| *number);
+        Body::CancelActionRun(CancelActionRun {
+            action_run: picked.unwrap_or(ActionRunNumber(99)),
+            reason: None,
         })
     }
 
@@ -413,7 +430,7 @@ fn on_actions(intent: &Intent) -> Body {
     match intent {
         Intent::Register { action, retries } => Body::RegisterAction(Box::new(RegisterAction {
             name: action_name(*action),
-            kind: ActionKind::User,
+            kind: ActionType::User,
             module: None,
             timeout_ms: 1_000,
             max_retries: *retries,
@@ -432,14 +449,14 @@ fn on_actions(intent: &Intent) -> Body {
             action,
             priority,
             delay_ms,
-            labels: asked,
+            labels: required,
             key,
         } => Body::InvokeAction(InvokeAction {
             name: action_name(*action),
             input: Json::null(),
             priority: *priority,
             delay_ms: *delay_ms,
-            labels: labels(*asked),
+            labels: labels(*required),
             idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
         }),
         Intent::Assign { action } => Body::AssignTasks(AssignTasks {
@@ -472,7 +489,7 @@ fn on_workers(intent: &Intent) -> Body {
         } => Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: worker_id(*worker),
             incarnation: u64::from(*incarnation),
-            kind: WorkerKind::Action,
+            kind: WorkerType::Action,
             max_concurrency: 10,
             processes: vec![Process {
                 name: "a".to_owned(),

@@ -1,16 +1,18 @@
-//! What a panic sets aside, and what takes it up again (design rule 10).
+//! Quarantine after a panic, and release (design rule 10).
 
 use super::player::{Player, command};
-use crate::invariants::rows;
-use flotilla_engine::store::Writes;
+use crate::invariants::{read, rows};
+use flotilla_engine::ids::{Namespace, RunNumber, WorkflowName};
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    ActionRunOwner, ActionRuns, Plans, Quarantine, QuarantineRecord, Quarantined, QuarantinedKind,
-    Runs, TimerKey, TimerKind, Timers, Workers, encode_key, encode_record,
+    ActionRunOwner, ActionRuns, Definitions, Plans, Quarantine, QuarantineRecord, QuarantinedItem,
+    QuarantinedKind, Runs, Schedules, TimerKey, TimerKind, Timers, TriggeredBy, Workers,
+    encode_key, encode_record,
 };
-use flotilla_engine::{Applied, Body, Entry, RetryQuarantined};
+use flotilla_engine::{Applied, Body, Entry, ReleaseQuarantined};
 
 /// Sets things aside as a panic in their timers would: the timer that is due first is gone with it.
-pub(super) fn set_aside(player: &mut Player, picks: &[(u8, bool)]) {
+pub(super) fn quarantine(player: &mut Player, picks: &[(u8, bool)]) {
     let all = subjects(player);
     for (pick, loses_timer) in picks {
         let Some(subject) = all.get(usize::from(*pick) % all.len().max(1)) else {
@@ -22,6 +24,15 @@ pub(super) fn set_aside(player: &mut Player, picks: &[(u8, bool)]) {
         };
         let row = encode_record::<Quarantine>(&record);
         let mut writes = Writes::from([(encode_key::<Quarantine>(subject), Some(row))]);
+        let is_new = read::<Quarantine>(&player.store, subject).is_none();
+        if let (QuarantinedKind::Run, true) = (subject.0, is_new)
+            && let Some(key) = counting_schedule(&player.store, RunNumber(subject.1))
+        {
+            let mut schedule = read::<Schedules>(&player.store, &key).expect("it counts its runs");
+            schedule.quarantined_count += 1;
+            let row = encode_record::<Schedules>(&schedule);
+            writes.put(&encode_key::<Schedules>(&key), &row);
+        }
         if let Some(timer) = first_timer(player, *subject).filter(|_| *loses_timer) {
             writes.delete(&encode_key::<Timers>(&timer));
         }
@@ -30,11 +41,28 @@ pub(super) fn set_aside(player: &mut Player, picks: &[(u8, bool)]) {
     player.reopen();
 }
 
-/// Takes up whatever is set aside, in one entry.
-pub(super) fn take_up_all(player: &mut Player) -> Applied {
+/// The schedule that counts an open run among its own.
+pub(super) fn counting_schedule(
+    store: &MemoryStore,
+    number: RunNumber,
+) -> Option<(Namespace, WorkflowName)> {
+    let run = read::<Runs>(store, &number)?;
+    let TriggeredBy::Schedule { .. } = run.triggered_by else {
+        return None;
+    };
+    let definition = read::<Definitions>(store, &run.definition)?.definition;
+    let is_open = run.status.is_open();
+    is_open.then_some((run.namespace, definition.name))
+}
+
+/// Releases all quarantined items in one entry.
+pub(super) fn release_all(player: &mut Player) -> Applied {
     let aside = rows::<Quarantine>(&player.store, &()).into_iter();
     let retries = aside.map(|((kind, number), _)| {
-        command(Body::RetryQuarantined(RetryQuarantined { kind, number }))
+        command(Body::ReleaseQuarantined(ReleaseQuarantined {
+            kind,
+            number,
+        }))
     });
     let entry = Entry {
         stamp: player.stamp(),
@@ -45,10 +73,10 @@ pub(super) fn take_up_all(player: &mut Player) -> Applied {
 }
 
 /// Everything whose obligations are its own timers and tasks.
-fn subjects(player: &Player) -> Vec<Quarantined> {
+fn subjects(player: &Player) -> Vec<QuarantinedItem> {
     let store = &player.store;
     let runs = rows::<Runs>(store, &()).into_iter();
-    let mut all: Vec<Quarantined> = runs
+    let mut all: Vec<QuarantinedItem> = runs
         .map(|(number, _)| (QuarantinedKind::Run, number.0))
         .collect();
     let action_runs = rows::<ActionRuns>(store, &()).into_iter();
@@ -65,7 +93,7 @@ fn subjects(player: &Player) -> Vec<Quarantined> {
 }
 
 /// The first of the timers whose panic sets the subject aside.
-fn first_timer(player: &Player, (kind, number): Quarantined) -> Option<TimerKey> {
+fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<TimerKey> {
     let store = &player.store;
     let of_task = |timer: &TimerKey| {
         let action_runs = rows::<ActionRuns>(store, &()).into_iter();
@@ -82,7 +110,10 @@ fn first_timer(player: &Player, (kind, number): Quarantined) -> Option<TimerKey>
         TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             (QuarantinedKind::Run, timer.subject) == (kind, number)
         }
-        TimerKind::TaskReady | TimerKind::LeaseExpiry | TimerKind::ReportExpiry => of_task(timer),
+        TimerKind::TaskReady
+        | TimerKind::LeaseExpiry
+        | TimerKind::ReportExpiry
+        | TimerKind::WaitExpiry => of_task(timer),
         TimerKind::WorkerSilence => (QuarantinedKind::Worker, timer.subject) == (kind, number),
         TimerKind::CacheExpiry => (QuarantinedKind::Plan, timer.subject) == (kind, number),
         TimerKind::StreamSweep | TimerKind::GroupDue => false,

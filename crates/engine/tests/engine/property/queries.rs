@@ -1,5 +1,4 @@
-//! A list of runs shows what a look at every run would show, page by page, while runs are added
-//! (W22).
+//! A query for runs gives the same result as a check of every run, page by page, while runs are added (W22).
 
 use super::moves::{Intent, Move, histories};
 use super::player::{Player, command, create, default_key};

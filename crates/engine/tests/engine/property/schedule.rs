@@ -4,7 +4,7 @@ use super::player::default_key;
 use crate::invariants::{read, rows};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules, SchedulesDue};
-use flotilla_engine::{Body, FireSchedule, PlanSchedule};
+use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 
 /// The definition of the scheduled workflow, whose content is one of a few.
 pub(super) fn definition(is_paused: bool, catchup_ms: u64) -> String {
@@ -38,7 +38,7 @@ pub(super) fn command(store: &MemoryStore, (pick, forward_ms): (u8, u64), is_wro
             next_ms,
         })
     } else {
-        Body::PlanSchedule(PlanSchedule {
+        Body::SetNextFiring(SetNextFiring {
             workflow,
             definition,
             expected_ms,

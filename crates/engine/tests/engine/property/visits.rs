@@ -1,4 +1,4 @@
-//! What an exporter of spans is shown of an entry is what the history says, read forwards.
+//! The visits shown to a span exporter agree with the history read forwards.
 
 use crate::invariants::rows;
 use flotilla_engine::definition::StepIndex;
@@ -35,7 +35,7 @@ pub(super) fn expect_each_once(store: &MemoryStore, raft_index: u64) {
 }
 
 fn ended_in(store: &MemoryStore, run: RunNumber, raft_index: u64) -> Vec<Visit> {
-    // The steps that are under way, since when and at which attempt.
+    // The open steps: since when, and at which attempt.
     let mut under_way: Vec<(StepIndex, u64, u32)> = Vec::new();
     let mut ended = Vec::new();
     for (_, record) in rows::<History>(store, &run) {

@@ -2,15 +2,17 @@
 
 use super::labels;
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::definition::Consumption;
-use flotilla_engine::ids::{ConsumerName, GroupName, KvKey, PartitionKey, StreamName};
+use flotilla_engine::definition::GroupMode;
+use flotilla_engine::ids::{
+    ActionRunNumber, ConsumerName, GroupName, KvKey, PartitionKey, StreamName,
+};
 use flotilla_engine::tables::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
-    AckRecords, AppendRecords, BatchedRecord, Body, CreateGroup, CreateNamespace, CreateStream,
-    DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, GroupSettings,
-    JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, RetryQuarantined,
-    SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords,
-    TriggerBatch, TrimStream, TrimTo,
+    AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CreateGroup, CreateNamespace,
+    CreateStream, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef,
+    GroupSettings, JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId,
+    ReleaseQuarantined, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords,
+    TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -20,9 +22,13 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.extend(on_streams());
     bodies.extend(on_groups());
     bodies.push(fire_trigger());
-    bodies.push(Body::RetryQuarantined(RetryQuarantined {
+    bodies.push(Body::ReleaseQuarantined(ReleaseQuarantined {
         kind: QuarantinedKind::Group,
         number: 7,
+    }));
+    bodies.push(Body::CancelActionRun(CancelActionRun {
+        action_run: ActionRunNumber(7),
+        reason: Some("by hand".to_owned()),
     }));
     bodies
 }
@@ -54,7 +60,7 @@ pub(crate) fn group() -> GroupRef {
 }
 
 pub(crate) fn group_settings() -> GroupSettings {
-    GroupSettings::new(Consumption::KeyShared, 30_000, 10).expect("half a minute")
+    GroupSettings::new(GroupMode::KeyShared, 30_000, 10).expect("half a minute")
 }
 
 pub(crate) fn consumer() -> ConsumerName {
@@ -71,7 +77,7 @@ fn on_keys() -> Vec<Body> {
         }),
         Body::DeleteKey(DeleteKey { key: kv_key() }),
         Body::SweepKeys(SweepKeys { from_ms: 9_000 }),
-        Body::CreateNamespace(CreateNamespace {}),
+        Body::CreateNamespace(CreateNamespace::default()),
         Body::DeleteNamespace(DeleteNamespace {}),
     ]
 }
@@ -104,8 +110,8 @@ pub(crate) fn stream_settings() -> StreamSettings {
         partitions: NonZeroU32::MIN.saturating_add(1),
         retention: Retention {
             count_max: Some(100),
-            age_ms_max: Some(60_000),
-            bytes_max: Some(1_000_000),
+            max_age_ms: Some(60_000),
+            max_bytes: Some(1_000_000),
         },
         bytes_limit: 2_000_000,
     }

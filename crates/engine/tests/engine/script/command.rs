@@ -1,4 +1,4 @@
-//! Commands in words.
+//! Parses commands.
 
 use super::line::Line;
 use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
@@ -8,15 +8,15 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionKind, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerKind,
+    ActionType, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerType,
 };
 use flotilla_engine::{
-    AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
-    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
-    NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
-    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
-    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteTask,
+    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
+    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
+    InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
+    ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
+    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
                 .or_else(|| on_workers(world, verb, &mut line))
                 .or_else(|| on_plans(verb, &mut line))
                 .or_else(|| schedule::command(world, verb, &mut line))
-                .or_else(|| dead_letter::command(verb, &mut line))
+                .or_else(|| dead_letter::command(world, verb, &mut line))
                 .or_else(|| kv::command(verb, &mut line))
                 .or_else(|| stream::command(verb, &mut line))
                 .or_else(|| group::command(world, verb, &mut line));
@@ -82,7 +82,7 @@ fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     timers.into_iter().map(fire).collect()
 }
 
-/// `take-up KIND NAME` takes up what is called so, or has this number.
+/// `take-up KIND NAME` releases the quarantined item with this name or number.
 fn retry(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
     let word = line.word();
     let mut kinds = QuarantinedKind::ALL.into_iter();
@@ -93,7 +93,7 @@ fn retry(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
     if numbers.is_empty() {
         numbers.push(name.parse().expect("a number, as nothing is called so"));
     }
-    let body = |number| Body::RetryQuarantined(RetryQuarantined { kind, number });
+    let body = |number| Body::ReleaseQuarantined(ReleaseQuarantined { kind, number });
     numbers.into_iter().map(body).collect()
 }
 
@@ -158,6 +158,10 @@ fn on_actions(verb: &str, line: &mut Line) -> Option<Body> {
             name: action(line),
             is_enabled: verb == "enable-action",
         }),
+        "cancel-action-run" => Body::CancelActionRun(CancelActionRun {
+            action_run: ActionRunNumber::from_id(&line.word()).expect("an action run"),
+            reason: line.option("reason"),
+        }),
         "delete-action" => Body::DeleteAction(DeleteAction { name: action(line) }),
         "invoke" => Body::InvokeAction(InvokeAction {
             name: action(line),
@@ -178,11 +182,11 @@ fn register(line: &mut Line) -> Body {
     let digest = line.number("wasm").map(|byte: u8| [byte; 32]);
     Body::RegisterAction(Box::new(RegisterAction {
         name: action(line),
-        kind: digest.map_or(ActionKind::User, |digest| ActionKind::Wasm {
+        kind: digest.map_or(ActionType::User, |digest| ActionType::Wasm {
             digest,
             limits: WasmLimits {
-                memory_bytes_max: 16 << 20,
-                output_bytes_max: 1 << 20,
+                max_memory_bytes: 16 << 20,
+                max_output_bytes: 1 << 20,
             },
         }),
         module: digest.map(|digest| digest.to_vec()),
@@ -240,7 +244,7 @@ fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "worker" => Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: worker_id(line),
             incarnation: line.number("incarnation").unwrap_or(1),
-            kind: WorkerKind::Action,
+            kind: WorkerType::Action,
             max_concurrency: line.number("concurrency").unwrap_or(10),
             processes: processes(line.option("actions")),
             machine_id: None,
@@ -265,10 +269,10 @@ fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             let worker_id = worker_id(line);
             ReleaseWorker {
                 incarnation: line.number("incarnation").unwrap_or(1),
-                heard_at_ms: line.number("heard").unwrap_or_else(|| {
+                last_heartbeat_at_ms: line.number("heard").unwrap_or_else(|| {
                     let known = view::worker(&world.store, &line.namespace(), &worker_id);
                     let known = known.expect("memory does not fail");
-                    known.map_or(0, |known| known.activity.heard_at_ms)
+                    known.map_or(0, |known| known.activity.last_heartbeat_at_ms)
                 }),
                 worker_id,
             }

@@ -1,4 +1,4 @@
-//! Bugs that a script plants, and mends.
+//! Bugs that a script plants and fixes.
 
 use super::line::Line;
 use super::world::World;
@@ -24,7 +24,7 @@ pub(super) enum Damage {
     Payload(PayloadRef, Json),
 }
 
-/// What plants a bug; `mend` mends all that were planted.
+/// Plants a bug; `mend` fixes all planted bugs.
 pub(super) const VERBS: [&str; 10] = [
     "damage",
     "damage-steps",
@@ -46,7 +46,7 @@ pub(super) fn plant(world: &mut World, verb: &str, line: &mut Line) -> bool {
         "damage-schedule" => definition(world, &line.word(), |one| one.schedule = None),
         "damage-trigger" => definition(world, &line.word(), |one| one.trigger = None),
         "damage-group" => group(world, &line.word()),
-        "damage-stream" => stream(world, &line.word(), |one| one.records_count = 0),
+        "damage-stream" => stream(world, &line.word(), |one| one.record_count = 0),
         "damage-partitions" => stream(world, &line.word(), |one| one.partitions.clear()),
         "damage-input" => input(world, &line.word()),
         "damage-worker" => {
@@ -112,7 +112,7 @@ fn stream(world: &mut World, name: &str, damage: impl Fn(&mut StreamRecord)) -> 
     let mut stream = before.clone();
     damage(&mut stream);
     world.plant::<Streams>(&number, Some(&stream));
-    let unknown = before.records_count - stream.records_count;
+    let unknown = before.record_count - stream.record_count;
     Damage::Stream(number, unknown, before.partitions)
 }
 
@@ -166,7 +166,7 @@ fn mend(world: &mut World) {
             }
             Damage::Stream(number, unknown, partitions) => {
                 if let Some(mut stream) = world.read::<Streams>(&number) {
-                    stream.records_count += unknown;
+                    stream.record_count += unknown;
                     if stream.partitions.is_empty() {
                         stream.partitions = partitions;
                     }

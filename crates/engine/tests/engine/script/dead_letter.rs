@@ -1,28 +1,38 @@
-//! Dead letters in words.
+//! Parses commands on dead letters and renders them.
 
 use super::line::Line;
 use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
+use flotilla_engine::tables::DeadLetterPlaces;
 use flotilla_engine::view;
-use flotilla_engine::{Body, LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
+use flotilla_engine::{Body, DeadLetterSelector, PurgeDeadLetters, RequeueDeadLetters};
 
 /// `requeue ACTION arun-1`, `purge ACTION up-to arun-9`
-pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
+pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     if !matches!(verb, "requeue" | "purge") {
         return None;
     }
     let is_many = line.flag("up-to");
     let action = ActionName::new(line.word()).expect("an action name");
     let number = ActionRunNumber::from_id(&line.word()).expect("an action run");
-    let letters = if is_many {
-        LetterChoice::UpTo(number)
+    let dead_letters = if is_many {
+        let places = world.rows::<DeadLetterPlaces>();
+        let mut places = places.iter();
+        let place = places.find(|((_, of, of_run), _)| (of, *of_run) == (&action, number));
+        DeadLetterSelector::UpTo(place.map_or(u64::MAX, |(_, place)| *place))
     } else {
-        LetterChoice::One(number)
+        DeadLetterSelector::One(number)
     };
     Some(match verb {
-        "requeue" => Body::RequeueDeadLetters(RequeueDeadLetters { action, letters }),
-        _ => Body::PurgeDeadLetters(PurgeDeadLetters { action, letters }),
+        "requeue" => Body::RequeueDeadLetters(RequeueDeadLetters {
+            action,
+            dead_letters,
+        }),
+        _ => Body::PurgeDeadLetters(PurgeDeadLetters {
+            action,
+            dead_letters,
+        }),
     })
 }
 
@@ -34,10 +44,10 @@ pub(super) fn list(world: &World, line: &mut Line) -> String {
     let page = view::dead_letters(&world.store, &namespace, &action, (None, 100));
     let mut out = format!(
         "{} letters, {} dropped\n",
-        counts.letters_count, counts.dropped_count
+        counts.dead_letter_count, counts.dropped_count
     );
-    for letter in page.expect("memory").items {
-        let found = view::dead_letter(&world.store, &namespace, &action, letter.action_run);
+    for dead_letter in page.expect("memory").items {
+        let found = view::dead_letter(&world.store, &namespace, &action, dead_letter.action_run);
         let (view, input) = found.expect("memory").expect("a listed letter is there");
         let record = view.record;
         let error = record

@@ -12,10 +12,11 @@
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, Consumption, CustomTerminal, Definition,
-    Idempotency, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget,
-    Schedule, SearchAttribute, Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Transition, Trigger, WaitStep,
+    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition,
+    DefinitionExtensions, GroupMode, Idempotency, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
+    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex,
+    StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger,
+    WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
@@ -46,6 +47,7 @@ pub(crate) fn define(text: &str) -> Definition {
         trigger: keyword(&body, "trigger").next().map(trigger),
         plans: plan::plans(&body),
         steps: names.steps(&body),
+        extensions: DefinitionExtensions::default(),
     };
     head.end();
     definition
@@ -127,6 +129,7 @@ impl Names {
                 .iter()
                 .map(|text| self.transition(text))
                 .collect(),
+            extensions: StepExtensions::default(),
         }
     }
 
@@ -283,9 +286,9 @@ fn trigger(mut line: Line) -> Trigger {
             .map(|name| Namespace::new(name).expect("a namespace")),
         consumer_group: GroupName::new(group).expect("a group's name"),
         consumption: match line.option("mode").as_deref() {
-            None | Some("shared") => Consumption::Shared,
-            Some("exclusive") => Consumption::Exclusive,
-            Some("key_shared") => Consumption::KeyShared,
+            None | Some("shared") => GroupMode::Shared,
+            Some("exclusive") => GroupMode::Exclusive,
+            Some("key_shared") => GroupMode::KeyShared,
             Some(other) => panic!("expected a mode, but found {other}"),
         },
         batch_size: line.number("batch").unwrap_or(1),

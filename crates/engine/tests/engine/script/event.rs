@@ -1,4 +1,4 @@
-//! Events of a run's history in words, by the manual's names (W23).
+//! Renders events of a run's history by the manual's names (W23).
 
 use super::show::{definition_of, line, option, payload, shortened, step_name, target};
 use super::world::World;
@@ -95,10 +95,10 @@ fn kind_in_words(
         EventKind::PollExhausted { polls } => ("poll_exhausted", format!("after {polls}")),
         EventKind::WaitingForSignal {
             signal_type,
-            deadline_ms,
+            deadline_at_ms,
         } => (
             "waiting_for_signal",
-            format!("{signal_type}{}", option(" until ", deadline_ms)),
+            format!("{signal_type}{}", option(" until ", deadline_at_ms)),
         ),
         EventKind::SignalReceived {
             signal_type,
@@ -149,6 +149,7 @@ fn as_published(definition: &Definition, kind: &EventKind) -> (&'static str, Str
         raft_index: 0,
         term: 0,
         node: NodeId(1),
+        payloads_count: 3,
         events: Vec::new(),
     };
     let view = view::describe(definition, &event, 1, &record);

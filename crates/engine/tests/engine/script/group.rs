@@ -1,10 +1,10 @@
-//! Consumer groups, in words.
+//! Parses commands on consumer groups and renders them.
 
 use super::line::Line;
 use super::show::{option, quarantined};
 use super::stream::{record_in_words, stream};
 use super::world::World;
-use flotilla_engine::definition::Consumption;
+use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, WorkerId};
 use flotilla_engine::view::{self, DeliveredView, PendingState, PendingView};
 use flotilla_engine::{
@@ -79,14 +79,14 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
 fn new_group(line: &mut Line) -> NewGroup {
     let default = GroupSettings::default();
     let mode = match line.option("mode").as_deref() {
-        None | Some("shared") => Consumption::Shared,
-        Some("exclusive") => Consumption::Exclusive,
-        Some("key_shared") => Consumption::KeyShared,
+        None | Some("shared") => GroupMode::Shared,
+        Some("exclusive") => GroupMode::Exclusive,
+        Some("key_shared") => GroupMode::KeyShared,
         Some(other) => panic!("expected a mode, but found {other}"),
     };
     let ack_timeout_ms = line.number("timeout").unwrap_or(default.ack_timeout_ms());
-    let deliveries_max = line.number("max").unwrap_or(default.deliveries_max());
-    let settings = GroupSettings::new(mode, ack_timeout_ms, deliveries_max);
+    let max_deliveries = line.number("max").unwrap_or(default.max_deliveries());
+    let settings = GroupSettings::new(mode, ack_timeout_ms, max_deliveries);
     let start = line.option("start").unwrap_or_else(|| "0-0".to_owned());
     NewGroup {
         settings: settings.expect("an ack timeout"),
@@ -97,10 +97,10 @@ fn new_group(line: &mut Line) -> NewGroup {
 }
 
 /// What a process asks for, and where.
-type Asked = (Namespace, TakeRecords);
+type TakeRequest = (Namespace, TakeRecords);
 
 /// `S G C TAKE count=N incarnation=N`
-fn taking(world: &World, line: &mut Line) -> Asked {
+fn taking(world: &World, line: &mut Line) -> TakeRequest {
     let (group, consumer) = (group(line), consumer(line));
     let take = TakeId(line.next_number());
     named(world, line, (group, consumer, take))
@@ -111,7 +111,7 @@ fn named(
     world: &World,
     line: &mut Line,
     (group, consumer, take): (GroupRef, ConsumerName, TakeId),
-) -> Asked {
+) -> TakeRequest {
     let namespace = line.namespace();
     let joined = view::consumers(&world.store, &namespace, &group);
     let mut joined = joined.expect("memory does not fail").into_iter();
@@ -127,7 +127,7 @@ fn named(
     (namespace, taking)
 }
 
-fn delivery(world: &World, (namespace, taking): &Asked) -> Vec<DeliveredView> {
+fn delivery(world: &World, (namespace, taking): &TakeRequest) -> Vec<DeliveredView> {
     let given = view::delivery(&world.store, namespace, taking);
     given.expect("memory does not fail")
 }
@@ -136,8 +136,8 @@ fn delivered(world: &World, line: &mut Line) -> (GroupRef, ConsumerName, TakeId,
     let (group, consumer) = (group(line), consumer(line));
     let take = TakeId(line.next_number());
     let records = if line.flag("every") {
-        let asked = named(world, line, (group.clone(), consumer.clone(), take));
-        let given = delivery(world, &asked);
+        let request = named(world, line, (group.clone(), consumer.clone(), take));
+        let given = delivery(world, &request);
         given.iter().map(|one| one.record.id).collect()
     } else {
         let mut ids = Vec::new();
@@ -159,8 +159,8 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             let (namespace, stream) = (line.namespace(), stream(line));
             let page = view::groups(&world.store, (&namespace, &stream), (None, 100));
             let groups = page.expect("memory does not fail").items;
-            let in_words = |one: &view::GroupView| format!("{} lag {}\n", one.name, one.lag);
-            groups.iter().map(in_words).collect()
+            let describe = |one: &view::GroupView| format!("{} lag {}\n", one.name, one.lag);
+            groups.iter().map(describe).collect()
         }
         "pending" => {
             let (namespace, group) = (line.namespace(), group(line));
@@ -219,8 +219,8 @@ fn show(world: &World, line: &mut Line) -> String {
     }
     let consumers = view::consumers(&world.store, &namespace, &name);
     for (name, consumer) in consumers.expect("memory does not fail") {
-        let (number, heard_at_ms) = (consumer.number, consumer.heard_at_ms);
-        out += &format!("  {name} is {number}, heard {heard_at_ms}\n");
+        let (number, last_heartbeat_at_ms) = (consumer.number, consumer.last_heartbeat_at_ms);
+        out += &format!("  {name} is {number}, heard {last_heartbeat_at_ms}\n");
     }
     out
 }

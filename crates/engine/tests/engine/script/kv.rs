@@ -1,4 +1,4 @@
-//! Keys, values and namespaces, in words.
+//! Parses commands on keys and namespaces and renders them.
 
 use super::line::Line;
 use super::show::{option, text};
@@ -31,7 +31,7 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
         "sweep-keys" => Body::SweepKeys(SweepKeys {
             from_ms: line.number("from").unwrap_or_default(),
         }),
-        "create-namespace" => Body::CreateNamespace(CreateNamespace {}),
+        "create-namespace" => Body::CreateNamespace(CreateNamespace::default()),
         "delete-namespace" => Body::DeleteNamespace(DeleteNamespace {}),
         _ => return None,
     })
@@ -56,7 +56,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             let (namespace, key) = (line.namespace(), key(line.word()));
             let found = view::key(&world.store, (&namespace, &key), world.last_ms())
                 .expect("memory does not fail");
-            found.map_or_else(|| "none\n".to_owned(), |record| in_words(&key, &record))
+            found.map_or_else(|| "none\n".to_owned(), |record| describe(&key, &record))
         }
         "scan" => scan(world, line),
         "expiries" => expiries(world),
@@ -104,7 +104,7 @@ fn scan(world: &World, line: &mut Line) -> String {
         )
         .expect("memory does not fail");
         for item in page.items {
-            out += &in_words(&item.key, &item.record);
+            out += &describe(&item.key, &item.record);
         }
         after = page.next;
         if after.is_none() {
@@ -118,7 +118,7 @@ fn scan(world: &World, line: &mut Line) -> String {
     }
 }
 
-fn in_words(key: &KvKey, record: &KeyRecord) -> String {
+fn describe(key: &KvKey, record: &KeyRecord) -> String {
     format!(
         "{key}={} version {} updated {}{}\n",
         text(&record.value),

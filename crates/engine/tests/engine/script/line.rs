@@ -1,4 +1,4 @@
-//! One line of a script, in words.
+//! Parses one line of a script.
 
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::Namespace;

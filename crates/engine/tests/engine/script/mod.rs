@@ -1,9 +1,9 @@
-//! Scripts: what the engine is told, `----`, and everything that it answers.
+//! Scripts: input to the engine, `----`, and the complete output.
 //!
-//! A paragraph with a `----` line is one entry of the log: each line above it is a command (indented
-//! lines continue it), a setting (`now`, `seed`, `offer` …) or a question (`show`, `timers` …). A
-//! paragraph without one is a comment. After every entry the tables must satisfy the invariants,
-//! and an engine without caches must have done the same.
+//! A paragraph with a `----` line is one entry of the log: each line above it is a command (indented lines continue
+//! it), a setting (`now`, `seed`, `offer` …) or a question (`show`, `timers` …). A paragraph without one is a comment.
+//! After every entry, the tables must satisfy the invariants, and an engine without caches must produce the same
+//! result.
 
 mod command;
 mod damage;

@@ -12,8 +12,8 @@
 use super::definition::{keyword, retry};
 use super::line::Line;
 use flotilla_engine::definition::{
-    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, Fallback, FallbackCondition, Health,
-    Plan, RateLimit, Segment, Selection, Tracking,
+    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, Fallback,
+    FallbackCondition, Health, Plan, PlanExtensions, RateLimit, Segment, Selection, Tracking,
 };
 use flotilla_engine::ids::{ActionName, ErrorCode, EventName, ExecutorName, PlanName};
 
@@ -34,6 +34,7 @@ fn plan(line: &mut Line, body: &[&str]) -> Plan {
         cache: None,
         fallback: None,
         errors: None,
+        extensions: PlanExtensions::default(),
     };
     while let Some(word) = line.next() {
         match word.trim_end_matches(')').split_once('(') {
@@ -77,6 +78,7 @@ fn executor(line: &mut Line) -> Executor {
         breaker: None,
         rate_limit: None,
         tracking: Tracking::Sync,
+        extensions: ExecutorExtensions::default(),
     };
     while let Some(word) = line.next() {
         match word.trim_end_matches(')').split_once('(') {

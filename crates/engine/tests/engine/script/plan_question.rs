@@ -27,7 +27,7 @@ pub(super) fn show(world: &World, line: &mut Line) -> String {
     out
 }
 
-/// `show waiting RUN`: what callers are told of an open run (W21, W21a).
+/// `show waiting RUN`: what callers see of an open run (W21, W21a).
 pub(super) fn show_waiting(world: &World, line: &mut Line) -> String {
     let id = RunId::new(line.word()).expect("a run id");
     let view = view::run(&world.store, &Namespace::default_namespace(), &id);
@@ -36,8 +36,8 @@ pub(super) fn show_waiting(world: &World, line: &mut Line) -> String {
     for step in &view.current_steps {
         let (name, waiting) = (&step.step, step.waiting_for);
         let reason = waiting.map(|(reason, _)| format!("{reason:?}"));
-        let deadline_ms = waiting.and_then(|(_, deadline_ms)| deadline_ms);
-        let (reason, until) = (option(" for ", &reason), option(" until ", &deadline_ms));
+        let deadline_at_ms = waiting.and_then(|(_, deadline_at_ms)| deadline_at_ms);
+        let (reason, until) = (option(" for ", &reason), option(" until ", &deadline_at_ms));
         add(&mut out, format!("{name} waits{reason}{until}"));
     }
     add(
@@ -71,7 +71,7 @@ fn breaker_in_words(breaker: &BreakerView) -> String {
         breaker.status.name(),
         breaker.failures_count,
         breaker.failure_threshold,
-        breaker.open_probes,
+        breaker.open_probe_count,
         breaker.probes_max,
         option(" until ", &breaker.open_until_ms)
     )

@@ -1,4 +1,4 @@
-//! Lists of runs in words (W22).
+//! Parses and renders run queries (W22).
 
 use super::line::Line;
 use super::world::World;

@@ -1,4 +1,4 @@
-//! Questions: what the tables say now.
+//! Questions: render the current state of the tables.
 
 use super::dead_letter;
 use super::event::{events, published};
@@ -18,9 +18,10 @@ use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::tables::{
-    ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, Runs, SignalIds,
-    StepResults, TimerKey, WorkerActivities, Workers, Workflows,
+    ActionRunKeys, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
+    Cluster, Definitions, History, IdempotencyKeys, Payloads, PayloadsHeld, Ready, Requests,
+    RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities, Workers,
+    Workflows,
 };
 use flotilla_engine::view;
 
@@ -119,7 +120,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
     answer
 }
 
-/// What is set aside, in pages of two.
+/// The quarantined items, in pages of two.
 fn quarantine(world: &World) -> String {
     let (mut lines, mut after) = (Vec::new(), None::<Vec<u8>>);
     loop {
@@ -189,9 +190,11 @@ fn rows(world: &World) -> String {
         ("keys", world.rows::<IdempotencyKeys>().len()),
         ("history", world.rows::<History>().len()),
         ("payloads", world.rows::<Payloads>().len()),
+        ("payloads held", world.rows::<PayloadsHeld>().len()),
         ("signal ids", world.rows::<SignalIds>().len()),
         ("action runs", world.rows::<ActionRuns>().len()),
         ("by action", world.rows::<ActionRunsByAction>().len()),
+        ("by run", world.rows::<ActionRunsByRun>().len()),
         ("action run keys", world.rows::<ActionRunKeys>().len()),
         ("remains", world.rows::<RunRemains>().len()),
     ];
@@ -264,7 +267,7 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
             "{} load {} heard {} registered {} incarnation {} concurrency {} labels {:?}",
             activity.status(),
             activity.load,
-            activity.heard_at_ms,
+            activity.last_heartbeat_at_ms,
             worker.registered_at_ms,
             worker.incarnation,
             worker.max_concurrency,
@@ -304,7 +307,7 @@ fn show_action_run(world: &World, number: ActionRunNumber) -> String {
     };
     let lease = record.lease.as_ref();
     let held = lease.map(|lease| format!("{} until {}", lease.worker, lease.expires_at_ms));
-    let awaited = record.report.map(|report| report.deadline_ms);
+    let awaited = record.report.map(|report| report.deadline_at_ms);
     let error = record
         .error
         .as_ref()

@@ -1,4 +1,4 @@
-//! Schedules in words.
+//! Parses commands on schedules and renders them.
 
 use super::line::Line;
 use super::show::option;
@@ -6,10 +6,10 @@ use super::world::World;
 use flotilla_engine::ids::{Namespace, RunId, WorkflowName};
 use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules};
 use flotilla_engine::view::{self, DueCursor};
-use flotilla_engine::{Body, FireSchedule, PlanSchedule};
+use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 
-/// `plan NAME expected=1000 next=2000`, `fire-schedule NAME expected=1000 next=2000`; without `next`
-/// there is none, without `definition` it is the live one.
+/// `plan NAME expected=1000 next=2000`, `fire-schedule NAME expected=1000 next=2000`. Without `next`, no firing
+/// follows; without `definition`, the live revision is meant.
 pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     if !matches!(verb, "plan" | "fire-schedule") {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
     let expected_ms = line.number("expected").expect("expected=MS");
     let next_ms = line.number("next");
     Some(match verb {
-        "plan" => Body::PlanSchedule(PlanSchedule {
+        "plan" => Body::SetNextFiring(SetNextFiring {
             workflow,
             definition,
             expected_ms,
@@ -76,13 +76,15 @@ pub(super) fn show(world: &World, workflow: &WorkflowName) -> String {
     let last = view
         .last_fired
         .map(|(firing, run)| format!("{} at {} as {run}", firing.firing_ms, firing.fired_at_ms));
+    let quarantined = Some(view.quarantined_count).filter(|count| *count > 0);
     format!(
-        "{} by {} revision {}{}, open {} fired {} skipped {}{}{}\n",
+        "{} by {} revision {}{}, open {}{} fired {} skipped {}{}{}\n",
         view.state.name(),
         view.version,
         view.revision,
         option(" next ", &view.next_ms),
         view.open_count,
+        option(" quarantined ", &quarantined),
         view.fired_count,
         view.skipped_count,
         option(", last ", &last),

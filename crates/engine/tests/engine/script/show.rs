@@ -1,4 +1,4 @@
-//! What scripts show of an entry: replies, runs and effects in words.
+//! Renders the result of an entry: replies, runs and effects.
 
 use super::dead_letter;
 use super::event::events;
@@ -63,14 +63,16 @@ fn reply_in_words(reply: &Reply) -> String {
             let left = or(assigned.is_fitting_left, ", more would fit", "");
             format!("assigned {}{left}", assigned.count)
         }
-        Reply::DeadLettersRequeued(letters) => {
-            dead_letter::requeued(&letters.action_runs, letters.has_more)
+        Reply::DeadLettersRequeued(dead_letters) => {
+            dead_letter::requeued(&dead_letters.action_runs, dead_letters.has_more)
         }
-        Reply::DeadLettersPurged(letters) => dead_letter::purged(letters.count, letters.has_more),
+        Reply::DeadLettersPurged(dead_letters) => {
+            dead_letter::purged(dead_letters.count, dead_letters.has_more)
+        }
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
-        Reply::WorkerHeard(worker) => or(worker.is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted(task) => format!("report until {}", task.deadline_ms),
-        Reply::CacheInvalidated(cache) => format!("invalidated {}", cache.plans_count),
+        Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
+        Reply::TaskAccepted(task) => format!("report until {}", task.deadline_at_ms),
+        Reply::CacheInvalidated(cache) => format!("invalidated {}", cache.plan_count),
         Reply::KeySet(key) => format!("set, version {}", key.version),
         Reply::NamespaceCreated(created) => or(created.is_new, "new namespace", "known namespace"),
         Reply::StreamCreated(created) => or(created.is_new, "new stream", "known stream"),
@@ -78,12 +80,9 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::GroupCreated(created) => or(created.is_new, "new group", "known group"),
         Reply::GroupJoined(joined) => format!("joined, ack within {}", joined.ack_timeout_ms),
         Reply::RecordsTaken(taken) => format!("taken {}", taken.count),
-        Reply::RecordsSettled(settled) => format!("settled {}", settled.count),
+        Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
         Reply::TriggerFired(fired) => {
-            format!(
-                "fired {}, refused {}",
-                fired.runs_count, fired.refused_count
-            )
+            format!("fired {}, refused {}", fired.run_count, fired.refused_count)
         }
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
@@ -172,8 +171,8 @@ fn waiting_for(active: &Activation) -> String {
     match &active.state {
         ActivationState::Executing => "nothing".to_owned(),
         ActivationState::Action(action_run) => format!("action {action_run}"),
-        ActivationState::Signal { deadline_ms } => match deadline_ms {
-            Some(deadline_ms) => format!("signal until {deadline_ms}"),
+        ActivationState::Signal { deadline_at_ms } => match deadline_at_ms {
+            Some(deadline_at_ms) => format!("signal until {deadline_at_ms}"),
             None => "signal".to_owned(),
         },
         ActivationState::Child(child) => format!("child wfrun-{}", child.0),
@@ -239,7 +238,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// That something was set aside, as a word among others.
+/// Renders the fact that an item is quarantined.
 pub(super) fn quarantined(is_quarantined: bool) -> &'static str {
     if is_quarantined { " quarantined" } else { "" }
 }

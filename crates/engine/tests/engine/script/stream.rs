@@ -1,4 +1,4 @@
-//! Streams and their records, in words.
+//! Parses commands on streams and renders streams and records.
 
 use super::line::Line;
 use super::show::{option, quarantined, text};
@@ -43,8 +43,8 @@ fn settings(line: &mut Line) -> StreamSettings {
         partitions: line.number("partitions").unwrap_or(default.partitions),
         retention: Retention {
             count_max: line.number("count"),
-            age_ms_max: line.number("age"),
-            bytes_max: line.number("bytes"),
+            max_age_ms: line.number("age"),
+            max_bytes: line.number("bytes"),
         },
         bytes_limit: line.number("limit").unwrap_or(default.bytes_limit),
     }
@@ -108,7 +108,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             found.map_or_else(
                 || "none\n".to_owned(),
                 |found| {
-                    let words = in_words(&found.record, found.first_id);
+                    let words = describe(&found.record, found.first_id);
                     let state = quarantined(found.is_quarantined);
                     format!("{}{state}\n", words.trim_end())
                 },
@@ -118,7 +118,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             let page = view::streams(&world.store, &namespace, (None, 100));
             let items = page.expect("memory does not fail").items;
             let line =
-                |one: &view::StreamView| format!("{} {}\n", one.name, one.record.records_count);
+                |one: &view::StreamView| format!("{} {}\n", one.name, one.record.record_count);
             items.iter().map(line).collect()
         }
         _ => return None,
@@ -126,14 +126,14 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
     Some(answer)
 }
 
-fn in_words(record: &StreamRecord, first: Option<impl Display>) -> String {
+fn describe(record: &StreamRecord, first: Option<impl Display>) -> String {
     let partitions = record.partitions.iter().map(|one| {
-        let (kept, all) = (one.records_count, one.appended_count);
+        let (kept, all) = (one.record_count, one.appended_count);
         format!("{kept}/{all}")
     });
     format!(
         "{} records {} bytes{} last {} partitions {}{}{}\n",
-        record.records_count,
+        record.record_count,
         record.bytes,
         option(" first ", &first),
         record.last_id,

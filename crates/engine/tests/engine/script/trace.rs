@@ -1,4 +1,4 @@
-//! Traces in words: which runs belong to one, and what they add to it.
+//! Renders traces: the runs of a trace, and the spans that they add.
 
 use super::event::event_as_published;
 use super::line::Line;
@@ -48,10 +48,10 @@ fn left(world: &World, line: &mut Line) -> String {
     let entries = line.number("since").unwrap_or(last)..=last;
     let found = view::steps_left(&world.store, &line.namespace(), &run_id, entries);
     let found = found.expect("memory does not fail").into_iter();
-    listed(found.map(in_words))
+    listed(found.map(describe))
 }
 
-fn in_words(visit: StepVisit) -> String {
+fn describe(visit: StepVisit) -> String {
     let (entered_at_ms, left_at_ms) = (visit.key.entered_at_ms, visit.left_at_ms);
     let (workflow, version) = (&visit.workflow, &visit.version);
     let NodeId(node) = visit.node;

@@ -1,4 +1,4 @@
-//! Triggers, in words.
+//! Parses commands on triggers and renders them.
 
 use super::line::Line;
 use super::show::option;
@@ -78,7 +78,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             let found = view::trigger(&world.store, &namespace, &name);
             let found = found.expect("memory does not fail");
-            found.map_or_else(|| "none\n".to_owned(), |found| in_words(&found))
+            found.map_or_else(|| "none\n".to_owned(), |found| describe(&found))
         }
         "due-triggers" => {
             let limit = line.number("limit").unwrap_or(100);
@@ -99,15 +99,15 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
     })
 }
 
-fn in_words(view: &view::TriggerView) -> String {
+fn describe(view: &view::TriggerView) -> String {
     format!(
         "{} by {} revision {}, lag {} runs {} of {} refused {} lost {}{}\n",
         view.state.name(),
         view.version,
         view.revision,
         view.lag,
-        view.runs_count,
-        view.records_count,
+        view.run_count,
+        view.record_count,
         view.refused_count,
         view.lost_count,
         option(" last at ", &view.last_fired_ms)

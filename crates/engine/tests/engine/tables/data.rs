@@ -9,7 +9,7 @@ use flotilla_engine::tables::{
     ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
     GroupPartition, GroupRecord, GroupTrigger, Groups, KeyExpiries, KeyRecord, Keys,
     NamespaceRecord, Namespaces, PartitionRecord, RecordContent, Records, Redeliveries,
-    RedeliveryRecord, StreamNames, StreamRecord, Streams, Trim,
+    RedeliveryRecord, StreamCounts, StreamNames, StreamRecord, Streams, Trim,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,7 @@ fn key_rows() -> Vec<Row> {
             samples::namespace(),
             NamespaceRecord {
                 created_at_ms: 1_000,
+                mark: None,
             },
         ),
         row::<KeyExpiries>((9_000, samples::namespace(), samples::kv_key()), ()),
@@ -43,7 +44,7 @@ fn stream_rows() -> Vec<Row> {
     let (stream, id) = (StreamNumber(3), samples::record_id());
     let partition = PartitionRecord {
         appended_count: 9,
-        records_count: 4,
+        record_count: 4,
         front: Some(id),
     };
     vec![
@@ -54,7 +55,7 @@ fn stream_rows() -> Vec<Row> {
                 name: samples::stream(),
                 settings: samples::stream_settings(),
                 last_id: id,
-                records_count: 4,
+                record_count: 4,
                 bytes: 400,
                 partitions: vec![partition, PartitionRecord::default()],
                 trim: Trim {
@@ -62,7 +63,7 @@ fn stream_rows() -> Vec<Row> {
                     count: 2,
                 },
                 lost_count: 1,
-                groups_count: 2,
+                group_count: 2,
                 holds_count: 1,
                 is_deleted: true,
                 sweep_due_ms: Some(9_000),
@@ -70,6 +71,7 @@ fn stream_rows() -> Vec<Row> {
             },
         ),
         row::<StreamNames>((samples::namespace(), samples::stream()), stream),
+        row::<StreamCounts>(samples::namespace(), 2),
         row::<Records>(
             (stream, 1, id),
             RecordContent {
@@ -101,7 +103,7 @@ fn group_rows() -> Vec<Row> {
                 replaced: Some(6),
                 worker: Some(samples::worker()),
                 joined_at_ms: 1_000,
-                heard_at_ms: 2_000,
+                last_heartbeat_at_ms: 2_000,
             },
         ),
         row::<Deliveries>(
@@ -142,7 +144,7 @@ fn group_record() -> GroupRecord {
         }),
         partitions: vec![partition, GroupPartition::default()],
         next_partition: 1,
-        consumers_count: 1,
+        consumer_count: 1,
         joins_count: 4,
         acked_count: 7,
         dead_count: 1,

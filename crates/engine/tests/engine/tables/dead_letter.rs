@@ -4,15 +4,16 @@ use super::{Row, row};
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, StepName};
 use flotilla_engine::tables::{
-    ActionRunStatus, DeadLetterInputs, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
-    DeadLetters, TaskError,
+    ActionRunStatus, DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues,
+    DeadLetterRecord, DeadLetters, TaskError,
 };
 
 pub(super) fn rows() -> Vec<Row> {
     let queue = || (samples::namespace(), samples::action());
-    let letter = || (queue().0, queue().1, ActionRunNumber(9));
+    let dead_letter = || (queue().0, queue().1, 3);
     let step = StepName::new("start").expect("a name");
     let record = DeadLetterRecord {
+        action_run: ActionRunNumber(9),
         status: ActionRunStatus::TimedOut,
         error: Some(TaskError {
             code: "timeout".to_owned(),
@@ -22,16 +23,21 @@ pub(super) fn rows() -> Vec<Row> {
         priority: 10,
         labels: samples::labels(),
         step: Some((samples::run_id(), Some(step))),
+        bytes: 1_040,
         created_at_ms: 1_000,
         died_at_ms: 9_000,
     };
     let counts = DeadLetterQueueRecord {
-        letters_count: 1,
+        dead_letter_count: 1,
+        letters_bytes: 1_040,
         dropped_count: 2,
+        first_place: 3,
+        next_place: 4,
     };
     vec![
-        row::<DeadLetters>(letter(), record),
-        row::<DeadLetterInputs>(letter(), samples::json()),
+        row::<DeadLetters>(dead_letter(), record),
+        row::<DeadLetterInputs>(dead_letter(), samples::json()),
+        row::<DeadLetterPlaces>((queue().0, queue().1, ActionRunNumber(9)), 3),
         row::<DeadLetterQueues>(queue(), counts),
     ]
 }

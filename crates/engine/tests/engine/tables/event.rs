@@ -46,7 +46,7 @@ fn step_events() -> Vec<EventKind> {
         EventKind::PollExhausted { polls: 10 },
         EventKind::WaitingForSignal {
             signal_type: signal_type.clone(),
-            deadline_ms: Some(5_000),
+            deadline_at_ms: Some(5_000),
         },
         EventKind::SignalReceived {
             signal_type: signal_type.clone(),

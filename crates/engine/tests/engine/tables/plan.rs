@@ -136,7 +136,7 @@ pub(super) fn events() -> Vec<PlanEvent> {
         },
         PlanEvent::AwaitingReport {
             action_run: ActionRunNumber(9),
-            deadline_ms: 5_000,
+            deadline_at_ms: 5_000,
         },
         PlanEvent::CacheHit {
             key: "charge:\"c-1\"".to_owned(),

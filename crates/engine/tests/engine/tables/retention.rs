@@ -2,20 +2,16 @@
 
 use super::{Row, row, sorted};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
-use flotilla_engine::tables::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};
+use flotilla_engine::tables::{Expiration, Expirations, Expiring, RunRemains};
 
 pub(super) fn rows() -> Vec<Row> {
     let expiration = Expiration {
         due_ms: 5_000,
         subject: Expiring::ActionRun(ActionRunNumber(9)),
     };
-    let remains = RunRemainsRecord {
-        payloads_count: 3,
-        last_action_run: Some(ActionRunNumber(9)),
-    };
     vec![
         row::<Expirations>(expiration, ()),
-        row::<RunRemains>(RunNumber(7), remains),
+        row::<RunRemains>(RunNumber(7), ()),
     ]
 }
 

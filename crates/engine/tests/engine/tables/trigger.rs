@@ -15,8 +15,8 @@ pub(super) fn rows() -> Vec<Row> {
             first_found: vec![Some(samples::record_id()), None],
             due_ms: Some(60_000),
         }),
-        runs_count: 5,
-        records_count: 9,
+        run_count: 5,
+        record_count: 9,
         refused_count: 1,
         last_fired_ms: Some(60_005),
     };

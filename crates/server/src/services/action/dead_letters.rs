@@ -10,7 +10,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    Command, LetterChoice, Operation, PurgeDeadLetters, Rejection, RejectionCode, RequestId,
+    Command, DeadLetterSelector, Operation, PurgeDeadLetters, Rejection, RejectionCode, RequestId,
     RequeueDeadLetters, reply, view,
 };
 use tokio::time::Instant;
@@ -18,11 +18,11 @@ use tokio::time::Instant;
 /// Serves `ListDeadLetters`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListDeadLettersRequest,
+    request: v1::ListDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::ListDeadLettersResponse, Refusal> {
-    let queue = Queue::new(&asked.namespace, asked.action)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let queue = Queue::new(&request.namespace, request.action)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let Queue { namespace, action } = queue.clone();
     let list = move |reader: &dyn Reader| {
         let counts = view::dead_letter_queue(reader, &namespace, &action)?;
@@ -33,11 +33,11 @@ pub(super) async fn list(
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
-    let row = |letter| convert::dead_letter::row(letter, &queue.action);
+    let row = |dead_letter| convert::dead_letter::row(dead_letter, &queue.action);
     Ok(v1::ListDeadLettersResponse {
         items: found.items.into_iter().map(row).collect(),
-        next_page: request::page_token(found.next),
-        count: counts.letters_count,
+        next_page_token: request::page_token(found.next),
+        dead_letter_count: counts.dead_letter_count,
         dropped_count: counts.dropped_count,
     })
 }
@@ -45,45 +45,50 @@ pub(super) async fn list(
 /// Serves `GetDeadLetter`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetDeadLetterRequest,
+    request: v1::GetDeadLetterRequest,
     deadline: Instant,
 ) -> Result<v1::DeadLetter, Refusal> {
-    let Queue { namespace, action } = Queue::new(&asked.namespace, asked.action)?;
-    let number = number(&asked.id)?;
+    let Queue { namespace, action } = Queue::new(&request.namespace, request.action)?;
+    let number = number(&request.id)?;
     let look_up = |reader: &dyn Reader| view::dead_letter(reader, &namespace, &action, number);
     let found = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let letter = found.ok_or(Rejection::DeadLetterNotFound(number))?;
-    Ok(convert::dead_letter::message(letter, &action))
+    let dead_letter = found.ok_or(Rejection::DeadLetterNotFound(number))?;
+    Ok(convert::dead_letter::message(dead_letter, &action))
 }
 
 /// Serves `RequeueDeadLetters`.
 pub(super) async fn requeue(
     context: &Context,
-    asked: v1::RequeueDeadLettersRequest,
+    request: v1::RequeueDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::RequeueDeadLettersResponse, Refusal> {
     let mut answer = v1::RequeueDeadLettersResponse::default();
-    let queue = Queue::new(&asked.namespace, asked.action)?;
-    let request_id = request::request_id(&asked.request_id)?;
-    let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
-    let body = |letters| {
+    let queue = Queue::new(&request.namespace, request.action)?;
+    let request_id = request::request_id(&request.request_id)?;
+    let batch = first_batch(context, &queue, (&request.id, request_id), deadline).await?;
+    let body = |dead_letters| {
         let action = queue.action.clone();
-        RequeueDeadLetters { action, letters }
+        RequeueDeadLetters {
+            action,
+            dead_letters,
+        }
     };
-    let mut pieces = Pieces::new(piece, body);
-    while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
+    let mut batches = DeadLetterBatches::new(batch, body);
+    while let Some(reply) = batches.submit_next(context, &queue, deadline).await? {
         let reply::DeadLettersRequeued {
             action_runs,
             has_more,
         } = reply;
-        answer.requeued += action_runs.len() as u64;
+        answer.requeued_count += action_runs.len() as u64;
         let room = PAGE_ROWS_MAX as usize - answer.action_run_ids.len();
         let named = action_runs.iter().take(room);
         answer.action_run_ids.extend(named.map(ToString::to_string));
-        pieces.is_over = !has_more;
+        // A piece in which nothing can be requeued says that the sets of labels are used up.
+        answer.has_more = has_more && action_runs.is_empty();
+        batches.is_over = !has_more || answer.has_more;
     }
     Ok(answer)
 }
@@ -91,26 +96,29 @@ pub(super) async fn requeue(
 /// Serves `PurgeDeadLetters`.
 pub(super) async fn purge(
     context: &Context,
-    asked: v1::PurgeDeadLettersRequest,
+    request: v1::PurgeDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::PurgeDeadLettersResponse, Refusal> {
     let mut answer = v1::PurgeDeadLettersResponse::default();
-    let queue = Queue::new(&asked.namespace, asked.action)?;
-    let request_id = request::request_id(&asked.request_id)?;
-    let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
-    let body = |letters| {
+    let queue = Queue::new(&request.namespace, request.action)?;
+    let request_id = request::request_id(&request.request_id)?;
+    let batch = first_batch(context, &queue, (&request.id, request_id), deadline).await?;
+    let body = |dead_letters| {
         let action = queue.action.clone();
-        PurgeDeadLetters { action, letters }
+        PurgeDeadLetters {
+            action,
+            dead_letters,
+        }
     };
-    let mut pieces = Pieces::new(piece, body);
-    while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
-        answer.purged += u64::from(reply.count);
-        pieces.is_over = !reply.has_more;
+    let mut batches = DeadLetterBatches::new(batch, body);
+    while let Some(reply) = batches.submit_next(context, &queue, deadline).await? {
+        answer.purged_count += u64::from(reply.count);
+        batches.is_over = !reply.has_more;
     }
     Ok(answer)
 }
 
-/// Whose dead letters.
+/// The action whose dead letters a call is about.
 #[derive(Clone, Debug)]
 struct Queue {
     namespace: Namespace,
@@ -126,22 +134,22 @@ impl Queue {
     }
 }
 
-/// What one command is about: the engine takes many letters in bounded pieces.
-struct Piece {
-    letters: LetterChoice,
+/// The dead letters of one command: the engine handles many in bounded batches.
+struct DeadLetterBatch {
+    dead_letters: DeadLetterSelector,
     request_id: RequestId,
 }
 
-/// The commands of one call, a piece at a time.
-struct Pieces<MakeBody> {
-    next: Option<Piece>,
+/// The commands of one call, one batch at a time.
+struct DeadLetterBatches<MakeBody> {
+    next: Option<DeadLetterBatch>,
     make_body: MakeBody,
     /// Set when a reply says that nothing is left.
     is_over: bool,
 }
 
-impl<O: Operation, MakeBody: Fn(LetterChoice) -> O> Pieces<MakeBody> {
-    fn new(first: Option<Piece>, make_body: MakeBody) -> Self {
+impl<O: Operation, MakeBody: Fn(DeadLetterSelector) -> O> DeadLetterBatches<MakeBody> {
+    fn new(first: Option<DeadLetterBatch>, make_body: MakeBody) -> Self {
         Self {
             is_over: first.is_none(),
             next: first,
@@ -149,45 +157,47 @@ impl<O: Operation, MakeBody: Fn(LetterChoice) -> O> Pieces<MakeBody> {
         }
     }
 
-    /// Submits the next piece; `None` when nothing is left.
+    /// Submits the next batch; `None` when nothing is left.
     async fn submit_next(
         &mut self,
         context: &Context,
         queue: &Queue,
         deadline: Instant,
     ) -> Result<Option<O::Reply>, Refusal> {
-        let Some(piece) = self.next.take().filter(|_| !self.is_over) else {
+        let Some(batch) = self.next.take().filter(|_| !self.is_over) else {
             return Ok(None);
         };
         let command = Command {
-            request_id: Some(piece.request_id),
+            request_id: Some(batch.request_id),
             namespace: queue.namespace.clone(),
-            body: (self.make_body)(piece.letters),
+            body: (self.make_body)(batch.dead_letters),
         };
-        // The rest of the same letters. What this piece takes is gone then, so each has an id of its
-        // own.
-        self.next = Some(Piece {
+        // The rest of the same dead letters. Those of this batch are gone by then, so each batch
+        // has its own request id.
+        self.next = Some(DeadLetterBatch {
             request_id: request::draw_request_id(),
-            ..piece
+            ..batch
         });
         context.gateway.submit(command, deadline).await.map(Some)
     }
 }
 
-/// The letter that is asked for; or all up to the newest one, and `None` when there are none.
+/// The dead letter that the request names; or all up to the newest one, and `None` if there are
+/// none.
 ///
-/// A repeated call for all of them may find another newest one, which the caller's request id would
-/// turn into a conflict. It needs no id: what the first one took is no letter any more.
-async fn first_piece(
+/// A repeated call for all of them may find a newer last one, and the caller's request id would
+/// turn that into a conflict. It needs no request id: what the first call took is no longer a dead
+/// letter.
+async fn first_batch(
     context: &Context,
     queue: &Queue,
     (id, request_id): (&str, RequestId),
     deadline: Instant,
-) -> Result<Option<Piece>, Refusal> {
+) -> Result<Option<DeadLetterBatch>, Refusal> {
     if !id.is_empty() {
-        let letters = LetterChoice::One(number(id)?);
-        return Ok(Some(Piece {
-            letters,
+        let dead_letters = DeadLetterSelector::One(number(id)?);
+        return Ok(Some(DeadLetterBatch {
+            dead_letters,
             request_id,
         }));
     }
@@ -197,16 +207,15 @@ async fn first_piece(
         .gateway
         .read(Freshness::Linearizable, deadline, newest)
         .await?;
-    Ok(found.items.first().map(|newest| Piece {
-        letters: LetterChoice::UpTo(newest.action_run),
+    Ok(found.items.first().map(|newest| DeadLetterBatch {
+        dead_letters: DeadLetterSelector::UpTo(newest.place),
         request_id: request::draw_request_id(),
     }))
 }
 
 fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
-        let message =
-            format!("expected a dead letter of this action, but there is none with the id {id:?}");
+        let message = format!("expected a dead letter of this action, but none has the id {id:?}");
         Refusal::new(RejectionCode::DeadLetterNotFound, message)
             .with_hint("`flo action dlq list NAME` lists them")
     })

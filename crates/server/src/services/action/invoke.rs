@@ -1,4 +1,4 @@
-//! Starting an action run outside any workflow (A2).
+//! Invoking a stand-alone action run (A2).
 
 use super::wait;
 use crate::context::Context;
@@ -17,13 +17,13 @@ const PRIORITY_DEFAULT: u32 = 10;
 /// Serves `InvokeAction`.
 pub(super) async fn invoke(
     context: &Context,
-    asked: v1::InvokeActionRequest,
+    request: v1::InvokeActionRequest,
     deadline: Instant,
 ) -> Result<v1::InvokeActionResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let request_id = Some(request::request_id(&asked.request_id)?);
-    let is_waiting = asked.wait;
-    let body = invocation(asked)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let request_id = Some(request::request_id(&request.request_id)?);
+    let is_waiting = request.wait;
+    let body = invocation(request)?;
     let command = Command {
         request_id,
         namespace: namespace.clone(),
@@ -34,7 +34,7 @@ pub(super) async fn invoke(
         is_existing,
     } = context.gateway.submit(command, deadline).await?;
     let run = if is_waiting {
-        // The command was applied where the leader is; this node may be behind it.
+        // The leader has applied the command; this node may be behind.
         context.gateway.catch_up(deadline).await?;
         Some(wait::until_ended(context, (&namespace, action_run), deadline).await?)
     } else {
@@ -47,27 +47,27 @@ pub(super) async fn invoke(
     })
 }
 
-fn invocation(asked: v1::InvokeActionRequest) -> Result<InvokeAction, Refusal> {
-    request::labels(&asked.labels)?;
-    if asked.delay_ms > DELAY_MS_MAX {
+fn invocation(request: v1::InvokeActionRequest) -> Result<InvokeAction, Refusal> {
+    request::labels(&request.labels)?;
+    if request.delay_ms > DELAY_MS_MAX {
         let message = format!(
             "expected a delay of at most {DELAY_MS_MAX} ms, but it is {} ms",
-            asked.delay_ms
+            request.delay_ms
         );
         return Err(Refusal::invalid("delay_ms", message));
     }
     Ok(InvokeAction {
-        name: request::name(ActionName::new(asked.name))?,
-        input: request::json(&asked.input, "input", "{}")?,
-        priority: priority(asked.priority)?,
-        delay_ms: asked.delay_ms,
-        labels: asked.labels,
-        idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
+        name: request::name(ActionName::new(request.name))?,
+        input: request::json(&request.input, "input", "{}")?,
+        priority: priority(request.priority)?,
+        delay_ms: request.delay_ms,
+        labels: request.labels,
+        idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
     })
 }
 
-fn priority(asked: Option<u32>) -> Result<u8, Refusal> {
-    let priority = asked.unwrap_or(PRIORITY_DEFAULT);
+fn priority(request: Option<u32>) -> Result<u8, Refusal> {
+    let priority = request.unwrap_or(PRIORITY_DEFAULT);
     u8::try_from(priority).map_err(|_| {
         let message = format!("expected a priority from 0 to 255, but it is {priority}");
         Refusal::invalid("priority", message)
@@ -78,7 +78,7 @@ fn priority(asked: Option<u32>) -> Result<u8, Refusal> {
 mod tests {
     use super::*;
 
-    fn asked() -> v1::InvokeActionRequest {
+    fn request() -> v1::InvokeActionRequest {
         v1::InvokeActionRequest {
             name: "charge".to_owned(),
             ..Default::default()
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_is_not_given_has_its_default() {
-        let invocation = invocation(asked()).unwrap();
+        let invocation = invocation(request()).unwrap();
         assert_eq!((invocation.priority, invocation.delay_ms), (10, 0));
         assert_eq!(invocation.input.as_str(), "{}");
         assert_eq!(invocation.idempotency_key, None);
@@ -99,7 +99,7 @@ mod tests {
         assert!(priority(Some(256)).is_err());
         let far = v1::InvokeActionRequest {
             delay_ms: DELAY_MS_MAX + 1,
-            ..asked()
+            ..request()
         };
         assert!(invocation(far).is_err());
     }

@@ -10,7 +10,7 @@ mod wait;
 
 pub(crate) use report::report;
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use crate::deadline;
 use flotilla_api::v1;
@@ -24,30 +24,30 @@ pub(crate) struct Actions {
 }
 
 impl Actions {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
 }
 
-type Call<Asked> = Request<Asked>;
-type Answer<Answered> = Result<Response<Answered>, Status>;
+type Call<RequestBody> = Request<RequestBody>;
+type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl ActionService for Actions {
     async fn register_action(
         &self,
         call: Call<v1::RegisterActionRequest>,
-    ) -> Answer<v1::RegisterActionResponse> {
-        answer(call, |deadline, asked| {
-            register::register(&self.context, asked, deadline)
+    ) -> CallResult<v1::RegisterActionResponse> {
+        serve_call(call, |deadline, request| {
+            register::register(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_action(&self, call: Call<v1::GetActionRequest>) -> Answer<v1::Action> {
-        answer(call, |deadline, asked| {
-            registry::get(&self.context, asked, deadline)
+    async fn get_action(&self, call: Call<v1::GetActionRequest>) -> CallResult<v1::Action> {
+        serve_call(call, |deadline, request| {
+            registry::get(&self.context, request, deadline)
         })
         .await
     }
@@ -55,9 +55,9 @@ impl ActionService for Actions {
     async fn list_actions(
         &self,
         call: Call<v1::ListActionsRequest>,
-    ) -> Answer<v1::ListActionsResponse> {
-        answer(call, |deadline, asked| {
-            registry::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListActionsResponse> {
+        serve_call(call, |deadline, request| {
+            registry::list(&self.context, request, deadline)
         })
         .await
     }
@@ -65,9 +65,9 @@ impl ActionService for Actions {
     async fn delete_action(
         &self,
         call: Call<v1::DeleteActionRequest>,
-    ) -> Answer<v1::DeleteActionResponse> {
-        answer(call, |deadline, asked| {
-            registry::delete(&self.context, asked, deadline)
+    ) -> CallResult<v1::DeleteActionResponse> {
+        serve_call(call, |deadline, request| {
+            registry::delete(&self.context, request, deadline)
         })
         .await
     }
@@ -75,9 +75,9 @@ impl ActionService for Actions {
     async fn enable_action(
         &self,
         call: Call<v1::EnableActionRequest>,
-    ) -> Answer<v1::EnableActionResponse> {
-        answer(call, |deadline, asked| {
-            registry::enable(&self.context, asked, deadline)
+    ) -> CallResult<v1::EnableActionResponse> {
+        serve_call(call, |deadline, request| {
+            registry::enable(&self.context, request, deadline)
         })
         .await
     }
@@ -85,9 +85,9 @@ impl ActionService for Actions {
     async fn disable_action(
         &self,
         call: Call<v1::DisableActionRequest>,
-    ) -> Answer<v1::DisableActionResponse> {
-        answer(call, |deadline, asked| {
-            registry::disable(&self.context, asked, deadline)
+    ) -> CallResult<v1::DisableActionResponse> {
+        serve_call(call, |deadline, request| {
+            registry::disable(&self.context, request, deadline)
         })
         .await
     }
@@ -95,18 +95,31 @@ impl ActionService for Actions {
     async fn invoke_action(
         &self,
         call: Call<v1::InvokeActionRequest>,
-    ) -> Answer<v1::InvokeActionResponse> {
-        answer(call, |deadline, asked| {
-            invoke::invoke(&self.context, asked, deadline)
+    ) -> CallResult<v1::InvokeActionResponse> {
+        serve_call(call, |deadline, request| {
+            invoke::invoke(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_action_run(&self, call: Call<v1::GetActionRunRequest>) -> Answer<v1::ActionRun> {
-        // A wait may be longer than the deadline that is assumed when none is given.
+    async fn get_action_run(
+        &self,
+        call: Call<v1::GetActionRunRequest>,
+    ) -> CallResult<v1::ActionRun> {
+        // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
-        answer(call, |deadline, asked| {
-            runs::get(&self.context, asked, runs::Patience { deadline, given })
+        serve_call(call, |deadline, request| {
+            runs::get(&self.context, request, runs::WaitBounds { deadline, given })
+        })
+        .await
+    }
+
+    async fn cancel_action_run(
+        &self,
+        call: Call<v1::CancelActionRunRequest>,
+    ) -> CallResult<v1::CancelActionRunResponse> {
+        serve_call(call, |deadline, request| {
+            runs::cancel(&self.context, request, deadline)
         })
         .await
     }
@@ -114,9 +127,9 @@ impl ActionService for Actions {
     async fn list_action_runs(
         &self,
         call: Call<v1::ListActionRunsRequest>,
-    ) -> Answer<v1::ListActionRunsResponse> {
-        answer(call, |deadline, asked| {
-            runs::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListActionRunsResponse> {
+        serve_call(call, |deadline, request| {
+            runs::list(&self.context, request, deadline)
         })
         .await
     }
@@ -124,9 +137,9 @@ impl ActionService for Actions {
     async fn list_dead_letters(
         &self,
         call: Call<v1::ListDeadLettersRequest>,
-    ) -> Answer<v1::ListDeadLettersResponse> {
-        answer(call, |deadline, asked| {
-            dead_letters::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListDeadLettersResponse> {
+        serve_call(call, |deadline, request| {
+            dead_letters::list(&self.context, request, deadline)
         })
         .await
     }
@@ -134,9 +147,9 @@ impl ActionService for Actions {
     async fn get_dead_letter(
         &self,
         call: Call<v1::GetDeadLetterRequest>,
-    ) -> Answer<v1::DeadLetter> {
-        answer(call, |deadline, asked| {
-            dead_letters::get(&self.context, asked, deadline)
+    ) -> CallResult<v1::DeadLetter> {
+        serve_call(call, |deadline, request| {
+            dead_letters::get(&self.context, request, deadline)
         })
         .await
     }
@@ -144,9 +157,9 @@ impl ActionService for Actions {
     async fn requeue_dead_letters(
         &self,
         call: Call<v1::RequeueDeadLettersRequest>,
-    ) -> Answer<v1::RequeueDeadLettersResponse> {
-        answer(call, |deadline, asked| {
-            dead_letters::requeue(&self.context, asked, deadline)
+    ) -> CallResult<v1::RequeueDeadLettersResponse> {
+        serve_call(call, |deadline, request| {
+            dead_letters::requeue(&self.context, request, deadline)
         })
         .await
     }
@@ -154,9 +167,9 @@ impl ActionService for Actions {
     async fn purge_dead_letters(
         &self,
         call: Call<v1::PurgeDeadLettersRequest>,
-    ) -> Answer<v1::PurgeDeadLettersResponse> {
-        answer(call, |deadline, asked| {
-            dead_letters::purge(&self.context, asked, deadline)
+    ) -> CallResult<v1::PurgeDeadLettersResponse> {
+        serve_call(call, |deadline, request| {
+            dead_letters::purge(&self.context, request, deadline)
         })
         .await
     }
@@ -164,9 +177,9 @@ impl ActionService for Actions {
     async fn report_task(
         &self,
         call: Call<v1::ReportTaskRequest>,
-    ) -> Answer<v1::ReportTaskResponse> {
-        answer(call, |deadline, asked| {
-            report(&self.context, asked, deadline)
+    ) -> CallResult<v1::ReportTaskResponse> {
+        serve_call(call, |deadline, request| {
+            report(&self.context, request, deadline)
         })
         .await
     }

@@ -9,29 +9,29 @@ use flotilla_engine::ids::ActionName;
 use flotilla_engine::limits::{
     ACTION_RETRY_DELAY_MS_MAX, ATTEMPTS_MAX, LEASE_MS_MAX, MESSAGE_BYTES_MAX, MODULE_BYTES_MAX,
 };
-use flotilla_engine::tables::{ActionKind, WasmLimits};
+use flotilla_engine::tables::{ActionType, WasmLimits};
 use flotilla_engine::{Command, RegisterAction, reply};
 use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-/// What an action has when its registration does not say (A1).
+/// An action's timeout if its registration gives none (A1).
 const TIMEOUT_MS_DEFAULT: u64 = Limits::TIMEOUT_MS_DEFAULT;
-/// See [`TIMEOUT_MS_DEFAULT`].
+/// An action's retries if its registration gives none (A1).
 const RETRIES_DEFAULT: u32 = 3;
-/// See [`TIMEOUT_MS_DEFAULT`].
+/// An action's retry delay if its registration gives none (A1).
 const RETRY_DELAY_MS_DEFAULT: u64 = 1_000;
 
 /// Serves `RegisterAction`.
 pub(super) async fn register(
     context: &Context,
-    asked: v1::RegisterActionRequest,
+    request: v1::RegisterActionRequest,
     deadline: Instant,
 ) -> Result<v1::RegisterActionResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let request_id = Some(request::request_id(&asked.request_id)?);
-    // Modules are parsed and validated, which takes its time.
-    let registration = tokio::task::spawn_blocking(move || registration(asked))
+    let namespace = request::namespace(&request.namespace)?;
+    let request_id = Some(request::request_id(&request.request_id)?);
+    // Modules are parsed and validated, which takes time.
+    let registration = tokio::task::spawn_blocking(move || registration(request))
         .await
         .map_err(|error| Refusal::internal(format!("the module's check failed: {error}")))??;
     let name = registration.name.clone();
@@ -51,33 +51,33 @@ pub(super) async fn register(
     })
 }
 
-fn registration(asked: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
-    let name = request::name(ActionName::new(asked.name.clone()))?;
-    let timeout_ms = asked.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
+fn registration(request: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
+    let name = request::name(ActionName::new(request.name.clone()))?;
+    let timeout_ms = request.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
     request::within("timeout_ms", timeout_ms, 1..=LEASE_MS_MAX)?;
-    let max_retries = asked.max_retries.unwrap_or(RETRIES_DEFAULT);
+    let max_retries = request.max_retries.unwrap_or(RETRIES_DEFAULT);
     request::within(
         "max_retries",
         max_retries.into(),
         0..=u64::from(ATTEMPTS_MAX - 1),
     )?;
-    let retry_delay_ms = asked.retry_delay_ms.unwrap_or(RETRY_DELAY_MS_DEFAULT);
+    let retry_delay_ms = request.retry_delay_ms.unwrap_or(RETRY_DELAY_MS_DEFAULT);
     request::within(
         "retry_delay_ms",
         retry_delay_ms,
         0..=ACTION_RETRY_DELAY_MS_MAX,
     )?;
-    if asked.description.len() > MESSAGE_BYTES_MAX {
+    if request.description.len() > MESSAGE_BYTES_MAX {
         let message = format!(
             "expected a description of at most {MESSAGE_BYTES_MAX} bytes, but it has {}",
-            asked.description.len()
+            request.description.len()
         );
         return Err(Refusal::invalid("description", message));
     }
-    let (kind, module) = match asked.r#type() {
-        v1::ActionType::Unspecified | v1::ActionType::User => (user(&asked)?, None),
+    let (kind, module) = match request.r#type() {
+        v1::ActionType::Unspecified | v1::ActionType::User => (user(&request)?, None),
         v1::ActionType::Wasm => {
-            let (kind, module) = wasm(&asked, timeout_ms)?;
+            let (kind, module) = wasm(&request, timeout_ms)?;
             (kind, Some(module))
         }
     };
@@ -88,17 +88,17 @@ fn registration(asked: v1::RegisterActionRequest) -> Result<RegisterAction, Refu
         timeout_ms,
         max_retries,
         retry_delay_ms,
-        description: Some(asked.description).filter(|description| !description.is_empty()),
-        is_only_if_missing: asked.only_if_missing,
+        description: Some(request.description).filter(|description| !description.is_empty()),
+        is_only_if_missing: request.only_if_missing,
     })
 }
 
-/// The kind of an action that outside workers run.
-fn user(asked: &v1::RegisterActionRequest) -> Result<ActionKind, Refusal> {
+/// The type of an action that outside workers run.
+fn user(request: &v1::RegisterActionRequest) -> Result<ActionType, Refusal> {
     let for_wasm = [
-        ("wasm_module", !asked.wasm_module.is_empty()),
-        ("memory_bytes_max", asked.memory_bytes_max.is_some()),
-        ("output_bytes_max", asked.output_bytes_max.is_some()),
+        ("wasm_module", !request.wasm_module.is_empty()),
+        ("max_memory_bytes", request.max_memory_bytes.is_some()),
+        ("max_output_bytes", request.max_output_bytes.is_some()),
     ];
     match for_wasm.into_iter().find(|(_, is_given)| *is_given) {
         Some((field, _)) => {
@@ -106,36 +106,36 @@ fn user(asked: &v1::RegisterActionRequest) -> Result<ActionKind, Refusal> {
                 format!("expected `{field}` for actions of type wasm only, but the type is user");
             Err(Refusal::invalid(field, message))
         }
-        None => Ok(ActionKind::User),
+        None => Ok(ActionType::User),
     }
 }
 
-/// The kind and the module of an action that the nodes run (A9).
+/// The type and the module of an action that the nodes run (A9).
 fn wasm(
-    asked: &v1::RegisterActionRequest,
+    request: &v1::RegisterActionRequest,
     timeout_ms: u64,
-) -> Result<(ActionKind, Vec<u8>), Refusal> {
+) -> Result<(ActionType, Vec<u8>), Refusal> {
     let default = Limits::default();
     let limits = WasmLimits {
-        memory_bytes_max: asked
-            .memory_bytes_max
-            .unwrap_or(default.memory_bytes_max() as u64),
-        output_bytes_max: asked
-            .output_bytes_max
-            .unwrap_or(default.output_bytes_max() as u64),
+        max_memory_bytes: request
+            .max_memory_bytes
+            .unwrap_or(default.max_memory_bytes() as u64),
+        max_output_bytes: request
+            .max_output_bytes
+            .unwrap_or(default.max_output_bytes() as u64),
     };
-    let checked = Limits::new(limits.memory_bytes_max, limits.output_bytes_max, timeout_ms)
+    let checked = Limits::new(limits.max_memory_bytes, limits.max_output_bytes, timeout_ms)
         .map_err(|error| Refusal::invalid("limits", error.to_string()))?;
-    let module = binary(&asked.wasm_module)?;
+    let module = binary(&request.wasm_module)?;
     inspect(&module, &checked).map_err(rejected)?;
     let digest = Sha256::digest(&module).into();
-    Ok((ActionKind::Wasm { digest, limits }, module))
+    Ok((ActionType::Wasm { digest, limits }, module))
 }
 
-/// The binary form of a module that may come as text.
+/// The binary form of a module, which may be given as text.
 fn binary(module: &[u8]) -> Result<Vec<u8>, Refusal> {
     if module.is_empty() {
-        let message = "expected a module for an action of type wasm, but there is none";
+        let message = "expected a module for an action of type wasm, but it is missing";
         return Err(Refusal::invalid("wasm_module", message)
             .with_hint("give the module with `--wasm FILE`"));
     }
@@ -167,7 +167,7 @@ mod tests {
         (func (export "alloc") (param i32) (result i32) i32.const 0)
         (func (export "handle") (param i32 i32) (result i64) i64.const 0))"#;
 
-    fn asked(action_type: v1::ActionType, module: &str) -> v1::RegisterActionRequest {
+    fn request(action_type: v1::ActionType, module: &str) -> v1::RegisterActionRequest {
         v1::RegisterActionRequest {
             name: "charge".to_owned(),
             r#type: action_type.into(),
@@ -177,11 +177,11 @@ mod tests {
     }
 
     fn user_action() -> v1::RegisterActionRequest {
-        asked(v1::ActionType::Unspecified, "")
+        request(v1::ActionType::Unspecified, "")
     }
 
-    fn refused(asked: v1::RegisterActionRequest) -> String {
-        registration(asked).unwrap_err().to_string()
+    fn refused(request: v1::RegisterActionRequest) -> String {
+        registration(request).unwrap_err().to_string()
     }
 
     #[test]
@@ -193,30 +193,30 @@ mod tests {
         );
         assert_eq!(
             (made.kind, made.module, made.description),
-            (ActionKind::User, None, None)
+            (ActionType::User, None, None)
         );
         assert!(!made.is_only_if_missing);
     }
 
     #[test]
     fn a_module_in_text_is_stored_as_a_binary_with_its_digest_and_limits() {
-        let made = registration(asked(v1::ActionType::Wasm, MODULE)).unwrap();
+        let made = registration(request(v1::ActionType::Wasm, MODULE)).unwrap();
         let module = made.module.unwrap();
         assert_eq!(&module[..4], b"\0asm");
-        let ActionKind::Wasm { digest, limits } = made.kind else {
+        let ActionType::Wasm { digest, limits } = made.kind else {
             panic!("it is wasm")
         };
         assert_eq!(digest, <[u8; 32]>::from(Sha256::digest(&module)));
         assert_eq!(
-            (limits.memory_bytes_max, limits.output_bytes_max),
+            (limits.max_memory_bytes, limits.max_output_bytes),
             (16 << 20, 1 << 20)
         );
     }
 
     #[test]
     fn a_bad_module_is_refused_for_its_own_reason() {
-        let wasm = |module: &str| asked(v1::ActionType::Wasm, module);
-        assert!(refused(wasm("")).contains("there is none"));
+        let wasm = |module: &str| request(v1::ActionType::Wasm, module);
+        assert!(refused(wasm("")).contains("it is missing"));
         assert!(refused(wasm("(module")).contains("(module_invalid)"));
         assert!(refused(wasm("(module)")).contains("`memory`"));
         let hungry = MODULE.replace("\"memory\") 1", "\"memory\") 1000");
@@ -224,7 +224,7 @@ mod tests {
         let large = " ".repeat(MODULE_BYTES_MAX + 1);
         assert!(refused(wasm(&large)).contains("4194305"));
         let greedy = v1::RegisterActionRequest {
-            memory_bytes_max: Some(1 << 40),
+            max_memory_bytes: Some(1 << 40),
             ..wasm(MODULE)
         };
         assert!(refused(greedy).contains("a memory limit from"));
@@ -250,24 +250,24 @@ mod tests {
                 ..user_action()
             },
         ];
-        for asked in cases {
-            assert!(refused(asked).contains("` from "));
+        for request in cases {
+            assert!(refused(request).contains("` from "));
         }
         let long = "x".repeat(MESSAGE_BYTES_MAX + 1);
-        let asked = v1::RegisterActionRequest {
+        let request = v1::RegisterActionRequest {
             description: long,
             ..user_action()
         };
-        assert!(refused(asked).contains("a description of at most"));
+        assert!(refused(request).contains("a description of at most"));
     }
 
     #[test]
     fn what_only_wasm_has_is_refused_for_a_user_action() {
-        assert!(refused(asked(v1::ActionType::User, MODULE)).contains("`wasm_module`"));
-        let asked = v1::RegisterActionRequest {
-            output_bytes_max: Some(9),
+        assert!(refused(request(v1::ActionType::User, MODULE)).contains("`wasm_module`"));
+        let request = v1::RegisterActionRequest {
+            max_output_bytes: Some(9),
             ..user_action()
         };
-        assert!(refused(asked).contains("`output_bytes_max`"));
+        assert!(refused(request).contains("`max_output_bytes`"));
     }
 }

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 /// Serves `GetAction`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetActionRequest,
+    request: v1::GetActionRequest,
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = request::name(ActionName::new(asked.name))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = request::name(ActionName::new(request.name))?;
     find(context, (&namespace, name), deadline).await
 }
 
@@ -41,11 +41,11 @@ pub(super) async fn find(
 /// Serves `ListActions`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListActionsRequest,
+    request: v1::ListActionsRequest,
     deadline: Instant,
 ) -> Result<v1::ListActionsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::actions(reader, &namespace, page.scope());
     let found = context
         .gateway
@@ -57,20 +57,20 @@ pub(super) async fn list(
             .into_iter()
             .map(convert::action::message)
             .collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 /// Serves `DeleteAction`.
 pub(super) async fn delete(
     context: &Context,
-    asked: v1::DeleteActionRequest,
+    request: v1::DeleteActionRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteActionResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = request::name(ActionName::new(asked.name))?;
-    let request_id = Some(request::request_id(&asked.request_id)?);
-    // What the engine remembers of a delete does not say whether anything was there.
+    let namespace = request::namespace(&request.namespace)?;
+    let name = request::name(ActionName::new(request.name))?;
+    let request_id = Some(request::request_id(&request.request_id)?);
+    // The engine's reply to a repeated delete does not say whether the action existed.
     let look_up = |reader: &dyn Reader| view::action(reader, &namespace, &name);
     let found = context
         .gateway
@@ -96,10 +96,14 @@ pub(super) async fn delete(
 /// Serves `EnableAction`.
 pub(super) async fn enable(
     context: &Context,
-    asked: v1::EnableActionRequest,
+    request: v1::EnableActionRequest,
     deadline: Instant,
 ) -> Result<v1::EnableActionResponse, Refusal> {
-    let command = switch((&asked.namespace, asked.name), true, &asked.request_id)?;
+    let command = switch(
+        (&request.namespace, request.name),
+        true,
+        &request.request_id,
+    )?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableActionResponse {})
 }
@@ -107,10 +111,14 @@ pub(super) async fn enable(
 /// Serves `DisableAction`.
 pub(super) async fn disable(
     context: &Context,
-    asked: v1::DisableActionRequest,
+    request: v1::DisableActionRequest,
     deadline: Instant,
 ) -> Result<v1::DisableActionResponse, Refusal> {
-    let command = switch((&asked.namespace, asked.name), false, &asked.request_id)?;
+    let command = switch(
+        (&request.namespace, request.name),
+        false,
+        &request.request_id,
+    )?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableActionResponse {})
 }

@@ -8,35 +8,35 @@ use flotilla_engine::ids::{Namespace, OutcomeName};
 use flotilla_engine::{Command, ReportTask, TaskToken, reply};
 use tokio::time::Instant;
 
-/// The outcome of a report that names none.
+/// The outcome of a report that gives none.
 const OUTCOME_DEFAULT: &str = "success";
 
 /// Serves `ReportTask`.
 pub(crate) async fn report(
     context: &Context,
-    asked: v1::ReportTaskRequest,
+    request: v1::ReportTaskRequest,
     deadline: Instant,
 ) -> Result<v1::ReportTaskResponse, Refusal> {
-    let outcome = if asked.outcome.is_empty() {
+    let outcome = if request.outcome.is_empty() {
         OUTCOME_DEFAULT.to_owned()
     } else {
-        asked.outcome
+        request.outcome
     };
     let token: TaskToken =
-        asked
+        request
             .task_token
             .parse()
             .map_err(|error: flotilla_engine::TokenInvalid| {
                 Refusal::invalid("task_token", error.to_string())
             })?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        // The token names the task in whichever namespace it is.
+        request_id: Some(request::request_id(&request.request_id)?),
+        // The token names the task in any namespace.
         namespace: Namespace::default_namespace(),
         body: ReportTask {
             token,
             outcome: request::name(OutcomeName::new(outcome))?,
-            output: request::json(&asked.output, "output", "null")?,
+            output: request::json(&request.output, "output", "null")?,
         },
     };
     let reply::Done {} = context.gateway.submit(command, deadline).await?;

@@ -1,4 +1,4 @@
-//! Reading action runs (A2).
+//! Reading and cancelling action runs (A2).
 
 use super::wait;
 use crate::context::Context;
@@ -10,49 +10,69 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::store::Reader;
-use flotilla_engine::{RejectionCode, view};
+use flotilla_engine::{CancelActionRun, Command, RejectionCode, reply, view};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a caller waits.
-pub(super) struct Patience {
-    /// For the answer as such.
+pub(super) struct WaitBounds {
+    /// The deadline of the response itself.
     pub(super) deadline: Instant,
-    /// In all, when the caller said so.
+    /// The caller's own deadline, if it gave one.
     pub(super) given: Option<Instant>,
 }
 
 /// Serves `GetActionRun`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetActionRunRequest,
-    patience: Patience,
+    request: v1::GetActionRunRequest,
+    wait_bounds: WaitBounds,
 ) -> Result<v1::ActionRun, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let number = number(&asked.action_run_id)?;
-    if asked.wait_ms > WAIT_MS_MAX {
+    let namespace = request::namespace(&request.namespace)?;
+    let number = number(&request.action_run_id)?;
+    if request.wait_ms > WAIT_MS_MAX {
         let message = format!(
             "expected a wait of at most {WAIT_MS_MAX} ms, but it is {} ms",
-            asked.wait_ms
+            request.wait_ms
         );
         return Err(Refusal::invalid("wait_ms", message));
     }
-    let wait_end = Instant::now() + Duration::from_millis(asked.wait_ms);
-    let until = patience.given.map_or(wait_end, |given| given.min(wait_end));
-    context.gateway.catch_up(patience.deadline).await?;
+    let wait_end = Instant::now() + Duration::from_millis(request.wait_ms);
+    let until = wait_bounds
+        .given
+        .map_or(wait_end, |given| given.min(wait_end));
+    context.gateway.catch_up(wait_bounds.deadline).await?;
     let found = wait::until_ended(context, (&namespace, number), until).await?;
     Ok(convert::action_run::message(found))
+}
+
+/// Serves `CancelActionRun`.
+pub(super) async fn cancel(
+    context: &Context,
+    request: v1::CancelActionRunRequest,
+    deadline: Instant,
+) -> Result<v1::CancelActionRunResponse, Refusal> {
+    let command = Command {
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
+        body: CancelActionRun {
+            action_run: number(&request.action_run_id)?,
+            reason: Some(request.reason).filter(|reason| !reason.is_empty()),
+        },
+    };
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CancelActionRunResponse {})
 }
 
 /// Serves `ListActionRuns`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListActionRunsRequest,
+    request: v1::ListActionRunsRequest,
     deadline: Instant,
 ) -> Result<v1::ListActionRunsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = request::name(ActionName::new(asked.name))?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = request::name(ActionName::new(request.name))?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list =
         move |reader: &dyn Reader| view::action_runs(reader, &namespace, &name, page.scope());
     let found = context
@@ -65,13 +85,13 @@ pub(super) async fn list(
             .into_iter()
             .map(convert::action_run::row)
             .collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
-        let message = format!("expected an action run, but there is none with the id {id:?}");
+        let message = format!("expected an action run, but none has the id {id:?}");
         Refusal::new(RejectionCode::ActionRunNotFound, message)
             .with_hint("`flo action runs NAME` lists them")
     })

@@ -9,25 +9,25 @@ use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, ActionRunView};
 use tokio::time::{Instant, sleep_until};
 
-/// What rings when an action run may have ended.
-enum Bell {
-    /// It stands alone.
+/// What wakes the waiter when an action run may have ended.
+enum EndWatch {
+    /// A stand-alone action run.
     ActionRun(Watch<ActionRunNumber>),
-    /// It belongs to a workflow run, whose history tells its end.
+    /// An action run of a workflow run, whose history shows its end.
     Run(Watch<(Namespace, RunId)>),
 }
 
-impl Bell {
-    async fn rung(&mut self) {
+impl EndWatch {
+    async fn notified(&mut self) {
         match self {
-            Self::ActionRun(watch) => watch.rung().await,
-            Self::Run(watch) => watch.rung().await,
+            Self::ActionRun(watch) => watch.notified().await,
+            Self::Run(watch) => watch.notified().await,
         }
     }
 }
 
-/// The action run when it has ended, or as it is when the time is over. What this node had to have
-/// applied before is the caller's business.
+/// The action run once it has ended, or its current state when the time is over. The caller must
+/// have made sure that this node has applied the run.
 pub(super) async fn until_ended(
     context: &Context,
     (namespace, number): (&Namespace, ActionRunNumber),
@@ -42,18 +42,20 @@ pub(super) async fn until_ended(
     if !found.record.status.is_open() || until <= Instant::now() {
         return Ok(found);
     }
-    let mut bell = match found.step {
-        Some((run_id, _)) => Bell::Run(context.watchers.runs.watch((namespace.clone(), run_id))?),
-        None => Bell::ActionRun(context.watchers.action_runs.watch(number)?),
+    let mut end_watch = match found.step {
+        Some((run_id, _)) => {
+            EndWatch::Run(context.watchers.runs.watch((namespace.clone(), run_id))?)
+        }
+        None => EndWatch::ActionRun(context.watchers.action_runs.watch(number)?),
     };
     loop {
-        // Read again after the bell is listened to, so that nothing falls between the two.
+        // Reads again after the watch began, so that no change is missed between the two.
         let found = look()?;
         if !found.record.status.is_open() {
             return Ok(found);
         }
         tokio::select! {
-            () = bell.rung() => {}
+            () = end_watch.notified() => {}
             () = sleep_until(until) => return Ok(found),
             () = context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
         }

@@ -1,4 +1,4 @@
-//! Giving a backup: pieces of a file, as fast as the caller takes them.
+//! Streams a backup to the caller, in parts, as fast as the caller reads them.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -13,19 +13,19 @@ use tonic::Status;
 
 type Parts = mpsc::Sender<Result<v1::BackupPart, Status>>;
 
-/// Begins a backup; the deadline is that of its beginning.
+/// Begins a backup; the deadline applies to its beginning.
 pub(super) async fn give(
     context: &Arc<Context>,
     deadline: Instant,
 ) -> Result<ReceiverStream<Result<v1::BackupPart, Status>>, Refusal> {
     let backup = context.gateway.replica().backup(deadline).await?;
-    tracing::info!(index = backup.header().index, "a backup is taken");
+    tracing::info!(index = backup.header().index, "a backup begins");
     let (parts, receiver) = mpsc::channel(BACKUP_PARTS_AHEAD);
     tokio::spawn(send(Arc::clone(context), backup, parts));
     Ok(ReceiverStream::new(receiver))
 }
 
-/// Sends one piece after the other until the end, or until the caller is gone or stands still.
+/// Sends the parts until the end, or until the caller is gone or stalls.
 async fn send(context: Arc<Context>, mut backup: Backup, parts: Parts) {
     loop {
         let part = tokio::select! {
@@ -36,7 +36,7 @@ async fn send(context: Arc<Context>, mut backup: Backup, parts: Parts) {
         let is_last = part.is_err();
         let sent = parts.send_timeout(part.map_err(Status::from), BACKUP_STALL_MAX);
         if sent.await.is_err() {
-            tracing::warn!("a backup was given up: its caller is gone, or takes nothing");
+            tracing::warn!("a backup was cancelled: its caller is gone or has stalled");
             return;
         }
         if is_last {
@@ -49,7 +49,7 @@ async fn next(backup: &mut Backup) -> Result<Option<v1::BackupPart>, Refusal> {
     let data = backup.next().await?;
     Ok(data.map(|data| v1::BackupPart {
         data,
-        rows: backup.rows_done(),
-        rows_expected: backup.rows(),
+        row_count: backup.rows_done(),
+        expected_row_count: backup.rows(),
     }))
 }

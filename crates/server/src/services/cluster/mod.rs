@@ -3,7 +3,7 @@
 mod backup;
 mod quarantine;
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -23,7 +23,7 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
@@ -40,7 +40,7 @@ impl ClusterService for Clusters {
         &self,
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
-        answer(request, async |_, _| {
+        serve_call(request, async |_, _| {
             let status = self.context.gateway.replica().status().await;
             Ok(convert::cluster::message(status, self.context.node))
         })
@@ -51,11 +51,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::GetNodeUsageRequest>,
     ) -> Result<Response<v1::NodeUsage>, Status> {
-        answer(call, async |_, _| {
+        serve_call(call, async |_, _| {
             let usage = metrics::usage(self.context.clone()).await;
             usage.ok_or_else(|| {
                 Refusal::internal(
-                    "expected the node to know what it uses, but looking failed".to_owned(),
+                    "expected to read the node's resource usage, but that failed".to_owned(),
                 )
             })
         })
@@ -66,11 +66,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::AddLearnerRequest>,
     ) -> Result<Response<v1::AddLearnerResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            request::address("peer_address", &asked.peer_address)?;
+        serve_call(call, async |deadline, request| {
+            request::address("peer_address", &request.peer_address)?;
             let change = ClusterChange::AddLearner {
-                node_id: request::node_id(asked.node_id)?,
-                peer_address: asked.peer_address,
+                node_id: request::node_id(request.node_id)?,
+                peer_address: request.peer_address,
             };
             let changed = self.change(change, deadline).await?;
             Ok(v1::AddLearnerResponse { changed })
@@ -82,8 +82,8 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::PromoteLearnerRequest>,
     ) -> Result<Response<v1::PromoteLearnerResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let node_id = request::node_id(asked.node_id)?;
+        serve_call(call, async |deadline, request| {
+            let node_id = request::node_id(request.node_id)?;
             let change = ClusterChange::PromoteLearner { node_id };
             let changed = self.change(change, deadline).await?;
             Ok(v1::PromoteLearnerResponse { changed })
@@ -95,8 +95,8 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::RemoveNodeRequest>,
     ) -> Result<Response<v1::RemoveNodeResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let node_id = request::node_id(asked.node_id)?;
+        serve_call(call, async |deadline, request| {
+            let node_id = request::node_id(request.node_id)?;
             let change = ClusterChange::RemoveNode { node_id };
             let changed = self.change(change, deadline).await?;
             Ok(v1::RemoveNodeResponse { changed })
@@ -108,8 +108,8 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::TransferLeaderRequest>,
     ) -> Result<Response<v1::TransferLeaderResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let to = asked.node_id.map(request::node_id).transpose()?;
+        serve_call(call, async |deadline, request| {
+            let to = request.node_id.map(request::node_id).transpose()?;
             let change = ClusterChange::TransferLeader { to };
             let changed = self.change(change, deadline).await?;
             Ok(v1::TransferLeaderResponse { changed })
@@ -121,8 +121,8 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::TakeSnapshotRequest>,
     ) -> Result<Response<v1::TakeSnapshotResponse>, Status> {
-        answer(call, async |deadline, asked| {
-            let node = asked.node_id.map(request::node_id).transpose()?;
+        serve_call(call, async |deadline, request| {
+            let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(self.context.node);
             let replica = self.context.gateway.replica();
             Ok(v1::TakeSnapshotResponse {
@@ -139,7 +139,7 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::BackupRequest>,
     ) -> Result<Response<Self::BackupStream>, Status> {
-        answer(call, async |deadline, _| {
+        serve_call(call, async |deadline, _| {
             backup::give(&self.context, deadline).await
         })
         .await
@@ -149,18 +149,18 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::ListQuarantinedRequest>,
     ) -> Result<Response<v1::ListQuarantinedResponse>, Status> {
-        answer(call, |deadline, asked| {
-            quarantine::list(&self.context, asked, deadline)
+        serve_call(call, |deadline, request| {
+            quarantine::list(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn retry_quarantined(
+    async fn release_quarantined(
         &self,
-        call: Request<v1::RetryQuarantinedRequest>,
-    ) -> Result<Response<v1::RetryQuarantinedResponse>, Status> {
-        answer(call, |deadline, asked| {
-            quarantine::retry(&self.context, asked, deadline)
+        call: Request<v1::ReleaseQuarantinedRequest>,
+    ) -> Result<Response<v1::ReleaseQuarantinedResponse>, Status> {
+        serve_call(call, |deadline, request| {
+            quarantine::release(&self.context, request, deadline)
         })
         .await
     }

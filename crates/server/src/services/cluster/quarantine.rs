@@ -1,4 +1,4 @@
-//! What is set aside after a bug of the engine (design rule 10): seen and taken up again.
+//! Lists the quarantine and releases items from it (design rule 10).
 
 use crate::context::Context;
 use crate::convert;
@@ -9,19 +9,19 @@ use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::Reader;
 use flotilla_engine::tables::QuarantinedKind;
-use flotilla_engine::{Command, Rejection, RetryQuarantined, reply, view};
+use flotilla_engine::{Command, Rejection, ReleaseQuarantined, reply, view};
 use tokio::time::Instant;
 
-/// A page of what is set aside, or what of it has one name.
+/// A page of quarantined items, or those with one name.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListQuarantinedRequest,
+    request: v1::ListQuarantinedRequest,
     deadline: Instant,
 ) -> Result<v1::ListQuarantinedResponse, Refusal> {
-    if !asked.name.is_empty() {
-        return find(context, asked, deadline).await;
+    if !request.name.is_empty() {
+        return find(context, request, deadline).await;
     }
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::quarantined(reader, page.scope());
     let found = context
         .gateway
@@ -30,55 +30,55 @@ pub(super) async fn list(
     let items = found.items.into_iter().map(convert::quarantine::message);
     Ok(v1::ListQuarantinedResponse {
         items: items.collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 async fn find(
     context: &Context,
-    asked: v1::ListQuarantinedRequest,
+    request: v1::ListQuarantinedRequest,
     deadline: Instant,
 ) -> Result<v1::ListQuarantinedResponse, Refusal> {
-    let kind = kind(asked.kind())?;
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = asked.name.clone();
+    let kind = kind(request.kind())?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = request.name.clone();
     let find = move |reader: &dyn Reader| view::find_quarantined(reader, kind, (&namespace, &name));
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, find)
         .await?;
     if found.is_empty() {
-        let name = asked.name;
+        let name = request.name;
         return Err(Rejection::QuarantineNotFound { kind, name }.into());
     }
     let items = found.into_iter().map(convert::quarantine::message);
     Ok(v1::ListQuarantinedResponse {
         items: items.collect(),
-        next_page: String::new(),
+        next_page_token: String::new(),
     })
 }
 
-/// Takes up something that is set aside.
-pub(super) async fn retry(
+/// Releases a quarantined item.
+pub(super) async fn release(
     context: &Context,
-    asked: v1::RetryQuarantinedRequest,
+    request: v1::ReleaseQuarantinedRequest,
     deadline: Instant,
-) -> Result<v1::RetryQuarantinedResponse, Refusal> {
+) -> Result<v1::ReleaseQuarantinedResponse, Refusal> {
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
+        request_id: Some(request::request_id(&request.request_id)?),
         namespace: Namespace::default_namespace(),
-        body: RetryQuarantined {
-            kind: kind(asked.kind())?,
-            number: asked.number,
+        body: ReleaseQuarantined {
+            kind: kind(request.kind())?,
+            number: request.number,
         },
     };
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
-    Ok(v1::RetryQuarantinedResponse {})
+    Ok(v1::ReleaseQuarantinedResponse {})
 }
 
 fn kind(kind: v1::QuarantinedKind) -> Result<QuarantinedKind, Refusal> {
     convert::quarantine::kind(kind).ok_or_else(|| {
-        let message = "expected the kind of what is set aside, but the request names none";
+        let message = "expected the kind of the quarantined item, but the request gives none";
         Refusal::invalid("kind", message)
     })
 }
@@ -106,16 +106,16 @@ start:
   transitions: {success: flo.Completed}
 "#;
 
-    /// A node with a run whose next signal leads to a step that is not there.
+    /// A node with a run whose next signal leads to a missing step.
     async fn node_with_a_bug() -> StillNode {
         let node = StillNode::start().await;
         let workflows = Workflows::new(Arc::clone(&node.context));
-        let asked = v1::CreateWorkflowRequest {
+        let request = v1::CreateWorkflowRequest {
             source: DEFINITION.to_owned(),
             ..Default::default()
         };
         workflows
-            .create_workflow(Request::new(asked))
+            .create_workflow(Request::new(request))
             .await
             .unwrap();
         let (namespace, name) = (Namespace::default_namespace(), workflow());
@@ -145,7 +145,7 @@ start:
         WorkflowName::new("order").unwrap()
     }
 
-    /// Sends the signal that meets the bug.
+    /// Sends the signal that triggers the bug.
     async fn signal(node: &StillNode) -> Refusal {
         let body = Body::SignalRun(SignalRun {
             run_id: RunId::new("wfrun-1").unwrap(),
@@ -184,34 +184,34 @@ start:
         let item = &found.items[0];
         assert_eq!((item.kind(), item.number), (v1::QuarantinedKind::Run, 1));
         assert_eq!((&*item.namespace, &*item.name), ("default", "wfrun-1"));
-        let asked = v1::RetryQuarantinedRequest {
+        let request = v1::ReleaseQuarantinedRequest {
             request_id: vec![7; 16].into(),
             kind: item.kind,
             number: item.number,
         };
-        // Sent again it is answered alike, whatever has become of the run since.
-        retry(context, asked.clone(), deadline()).await.unwrap();
-        retry(context, asked.clone(), deadline()).await.unwrap();
+        // A retry gets the same reply, whatever has become of the run since.
+        release(context, request.clone(), deadline()).await.unwrap();
+        release(context, request.clone(), deadline()).await.unwrap();
         let gone = list(context, named("wfrun-1"), deadline()).await;
         assert_reason(&gone.unwrap_err(), "quarantine_not_found");
-        // The bug is there still.
+        // The bug is still there.
         assert_reason(&signal(&node).await, "internal");
-        let again = v1::RetryQuarantinedRequest {
+        let again = v1::ReleaseQuarantinedRequest {
             request_id: vec![8; 16].into(),
-            ..asked
+            ..request
         };
-        retry(context, again, deadline()).await.unwrap();
+        release(context, again, deadline()).await.unwrap();
         assert_reason(&signal(&node).await, "internal");
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_kind_that_is_not_named_is_refused() {
         let node = StillNode::start().await;
-        let asked = v1::ListQuarantinedRequest {
+        let request = v1::ListQuarantinedRequest {
             name: "wfrun-1".to_owned(),
             ..Default::default()
         };
-        let refused = list(&node.context, asked, deadline()).await.unwrap_err();
+        let refused = list(&node.context, request, deadline()).await.unwrap_err();
         assert_reason(&refused, "invalid_argument");
     }
 }

@@ -5,7 +5,7 @@ mod write;
 
 pub(crate) use read::find;
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use flotilla_api::v1;
 use flotilla_api::v1::kv_service_server::KvService;
@@ -18,41 +18,44 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
 }
 
-type Call<Asked> = Request<Asked>;
-type Answer<Answered> = Result<Response<Answered>, Status>;
+type Call<RequestBody> = Request<RequestBody>;
+type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl KvService for Keys {
-    async fn get_key(&self, call: Call<v1::GetKeyRequest>) -> Answer<v1::GetKeyResponse> {
-        answer(call, |deadline, asked| {
-            read::get(&self.context, asked, deadline)
+    async fn get_key(&self, call: Call<v1::GetKeyRequest>) -> CallResult<v1::GetKeyResponse> {
+        serve_call(call, |deadline, request| {
+            read::get(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn set_key(&self, call: Call<v1::SetKeyRequest>) -> Answer<v1::SetKeyResponse> {
-        answer(call, |deadline, asked| {
-            write::set(&self.context, asked, deadline)
+    async fn set_key(&self, call: Call<v1::SetKeyRequest>) -> CallResult<v1::SetKeyResponse> {
+        serve_call(call, |deadline, request| {
+            write::set(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn delete_key(&self, call: Call<v1::DeleteKeyRequest>) -> Answer<v1::DeleteKeyResponse> {
-        answer(call, |deadline, asked| {
-            write::delete(&self.context, asked, deadline)
+    async fn delete_key(
+        &self,
+        call: Call<v1::DeleteKeyRequest>,
+    ) -> CallResult<v1::DeleteKeyResponse> {
+        serve_call(call, |deadline, request| {
+            write::delete(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn scan_keys(&self, call: Call<v1::ScanKeysRequest>) -> Answer<v1::ScanKeysResponse> {
-        answer(call, |deadline, asked| {
-            read::scan(&self.context, asked, deadline)
+    async fn scan_keys(&self, call: Call<v1::ScanKeysRequest>) -> CallResult<v1::ScanKeysResponse> {
+        serve_call(call, |deadline, request| {
+            read::scan(&self.context, request, deadline)
         })
         .await
     }

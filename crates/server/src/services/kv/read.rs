@@ -16,14 +16,14 @@ use tokio::time::Instant;
 /// Serves `GetKey`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetKeyRequest,
+    request: v1::GetKeyRequest,
     deadline: Instant,
 ) -> Result<v1::GetKeyResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let key = request::name(KvKey::new(asked.key))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let key = request::name(KvKey::new(request.key))?;
     let found = find(context, (&namespace, &key), deadline).await?;
     let record = found.ok_or_else(|| {
-        let message = format!("expected a key \"{key}\", but there is none");
+        let message = format!("expected a key \"{key}\", but it does not exist");
         Refusal::new(ServerCode::KeyNotFound, message).with_hint("`flo kv scan PREFIX` lists them")
     })?;
     Ok(v1::GetKeyResponse {
@@ -31,14 +31,14 @@ pub(super) async fn get(
     })
 }
 
-/// A key's record, linearizable; `None` when there is none or it has expired.
+/// A key's record, linearizable; `None` if the key does not exist or has expired.
 pub(crate) async fn find(
     context: &Context,
     (namespace, key): (&Namespace, &KvKey),
     deadline: Instant,
 ) -> Result<Option<KeyRecord>, Refusal> {
     context.gateway.catch_up(deadline).await?;
-    // What has expired by the time of the last entry that this read must see is gone.
+    // Keys that have expired by the time of the last entry that this read must see are gone.
     let now_ms = context.gateway.replica().now_ms();
     context
         .gateway
@@ -48,11 +48,11 @@ pub(crate) async fn find(
 /// Serves `ScanKeys`.
 pub(super) async fn scan(
     context: &Context,
-    asked: v1::ScanKeysRequest,
+    request: v1::ScanKeysRequest,
     deadline: Instant,
 ) -> Result<v1::ScanKeysResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let prefix = asked.prefix;
+    let namespace = request::namespace(&request.namespace)?;
+    let prefix = request.prefix;
     if prefix.len() > NAME_BYTES_MAX {
         let message = format!(
             "expected a prefix of at most {NAME_BYTES_MAX} bytes, but it has {}",
@@ -60,7 +60,7 @@ pub(super) async fn scan(
         );
         return Err(Refusal::invalid("prefix", message));
     }
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let page = request::page(request.limit, &request.page_token)?;
     context.gateway.catch_up(deadline).await?;
     let now_ms = context.gateway.replica().now_ms();
     let list =
@@ -74,6 +74,6 @@ pub(super) async fn scan(
         items: items
             .map(|found| convert::kv::message(found.key, found.record))
             .collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }

@@ -12,21 +12,21 @@ use tokio::time::Instant;
 /// Serves `SetKey`.
 pub(super) async fn set(
     context: &Context,
-    asked: v1::SetKeyRequest,
+    request: v1::SetKeyRequest,
     deadline: Instant,
 ) -> Result<v1::SetKeyResponse, Refusal> {
     let command = Command {
-        // A conditional write that is sent again would find itself in the way.
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
-        body: write(asked)?,
+        // A retried conditional write without a request id would conflict with itself.
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
+        body: write(request)?,
     };
     let reply::KeySet { version } = context.gateway.submit(command, deadline).await?;
     Ok(v1::SetKeyResponse { version })
 }
 
-fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
-    let condition = match (asked.if_absent, asked.if_version) {
+fn write(request: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
+    let condition = match (request.if_absent, request.if_version) {
         (false, None) => SetCondition::Always,
         (true, None) => SetCondition::IfAbsent,
         (false, Some(version)) => SetCondition::IfVersion(version),
@@ -35,7 +35,7 @@ fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
             return Err(Refusal::invalid("if_version", message));
         }
     };
-    let ttl_ms = match asked.ttl_ms.map(NonZeroU64::new) {
+    let ttl_ms = match request.ttl_ms.map(NonZeroU64::new) {
         None => None,
         Some(Some(ttl_ms)) => Some(ttl_ms),
         Some(None) => {
@@ -44,8 +44,8 @@ fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
         }
     };
     Ok(SetKey {
-        key: request::name(KvKey::new(asked.key))?,
-        value: Vec::from(asked.value).into(),
+        key: request::name(KvKey::new(request.key))?,
+        value: Vec::from(request.value).into(),
         ttl_ms,
         condition,
     })
@@ -54,13 +54,13 @@ fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
 /// Serves `DeleteKey`.
 pub(super) async fn delete(
     context: &Context,
-    asked: v1::DeleteKeyRequest,
+    request: v1::DeleteKeyRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteKeyResponse, Refusal> {
-    let key = request::name(KvKey::new(asked.key))?;
+    let key = request::name(KvKey::new(request.key))?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: DeleteKey { key },
     };
     let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
@@ -71,7 +71,7 @@ pub(super) async fn delete(
 mod tests {
     use super::*;
 
-    fn asked() -> v1::SetKeyRequest {
+    fn request() -> v1::SetKeyRequest {
         v1::SetKeyRequest {
             key: "k".to_owned(),
             ..Default::default()
@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn a_write_has_at_most_one_condition_and_a_real_time_to_live() {
-        assert_eq!(write(asked()).unwrap().condition, SetCondition::Always);
+        assert_eq!(write(request()).unwrap().condition, SetCondition::Always);
         let absent = v1::SetKeyRequest {
             if_absent: true,
-            ..asked()
+            ..request()
         };
         assert_eq!(
             write(absent.clone()).unwrap().condition,
@@ -96,7 +96,7 @@ mod tests {
         assert!(write(both).is_err());
         let dead = v1::SetKeyRequest {
             ttl_ms: Some(0),
-            ..asked()
+            ..request()
         };
         assert!(write(dead).is_err());
     }

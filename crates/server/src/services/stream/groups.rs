@@ -7,7 +7,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::definition::Consumption;
+use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use flotilla_engine::store::{Reader, StoreError};
@@ -20,46 +20,46 @@ use tokio::time::Instant;
 /// Serves `CreateGroup`.
 pub(super) async fn create(
     context: &Context,
-    asked: v1::CreateGroupRequest,
+    request: v1::CreateGroupRequest,
     deadline: Instant,
 ) -> Result<v1::CreateGroupResponse, Refusal> {
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: CreateGroup {
-            group: name::group(asked.stream, asked.group)?,
-            new: new_group(&asked.settings.unwrap_or_default())?,
+            group: name::group(request.stream, request.group)?,
+            new: new_group(&request.settings.unwrap_or_default())?,
         },
     };
     let reply::GroupCreated { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::CreateGroupResponse { created: is_new })
 }
 
-/// What a caller's group is created with.
-pub(super) fn new_group(asked: &v1::GroupSettings) -> Result<NewGroup, Refusal> {
-    let mode = match asked.mode() {
-        v1::GroupMode::Unspecified | v1::GroupMode::Shared => Consumption::Shared,
-        v1::GroupMode::Exclusive => Consumption::Exclusive,
-        v1::GroupMode::KeyShared => Consumption::KeyShared,
+/// The settings of a new group.
+pub(super) fn new_group(request: &v1::GroupSettings) -> Result<NewGroup, Refusal> {
+    let mode = match request.mode() {
+        v1::GroupMode::Unspecified | v1::GroupMode::Shared => GroupMode::Shared,
+        v1::GroupMode::Exclusive => GroupMode::Exclusive,
+        v1::GroupMode::KeyShared => GroupMode::KeyShared,
     };
-    let ack_timeout_ms = asked.ack_timeout_ms.unwrap_or(ACK_TIMEOUT_MS_DEFAULT);
-    let deliveries_max = asked.deliveries_max.unwrap_or(DELIVERIES_DEFAULT);
-    let settings = GroupSettings::new(mode, ack_timeout_ms, deliveries_max)
+    let ack_timeout_ms = request.ack_timeout_ms.unwrap_or(ACK_TIMEOUT_MS_DEFAULT);
+    let max_deliveries = request.max_deliveries.unwrap_or(DELIVERIES_DEFAULT);
+    let settings = GroupSettings::new(mode, ack_timeout_ms, max_deliveries)
         .map_err(|error| Refusal::invalid("ack_timeout_ms", error.to_string()))?;
     Ok(NewGroup {
         settings,
-        start: position(&asked.start, "start", StreamPosition::Id(RecordId::START))?,
+        start: position(&request.start, "start", StreamPosition::Id(RecordId::START))?,
     })
 }
 
 /// Serves `GetGroup`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetGroupRequest,
+    request: v1::GetGroupRequest,
     deadline: Instant,
 ) -> Result<v1::GroupInfo, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = name::group(asked.stream, asked.group)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = name::group(request.stream, request.group)?;
     let look_up = |reader: &dyn Reader| -> Result<_, StoreError> {
         let group = view::group(reader, &namespace, &name)?;
         let consumers = view::consumers(reader, &namespace, &name)?;
@@ -81,7 +81,7 @@ pub(super) async fn get(
     })
 }
 
-/// What is not there: the stream, or only its group.
+/// Which is missing: the stream, or only its group.
 fn missing(context: &Context, (namespace, name): (&Namespace, GroupRef)) -> Refusal {
     let look_up = |reader: &dyn Reader| view::stream(reader, namespace, &name.stream);
     match context.gateway.read_here(look_up) {
@@ -94,12 +94,12 @@ fn missing(context: &Context, (namespace, name): (&Namespace, GroupRef)) -> Refu
 /// Serves `ListGroups`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListGroupsRequest,
+    request: v1::ListGroupsRequest,
     deadline: Instant,
 ) -> Result<v1::ListGroupsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let stream = request::name(StreamName::new(asked.stream))?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let stream = request::name(StreamName::new(request.stream))?;
+    let page = request::page(request.limit, &request.page_token)?;
     let scope = stream.clone();
     let list = move |reader: &dyn Reader| -> Result<_, StoreError> {
         if view::stream(reader, &namespace, &scope)?.is_none() {
@@ -117,19 +117,19 @@ pub(super) async fn list(
         items: items
             .map(|group| convert::group::message(&stream, group))
             .collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 /// Serves `ListPending`.
 pub(super) async fn pending(
     context: &Context,
-    asked: v1::ListPendingRequest,
+    request: v1::ListPendingRequest,
     deadline: Instant,
 ) -> Result<v1::ListPendingResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = name::group(asked.stream, asked.group)?;
-    let limit = request::rows_max(asked.limit)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = name::group(request.stream, request.group)?;
+    let limit = request::rows_max(request.limit)?;
     let scope = (namespace.clone(), name.clone());
     let list = move |reader: &dyn Reader| -> Result<_, StoreError> {
         if view::group(reader, &scope.0, &scope.1)?.is_none() {
@@ -152,13 +152,13 @@ pub(super) async fn pending(
 /// Serves `DeleteGroup`.
 pub(super) async fn delete(
     context: &Context,
-    asked: v1::DeleteGroupRequest,
+    request: v1::DeleteGroupRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteGroupResponse, Refusal> {
-    let group = name::group(asked.stream, asked.group)?;
+    let group = name::group(request.stream, request.group)?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: DeleteGroup { group },
     };
     let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;

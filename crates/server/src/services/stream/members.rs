@@ -1,4 +1,4 @@
-//! Consumers join a group and leave it (A31).
+//! Consumers join and leave a group (A31).
 
 use super::groups::new_group;
 use super::name;
@@ -16,25 +16,25 @@ use tokio::time::Instant;
 /// Serves `JoinGroup`.
 pub(super) async fn join(
     context: &Context,
-    asked: v1::JoinGroupRequest,
+    request: v1::JoinGroupRequest,
     deadline: Instant,
 ) -> Result<v1::JoinGroupResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let group = name::group(asked.stream, asked.group)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let group = name::group(request.stream, request.group)?;
     require_stream(context, (&namespace, &group.stream), deadline).await?;
-    let worker = match asked.worker_id.as_str() {
-        "" => WorkerId::new(asked.consumer.as_str()).ok(),
+    let worker = match request.worker_id.as_str() {
+        "" => WorkerId::new(request.consumer.as_str()).ok(),
         worker => Some(request::name(WorkerId::new(worker))?),
     };
     let body = JoinGroup {
         group: group.clone(),
-        consumer: request::name(ConsumerName::new(asked.consumer))?,
-        incarnation: asked.incarnation,
+        consumer: request::name(ConsumerName::new(request.consumer))?,
+        incarnation: request.incarnation,
         worker,
-        create: asked.create.as_ref().map(new_group).transpose()?,
-        is_renewal: asked.renewal,
+        create: request.create.as_ref().map(new_group).transpose()?,
+        is_renewal: request.renewal,
     };
-    // The incarnation makes it safe to send again.
+    // The incarnation makes a retry safe.
     let command = Command::new(namespace.clone(), body);
     let reply::GroupJoined { ack_timeout_ms } = context.gateway.submit(command, deadline).await?;
     let look_up = |reader: &dyn Reader| view::group(reader, &namespace, &group);
@@ -49,8 +49,7 @@ pub(super) async fn join(
     })
 }
 
-/// Refuses a stream that is missing without an entry of the log: workers that wait for it ask again and
-/// again.
+/// Refuses a missing stream without a log entry: workers that wait for it retry often.
 async fn require_stream(
     context: &Context,
     (namespace, stream): (&Namespace, &StreamName),
@@ -69,16 +68,16 @@ async fn require_stream(
 /// Serves `LeaveGroup`.
 pub(super) async fn leave(
     context: &Context,
-    asked: v1::LeaveGroupRequest,
+    request: v1::LeaveGroupRequest,
     deadline: Instant,
 ) -> Result<v1::LeaveGroupResponse, Refusal> {
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: LeaveGroup {
-            group: name::group(asked.stream, asked.group)?,
-            consumer: request::name(ConsumerName::new(asked.consumer))?,
-            incarnation: asked.incarnation,
+            group: name::group(request.stream, request.group)?,
+            consumer: request::name(ConsumerName::new(request.consumer))?,
+            incarnation: request.incarnation,
         },
     };
     let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;

@@ -1,15 +1,15 @@
 //! The stream service: one file per family of calls (A30, A31).
 
+mod ack;
 mod groups;
 mod members;
 mod name;
 mod read;
-mod settle;
 mod streams;
 mod take;
 mod write;
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use crate::deadline;
 use crate::limits::WAIT_MS_MAX;
@@ -28,7 +28,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self {
             context,
@@ -39,14 +39,14 @@ impl Streams {
 
 /// How long a caller waits.
 #[derive(Clone, Copy)]
-struct Patience {
-    /// For the answer as such.
+struct WaitBounds {
+    /// The deadline of the response itself.
     deadline: Instant,
-    /// In all, when the caller said so.
+    /// The caller's own deadline, if it gave one.
     given: Option<Instant>,
 }
 
-impl Patience {
+impl WaitBounds {
     /// When a wait of `wait_ms` ends.
     fn until(&self, wait_ms: u64) -> Instant {
         let wait_end = Instant::now() + Duration::from_millis(wait_ms.min(WAIT_MS_MAX));
@@ -54,24 +54,24 @@ impl Patience {
     }
 }
 
-type Call<Asked> = Request<Asked>;
-type Answer<Answered> = Result<Response<Answered>, Status>;
+type Call<RequestBody> = Request<RequestBody>;
+type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl StreamService for Streams {
     async fn create_stream(
         &self,
         call: Call<v1::CreateStreamRequest>,
-    ) -> Answer<v1::CreateStreamResponse> {
-        answer(call, |deadline, asked| {
-            streams::create(&self.context, asked, deadline)
+    ) -> CallResult<v1::CreateStreamResponse> {
+        serve_call(call, |deadline, request| {
+            streams::create(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_stream(&self, call: Call<v1::GetStreamRequest>) -> Answer<v1::StreamInfo> {
-        answer(call, |deadline, asked| {
-            streams::get(&self.context, asked, deadline)
+    async fn get_stream(&self, call: Call<v1::GetStreamRequest>) -> CallResult<v1::StreamInfo> {
+        serve_call(call, |deadline, request| {
+            streams::get(&self.context, request, deadline)
         })
         .await
     }
@@ -79,9 +79,9 @@ impl StreamService for Streams {
     async fn list_streams(
         &self,
         call: Call<v1::ListStreamsRequest>,
-    ) -> Answer<v1::ListStreamsResponse> {
-        answer(call, |deadline, asked| {
-            streams::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListStreamsResponse> {
+        serve_call(call, |deadline, request| {
+            streams::list(&self.context, request, deadline)
         })
         .await
     }
@@ -89,9 +89,9 @@ impl StreamService for Streams {
     async fn trim_stream(
         &self,
         call: Call<v1::TrimStreamRequest>,
-    ) -> Answer<v1::TrimStreamResponse> {
-        answer(call, |deadline, asked| {
-            write::trim(&self.context, asked, deadline)
+    ) -> CallResult<v1::TrimStreamResponse> {
+        serve_call(call, |deadline, request| {
+            write::trim(&self.context, request, deadline)
         })
         .await
     }
@@ -99,9 +99,9 @@ impl StreamService for Streams {
     async fn delete_stream(
         &self,
         call: Call<v1::DeleteStreamRequest>,
-    ) -> Answer<v1::DeleteStreamResponse> {
-        answer(call, |deadline, asked| {
-            streams::delete(&self.context, asked, deadline)
+    ) -> CallResult<v1::DeleteStreamResponse> {
+        serve_call(call, |deadline, request| {
+            streams::delete(&self.context, request, deadline)
         })
         .await
     }
@@ -109,9 +109,9 @@ impl StreamService for Streams {
     async fn append_records(
         &self,
         call: Call<v1::AppendRecordsRequest>,
-    ) -> Answer<v1::AppendRecordsResponse> {
-        answer(call, |deadline, asked| {
-            write::append(&self.context, asked, deadline)
+    ) -> CallResult<v1::AppendRecordsResponse> {
+        serve_call(call, |deadline, request| {
+            write::append(&self.context, request, deadline)
         })
         .await
     }
@@ -119,11 +119,11 @@ impl StreamService for Streams {
     async fn read_records(
         &self,
         call: Call<v1::ReadRecordsRequest>,
-    ) -> Answer<v1::ReadRecordsResponse> {
-        // A wait may be longer than the deadline that is assumed when none is given.
+    ) -> CallResult<v1::ReadRecordsResponse> {
+        // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
-        answer(call, |deadline, asked| {
-            read::read(&self.context, asked, Patience { deadline, given })
+        serve_call(call, |deadline, request| {
+            read::read(&self.context, request, WaitBounds { deadline, given })
         })
         .await
     }
@@ -131,16 +131,16 @@ impl StreamService for Streams {
     async fn create_group(
         &self,
         call: Call<v1::CreateGroupRequest>,
-    ) -> Answer<v1::CreateGroupResponse> {
-        answer(call, |deadline, asked| {
-            groups::create(&self.context, asked, deadline)
+    ) -> CallResult<v1::CreateGroupResponse> {
+        serve_call(call, |deadline, request| {
+            groups::create(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_group(&self, call: Call<v1::GetGroupRequest>) -> Answer<v1::GroupInfo> {
-        answer(call, |deadline, asked| {
-            groups::get(&self.context, asked, deadline)
+    async fn get_group(&self, call: Call<v1::GetGroupRequest>) -> CallResult<v1::GroupInfo> {
+        serve_call(call, |deadline, request| {
+            groups::get(&self.context, request, deadline)
         })
         .await
     }
@@ -148,9 +148,9 @@ impl StreamService for Streams {
     async fn list_groups(
         &self,
         call: Call<v1::ListGroupsRequest>,
-    ) -> Answer<v1::ListGroupsResponse> {
-        answer(call, |deadline, asked| {
-            groups::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListGroupsResponse> {
+        serve_call(call, |deadline, request| {
+            groups::list(&self.context, request, deadline)
         })
         .await
     }
@@ -158,16 +158,19 @@ impl StreamService for Streams {
     async fn delete_group(
         &self,
         call: Call<v1::DeleteGroupRequest>,
-    ) -> Answer<v1::DeleteGroupResponse> {
-        answer(call, |deadline, asked| {
-            groups::delete(&self.context, asked, deadline)
+    ) -> CallResult<v1::DeleteGroupResponse> {
+        serve_call(call, |deadline, request| {
+            groups::delete(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn join_group(&self, call: Call<v1::JoinGroupRequest>) -> Answer<v1::JoinGroupResponse> {
-        answer(call, |deadline, asked| {
-            members::join(&self.context, asked, deadline)
+    async fn join_group(
+        &self,
+        call: Call<v1::JoinGroupRequest>,
+    ) -> CallResult<v1::JoinGroupResponse> {
+        serve_call(call, |deadline, request| {
+            members::join(&self.context, request, deadline)
         })
         .await
     }
@@ -175,9 +178,9 @@ impl StreamService for Streams {
     async fn leave_group(
         &self,
         call: Call<v1::LeaveGroupRequest>,
-    ) -> Answer<v1::LeaveGroupResponse> {
-        answer(call, |deadline, asked| {
-            members::leave(&self.context, asked, deadline)
+    ) -> CallResult<v1::LeaveGroupResponse> {
+        serve_call(call, |deadline, request| {
+            members::leave(&self.context, request, deadline)
         })
         .await
     }
@@ -185,10 +188,10 @@ impl StreamService for Streams {
     async fn take_records(
         &self,
         call: Call<v1::TakeRecordsRequest>,
-    ) -> Answer<v1::TakeRecordsResponse> {
+    ) -> CallResult<v1::TakeRecordsResponse> {
         let given = deadline::given(call.metadata());
-        answer(call, |deadline, asked| {
-            take::take(self, asked, Patience { deadline, given })
+        serve_call(call, |deadline, request| {
+            take::take(self, request, WaitBounds { deadline, given })
         })
         .await
     }
@@ -196,9 +199,9 @@ impl StreamService for Streams {
     async fn ack_records(
         &self,
         call: Call<v1::AckRecordsRequest>,
-    ) -> Answer<v1::AckRecordsResponse> {
-        answer(call, |deadline, asked| {
-            settle::ack(&self.context, asked, deadline)
+    ) -> CallResult<v1::AckRecordsResponse> {
+        serve_call(call, |deadline, request| {
+            ack::ack(&self.context, request, deadline)
         })
         .await
     }
@@ -206,9 +209,9 @@ impl StreamService for Streams {
     async fn nack_records(
         &self,
         call: Call<v1::NackRecordsRequest>,
-    ) -> Answer<v1::NackRecordsResponse> {
-        answer(call, |deadline, asked| {
-            settle::nack(&self.context, asked, deadline)
+    ) -> CallResult<v1::NackRecordsResponse> {
+        serve_call(call, |deadline, request| {
+            ack::nack(&self.context, request, deadline)
         })
         .await
     }
@@ -216,9 +219,9 @@ impl StreamService for Streams {
     async fn touch_records(
         &self,
         call: Call<v1::TouchRecordsRequest>,
-    ) -> Answer<v1::TouchRecordsResponse> {
-        answer(call, |deadline, asked| {
-            settle::touch(&self.context, asked, deadline)
+    ) -> CallResult<v1::TouchRecordsResponse> {
+        serve_call(call, |deadline, request| {
+            ack::touch(&self.context, request, deadline)
         })
         .await
     }
@@ -226,9 +229,9 @@ impl StreamService for Streams {
     async fn list_pending(
         &self,
         call: Call<v1::ListPendingRequest>,
-    ) -> Answer<v1::ListPendingResponse> {
-        answer(call, |deadline, asked| {
-            groups::pending(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListPendingResponse> {
+        serve_call(call, |deadline, request| {
+            groups::pending(&self.context, request, deadline)
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! What requests on streams name: groups, positions, records.
+//! Validates the names in stream requests: groups, positions, records.
 
 use crate::errors::Refusal;
 use crate::request;
@@ -14,7 +14,7 @@ pub(super) fn group(stream: String, group: String) -> Result<GroupRef, Refusal> 
     })
 }
 
-/// A place in a stream; empty means `default`.
+/// A position in a stream; empty means `default`.
 pub(super) fn position(
     text: &str,
     field: &'static str,
@@ -31,11 +31,11 @@ pub(super) fn record_id(text: &str, field: &'static str) -> Result<RecordId, Ref
     text.parse().map_err(|error| invalid(field, &error))
 }
 
-/// 1 to 1000 ids of records.
+/// 1 to 1000 record ids.
 pub(super) fn record_ids(texts: &[String]) -> Result<Vec<RecordId>, Refusal> {
     if !(1..=READ_RECORDS_MAX).contains(&texts.len()) {
         let message = format!(
-            "expected 1 to {READ_RECORDS_MAX} ids of records, but found {}",
+            "expected 1 to {READ_RECORDS_MAX} record ids, but found {}",
             texts.len()
         );
         return Err(Refusal::invalid("ids", message));

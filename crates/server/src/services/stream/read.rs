@@ -1,6 +1,6 @@
-//! Reading records, and waiting for them (A30).
+//! Reads records, and waits for them (A30).
 
-use super::Patience;
+use super::WaitBounds;
 use super::name::position;
 use crate::context::Context;
 use crate::convert;
@@ -19,33 +19,38 @@ use tokio::time::{Instant, sleep_until};
 /// Serves `ReadRecords`.
 pub(super) async fn read(
     context: &Context,
-    asked: v1::ReadRecordsRequest,
-    patience: Patience,
+    request: v1::ReadRecordsRequest,
+    wait_bounds: WaitBounds,
 ) -> Result<v1::ReadRecordsResponse, Refusal> {
-    request::within("block_ms", asked.block_ms, 0..=WAIT_MS_MAX)?;
-    let namespace = request::namespace(&asked.namespace)?;
-    let mut range = range(&asked)?;
+    request::within("block_ms", request.block_ms, 0..=WAIT_MS_MAX)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let mut range = range(&request)?;
     let is_at_tail = range.from == StreamPosition::Tail;
-    let stream = request::name(StreamName::new(asked.stream))?;
-    let until = patience.until(asked.block_ms);
-    // The bell is listened to before the state is read, so that nothing falls between the two.
-    let bell = (namespace.clone(), stream.clone());
-    let mut bell = context.watchers.streams.watch(bell)?;
-    context.gateway.catch_up(patience.deadline).await?;
+    let stream = request::name(StreamName::new(request.stream))?;
+    let until = wait_bounds.until(request.block_ms);
+    // The watch begins before the read, so that no change is missed between the two.
+    let end_watch = (namespace.clone(), stream.clone());
+    let mut end_watch = context.watchers.streams.watch(end_watch)?;
+    context.gateway.catch_up(wait_bounds.deadline).await?;
     loop {
-        let found = look(context, (&namespace, &stream), (range, patience.deadline)).await?;
+        let found = look(
+            context,
+            (&namespace, &stream),
+            (range, wait_bounds.deadline),
+        )
+        .await?;
         let (page, has_more) = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
         if !page.records.is_empty() || until <= Instant::now() {
             return Ok(message(page, has_more));
         }
-        // What the tail was at the beginning it stays for this call.
+        // The position of the tail is fixed for this call.
         range.from = StreamPosition::Id(page.next);
         tokio::select! {
-            () = bell.rung() => {}
+            () = end_watch.notified() => {}
             () = sleep_until(until) => {}
             () = context.shutdown.cancelled() => {
-                // Where the tail was only this call knows: asked again, another node begins at its own,
-                // and what came in between would be lost.
+                // Only this call knows where the tail was: a retry on another node would start at
+                // that node's tail and lose the records in between.
                 return is_at_tail
                     .then(|| message(page, has_more))
                     .ok_or_else(Refusal::shutting_down);
@@ -63,18 +68,18 @@ fn message(page: RecordPage, has_more: bool) -> v1::ReadRecordsResponse {
     }
 }
 
-fn range(asked: &v1::ReadRecordsRequest) -> Result<RecordRange, Refusal> {
+fn range(request: &v1::ReadRecordsRequest) -> Result<RecordRange, Refusal> {
     Ok(RecordRange {
-        from: position(&asked.start, "start", StreamPosition::Id(RecordId::START))?,
-        to: position(&asked.end, "end", StreamPosition::Tail)?,
-        partition: asked.partition,
-        limit: limit(asked.limit)?,
+        from: position(&request.start, "start", StreamPosition::Id(RecordId::START))?,
+        to: position(&request.end, "end", StreamPosition::Tail)?,
+        partition: request.partition,
+        limit: limit(request.limit)?,
     })
 }
 
-/// How many records a call gives at most.
-pub(super) fn limit(asked: u32) -> Result<usize, Refusal> {
-    let limit = usize::try_from(asked).unwrap_or(usize::MAX);
+/// The maximum of records per call.
+pub(super) fn limit(request: u32) -> Result<usize, Refusal> {
+    let limit = usize::try_from(request).unwrap_or(usize::MAX);
     match limit {
         0 => Ok(READ_RECORDS_DEFAULT),
         1..=READ_RECORDS_MAX => Ok(limit),
@@ -86,7 +91,7 @@ pub(super) fn limit(asked: u32) -> Result<usize, Refusal> {
     }
 }
 
-/// A page of what this node has applied, and whether there is another one now.
+/// A page of what this node has applied, and whether more is available now.
 async fn look(
     context: &Context,
     (namespace, stream): (&Namespace, &StreamName),

@@ -17,15 +17,15 @@ use tokio::time::Instant;
 /// Serves `CreateStream`.
 pub(super) async fn create(
     context: &Context,
-    asked: v1::CreateStreamRequest,
+    request: v1::CreateStreamRequest,
     deadline: Instant,
 ) -> Result<v1::CreateStreamResponse, Refusal> {
-    let settings = settings(&asked)?;
+    let settings = settings(&request)?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: CreateStream {
-            stream: request::name(StreamName::new(asked.name))?,
+            stream: request::name(StreamName::new(request.name))?,
             settings,
         },
     };
@@ -33,16 +33,16 @@ pub(super) async fn create(
     Ok(v1::CreateStreamResponse { created: is_new })
 }
 
-fn settings(asked: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal> {
-    let retention = asked.retention.unwrap_or_default();
-    let bytes_limit = asked.hard_bytes_max.unwrap_or(STREAM_BYTES_DEFAULT);
-    request::within("hard_bytes_max", bytes_limit, 1..=u64::MAX)?;
+fn settings(request: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal> {
+    let retention = request.retention.unwrap_or_default();
+    let bytes_limit = request.hard_limit_bytes.unwrap_or(STREAM_BYTES_DEFAULT);
+    request::within("hard_limit_bytes", bytes_limit, 1..=u64::MAX)?;
     Ok(StreamSettings {
-        partitions: NonZeroU32::new(asked.partitions).unwrap_or(NonZeroU32::MIN),
+        partitions: NonZeroU32::new(request.partitions).unwrap_or(NonZeroU32::MIN),
         retention: Retention {
-            count_max: retention.records_max,
-            age_ms_max: retention.age_ms_max,
-            bytes_max: retention.bytes_max,
+            count_max: retention.max_records,
+            max_age_ms: retention.max_age_ms,
+            max_bytes: retention.max_bytes,
         },
         bytes_limit,
     })
@@ -51,11 +51,11 @@ fn settings(asked: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal> 
 /// Serves `GetStream`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetStreamRequest,
+    request: v1::GetStreamRequest,
     deadline: Instant,
 ) -> Result<v1::StreamInfo, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let name = request::name(StreamName::new(asked.name))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let name = request::name(StreamName::new(request.name))?;
     let look_up = |reader: &dyn Reader| view::stream(reader, &namespace, &name);
     let found = context
         .gateway
@@ -69,11 +69,11 @@ pub(super) async fn get(
 /// Serves `ListStreams`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListStreamsRequest,
+    request: v1::ListStreamsRequest,
     deadline: Instant,
 ) -> Result<v1::ListStreamsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::streams(reader, &namespace, page.scope());
     let found = context
         .gateway
@@ -85,20 +85,20 @@ pub(super) async fn list(
             .into_iter()
             .map(convert::stream::message)
             .collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 /// Serves `DeleteStream`.
 pub(super) async fn delete(
     context: &Context,
-    asked: v1::DeleteStreamRequest,
+    request: v1::DeleteStreamRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteStreamResponse, Refusal> {
-    let stream = request::name(StreamName::new(asked.name))?;
+    let stream = request::name(StreamName::new(request.name))?;
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: DeleteStream { stream },
     };
     let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;

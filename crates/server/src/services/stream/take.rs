@@ -1,11 +1,11 @@
-//! Giving records to a consumer, and waiting for some (A31).
+//! Gives records to a consumer, and waits for them (A31).
 //!
-//! A take is an entry of the log only when there is something for it. Consumers of one group on one
-//! node take turns, so that one record does not make all of them propose.
+//! A take costs a log entry only if there are records for it. Consumers of one group on one node
+//! take turns, so that one record does not make all of them propose.
 
 use super::name;
 use super::read::limit;
-use super::{Patience, Streams};
+use super::{Streams, WaitBounds};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -23,14 +23,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How long a take waits when it does not say. In milliseconds.
+/// How long a take waits if it does not say. In milliseconds.
 const BLOCK_MS_DEFAULT: u64 = 30_000;
-/// How long a take waits before it looks again, when what it saw went to others.
+/// How long a take waits before it reads again, if other consumers took what it saw.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 type GroupKey = (Namespace, StreamName, GroupName);
 
-/// Whose turn it is to take records of each group on this node.
+/// The order in which consumers on this node take records, per group.
 #[derive(Default)]
 pub(super) struct Turns {
     // A std mutex: it is never held across an await.
@@ -38,7 +38,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// What the consumers of a group wait for.
+    /// The lock of one group's consumers.
     fn of(&self, key: &GroupKey) -> Arc<tokio::sync::Mutex<()>> {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = groups.get(key).and_then(Weak::upgrade) {
@@ -62,26 +62,26 @@ struct Taker<'a> {
 /// Serves `TakeRecords`.
 pub(super) async fn take(
     streams: &Streams,
-    asked: v1::TakeRecordsRequest,
-    patience: Patience,
+    request: v1::TakeRecordsRequest,
+    wait_bounds: WaitBounds,
 ) -> Result<v1::TakeRecordsResponse, Refusal> {
-    let block_ms = asked.block_ms.unwrap_or(BLOCK_MS_DEFAULT);
+    let block_ms = request.block_ms.unwrap_or(BLOCK_MS_DEFAULT);
     request::within("block_ms", block_ms, 0..=WAIT_MS_MAX)?;
-    let until = patience.until(block_ms);
+    let until = wait_bounds.until(block_ms);
     let taker = Taker {
         context: &streams.context,
-        namespace: request::namespace(&asked.namespace)?,
-        // What comes at the very end of the wait still has time to be taken.
-        deadline: patience.given.unwrap_or(until + DEADLINE_DEFAULT),
+        namespace: request::namespace(&request.namespace)?,
+        // Records that arrive at the very end of the wait can still be taken.
+        deadline: wait_bounds.given.unwrap_or(until + DEADLINE_DEFAULT),
         body: TakeRecords {
-            group: name::group(asked.stream, asked.group)?,
-            consumer: request::name(ConsumerName::new(asked.consumer))?,
-            incarnation: asked.incarnation,
-            take: TakeId(asked.take_id),
-            count_max: count(limit(asked.limit)?),
+            group: name::group(request.stream, request.group)?,
+            consumer: request::name(ConsumerName::new(request.consumer))?,
+            incarnation: request.incarnation,
+            take: TakeId(request.take_id),
+            count_max: count(limit(request.limit)?),
         },
     };
-    taker.context.gateway.catch_up(patience.deadline).await?;
+    taker.context.gateway.catch_up(wait_bounds.deadline).await?;
     let mut given = taker.given().await?;
     if given.is_empty() {
         given = taker.wait(&streams.turns, until).await?;
@@ -107,14 +107,15 @@ impl Taker<'_> {
         let turn = turns.of(&key);
         loop {
             if self.has_records()? {
-                // A call that does not wait for records still waits for its turn, as for any entry.
+                // A call that does not wait for records still waits for its turn, as for any log
+                // entry.
                 let turn = tokio::select! {
                     biased;
                     turn = turn.lock() => turn,
                     () = sleep_until(self.deadline) => return Ok(Vec::new()),
                     () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
                 };
-                // Whoever had the turn before may have taken them.
+                // The previous consumer may have taken them.
                 if self.has_records()? {
                     let given = self.take().await?;
                     drop(turn);
@@ -131,8 +132,8 @@ impl Taker<'_> {
                 return Ok(Vec::new());
             }
             tokio::select! {
-                () = appended.rung() => {}
-                () = ready.rung() => {}
+                () = appended.notified() => {}
+                () = ready.notified() => {}
                 () = sleep_until(until) => {}
                 () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
             }
@@ -146,10 +147,10 @@ impl Taker<'_> {
         })
     }
 
-    /// Takes what there is. This node has applied it when this returns.
+    /// Takes the available records. This node has applied the take when this returns.
     async fn take(&self) -> Result<Vec<DeliveredView>, Refusal> {
         let gateway = &self.context.gateway;
-        // The take's id makes it safe to send again.
+        // The take id makes a retry safe.
         let body = self.body.clone();
         let command = Command::new(self.namespace.clone(), body);
         let taken = gateway.submit(command, self.deadline).await?;
@@ -160,7 +161,7 @@ impl Taker<'_> {
         self.given().await
     }
 
-    /// What the take has been given and not settled, as far as this node has applied it.
+    /// The take's open deliveries, as far as this node has applied it.
     async fn given(&self) -> Result<Vec<DeliveredView>, Refusal> {
         let (namespace, body) = (self.namespace.clone(), self.body.clone());
         let scan = move |reader: &dyn Reader| view::delivery(reader, &namespace, &body);

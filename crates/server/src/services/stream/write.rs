@@ -14,20 +14,20 @@ use tokio::time::Instant;
 /// Serves `AppendRecords`.
 pub(super) async fn append(
     context: &Context,
-    asked: v1::AppendRecordsRequest,
+    request: v1::AppendRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::AppendRecordsResponse, Refusal> {
-    let records: Vec<NewRecord> = asked
+    let records: Vec<NewRecord> = request
         .records
         .into_iter()
         .map(new_record)
         .collect::<Result<_, _>>()?;
     let count = records.len();
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: AppendRecords {
-            stream: request::name(StreamName::new(asked.stream))?,
+            stream: request::name(StreamName::new(request.stream))?,
             records,
         },
     };
@@ -40,34 +40,34 @@ pub(super) async fn append(
     }
 }
 
-fn new_record(asked: v1::NewRecord) -> Result<NewRecord, Refusal> {
+fn new_record(request: v1::NewRecord) -> Result<NewRecord, Refusal> {
     Ok(NewRecord {
-        payload: Vec::from(asked.payload).into(),
-        headers: asked.headers,
-        key: request::optional(asked.partition_key, PartitionKey::new)?,
-        partition: asked.partition,
+        payload: Vec::from(request.payload).into(),
+        headers: request.headers,
+        key: request::optional(request.partition_key, PartitionKey::new)?,
+        partition: request.partition,
     })
 }
 
 /// Serves `TrimStream`.
 pub(super) async fn trim(
     context: &Context,
-    asked: v1::TrimStreamRequest,
+    request: v1::TrimStreamRequest,
     deadline: Instant,
 ) -> Result<v1::TrimStreamResponse, Refusal> {
-    let to = match asked.to {
+    let to = match request.to {
         Some(To::KeepRecords(count)) => TrimTo::Newest(count),
         Some(To::BeforeId(id)) => TrimTo::Before(record_id(&id, "before_id")?),
         None => {
-            let message = "expected which records go, but neither a number nor an id is given";
+            let message = "expected which records to trim, but neither a number nor an id is given";
             return Err(Refusal::invalid("to", message));
         }
     };
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body: TrimStream {
-            stream: request::name(StreamName::new(asked.name))?,
+            stream: request::name(StreamName::new(request.name))?,
             to,
         },
     };

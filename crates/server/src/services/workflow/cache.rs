@@ -1,4 +1,4 @@
-//! Dropping what plans have cached (W37).
+//! Drops the cached results of plans (W37).
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -11,20 +11,20 @@ use tokio::time::Instant;
 /// Serves `InvalidateCache`.
 pub(super) async fn invalidate(
     context: &Context,
-    asked: v1::InvalidateCacheRequest,
+    request: v1::InvalidateCacheRequest,
     deadline: Instant,
 ) -> Result<v1::InvalidateCacheResponse, Refusal> {
     let body = InvalidateCache {
-        event: request::name(EventName::new(asked.event))?,
-        workflow: request::optional(asked.workflow, WorkflowName::new)?,
+        event: request::name(EventName::new(request.event))?,
+        workflow: request::optional(request.workflow, WorkflowName::new)?,
     };
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body,
     };
-    let reply::CacheInvalidated { plans_count } = context.gateway.submit(command, deadline).await?;
+    let reply::CacheInvalidated { plan_count } = context.gateway.submit(command, deadline).await?;
     Ok(v1::InvalidateCacheResponse {
-        plans_count: plans_count.into(),
+        plan_count: plan_count.into(),
     })
 }

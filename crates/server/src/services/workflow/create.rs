@@ -4,6 +4,7 @@ use super::validate::{findings, namespace, parse};
 use crate::context::Context;
 use crate::convert::finding::Source;
 use crate::errors::{Refusal, ServerCode};
+use crate::faults::exercise;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_dsl::{Finding, Severity};
@@ -13,20 +14,21 @@ use tokio::time::Instant;
 /// Serves `CreateWorkflow`.
 pub(super) async fn create(
     context: &Context,
-    asked: v1::CreateWorkflowRequest,
+    request: v1::CreateWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::CreateWorkflowResponse, Refusal> {
-    let request_id = request::request_id(&asked.request_id)?;
-    let (text, parsed) = parse(asked.source).await?;
-    let Some(definition) = parsed.definition.clone() else {
-        let source = Source::new(&asked.file_name, &text);
+    let request_id = request::request_id(&request.request_id)?;
+    let (text, parsed) = parse(request.source).await?;
+    let Some(mut definition) = parsed.definition.clone() else {
+        let source = Source::new(&request.file_name, &text);
         return Err(invalid(&source, &parsed.findings));
     };
-    let namespace = namespace(&asked.namespace, Some(&definition))?;
+    exercise::mark_definition(&mut definition, &text);
+    let namespace = namespace(&request.namespace, Some(&definition))?;
     let findings = findings(context, (namespace.clone(), parsed), deadline).await?;
-    let findings = Source::new(&asked.file_name, &text).messages(findings);
+    let findings = Source::new(&request.file_name, &text).messages(findings);
     let (name, version) = (definition.name.to_string(), definition.version.to_string());
-    let make_latest = asked.make_latest;
+    let make_latest = request.make_latest;
     let create = CreateDefinition {
         definition,
         source: text,
@@ -48,12 +50,13 @@ pub(super) async fn create(
         version,
         revision,
         created: is_new,
-        is_latest,
+        latest: is_latest,
         findings,
     })
 }
 
-/// The refusal of a definition with errors: the first one in words, and all that fit as violations.
+/// The refusal of a definition with errors: the message quotes the first one, and the violations
+/// hold all that fit.
 fn invalid(source: &Source<'_>, findings: &[Finding]) -> Refusal {
     let errors: Vec<_> = findings
         .iter()

@@ -5,7 +5,7 @@ use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
-use crate::services::Sought;
+use crate::services::Lookup;
 use flotilla_api::v1;
 use flotilla_engine::ids::{WorkflowName, WorkflowVersion};
 use flotilla_engine::store::Reader;
@@ -15,12 +15,12 @@ use tokio::time::Instant;
 /// Serves `GetWorkflow`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetWorkflowRequest,
+    request: v1::GetWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::Workflow, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let workflow = request::name(WorkflowName::new(asked.name))?;
-    let version = request::optional(asked.version, WorkflowVersion::new)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let workflow = request::name(WorkflowName::new(request.name))?;
+    let version = request::optional(request.version, WorkflowVersion::new)?;
     let look_up = |reader: &dyn Reader| {
         let wanted = (&workflow, version.as_ref());
         let found = view::workflow(reader, &namespace, wanted)?;
@@ -32,21 +32,21 @@ pub(super) async fn get(
             Some((other, source)) => Some((other, source, None)),
             None => None,
         };
-        Sought::new(found, reader, (&namespace, &workflow))
+        Lookup::new(found, reader, (&namespace, &workflow))
     };
     let sought = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     let rejection = match (sought, version) {
-        (Sought::Found((view, source, trigger)), _) => {
+        (Lookup::Found((view, source, trigger)), _) => {
             return Ok(v1::Workflow {
                 trigger: trigger.map(|trigger| convert::trigger::message(&namespace, trigger)),
                 ..convert::workflow::message(view, source)
             });
         }
-        (Sought::PartMissing, Some(version)) => Rejection::VersionNotFound { workflow, version },
-        (Sought::PartMissing, None) | (Sought::WorkflowMissing, _) => {
+        (Lookup::PartMissing, Some(version)) => Rejection::VersionNotFound { workflow, version },
+        (Lookup::PartMissing, None) | (Lookup::WorkflowMissing, _) => {
             Rejection::WorkflowNotFound(workflow)
         }
     };
@@ -56,11 +56,11 @@ pub(super) async fn get(
 /// Serves `ListWorkflows`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListWorkflowsRequest,
+    request: v1::ListWorkflowsRequest,
     deadline: Instant,
 ) -> Result<v1::ListWorkflowsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::workflows(reader, &namespace, page.scope());
     let found = context
         .gateway
@@ -69,17 +69,21 @@ pub(super) async fn list(
     let message = |view| convert::workflow::message(view, String::new());
     Ok(v1::ListWorkflowsResponse {
         items: found.items.into_iter().map(message).collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
     })
 }
 
 /// Serves `EnableWorkflow`.
 pub(super) async fn enable(
     context: &Context,
-    asked: v1::EnableWorkflowRequest,
+    request: v1::EnableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::EnableWorkflowResponse, Refusal> {
-    let command = switch((&asked.namespace, asked.name), true, &asked.request_id)?;
+    let command = switch(
+        (&request.namespace, request.name),
+        true,
+        &request.request_id,
+    )?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableWorkflowResponse {})
 }
@@ -87,10 +91,14 @@ pub(super) async fn enable(
 /// Serves `DisableWorkflow`.
 pub(super) async fn disable(
     context: &Context,
-    asked: v1::DisableWorkflowRequest,
+    request: v1::DisableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::DisableWorkflowResponse, Refusal> {
-    let command = switch((&asked.namespace, asked.name), false, &asked.request_id)?;
+    let command = switch(
+        (&request.namespace, request.name),
+        false,
+        &request.request_id,
+    )?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableWorkflowResponse {})
 }

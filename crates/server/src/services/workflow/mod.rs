@@ -11,7 +11,7 @@ mod validate;
 mod wait;
 mod watch;
 
-use super::answer;
+use super::serve_call;
 use crate::context::Context;
 use crate::traces::CallTrace;
 use flotilla_api::v1;
@@ -26,14 +26,14 @@ pub(crate) struct Workflows {
 }
 
 impl Workflows {
-    /// The service over what the node shares.
+    /// The service over the node's shared context.
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
 }
 
-type Call<Asked> = Request<Asked>;
-type Answer<Answered> = Result<Response<Answered>, Status>;
+type Call<RequestBody> = Request<RequestBody>;
+type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl WorkflowService for Workflows {
@@ -42,9 +42,9 @@ impl WorkflowService for Workflows {
     async fn create_workflow(
         &self,
         call: Call<v1::CreateWorkflowRequest>,
-    ) -> Answer<v1::CreateWorkflowResponse> {
-        answer(call, |deadline, asked| {
-            create::create(&self.context, asked, deadline)
+    ) -> CallResult<v1::CreateWorkflowResponse> {
+        serve_call(call, |deadline, request| {
+            create::create(&self.context, request, deadline)
         })
         .await
     }
@@ -52,16 +52,16 @@ impl WorkflowService for Workflows {
     async fn validate_workflow(
         &self,
         call: Call<v1::ValidateWorkflowRequest>,
-    ) -> Answer<v1::ValidateWorkflowResponse> {
-        answer(call, |deadline, asked| {
-            validate::validate(&self.context, asked, deadline)
+    ) -> CallResult<v1::ValidateWorkflowResponse> {
+        serve_call(call, |deadline, request| {
+            validate::validate(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_workflow(&self, call: Call<v1::GetWorkflowRequest>) -> Answer<v1::Workflow> {
-        answer(call, |deadline, asked| {
-            definitions::get(&self.context, asked, deadline)
+    async fn get_workflow(&self, call: Call<v1::GetWorkflowRequest>) -> CallResult<v1::Workflow> {
+        serve_call(call, |deadline, request| {
+            definitions::get(&self.context, request, deadline)
         })
         .await
     }
@@ -69,9 +69,9 @@ impl WorkflowService for Workflows {
     async fn list_workflows(
         &self,
         call: Call<v1::ListWorkflowsRequest>,
-    ) -> Answer<v1::ListWorkflowsResponse> {
-        answer(call, |deadline, asked| {
-            definitions::list(&self.context, asked, deadline)
+    ) -> CallResult<v1::ListWorkflowsResponse> {
+        serve_call(call, |deadline, request| {
+            definitions::list(&self.context, request, deadline)
         })
         .await
     }
@@ -79,9 +79,9 @@ impl WorkflowService for Workflows {
     async fn enable_workflow(
         &self,
         call: Call<v1::EnableWorkflowRequest>,
-    ) -> Answer<v1::EnableWorkflowResponse> {
-        answer(call, |deadline, asked| {
-            definitions::enable(&self.context, asked, deadline)
+    ) -> CallResult<v1::EnableWorkflowResponse> {
+        serve_call(call, |deadline, request| {
+            definitions::enable(&self.context, request, deadline)
         })
         .await
     }
@@ -89,31 +89,31 @@ impl WorkflowService for Workflows {
     async fn disable_workflow(
         &self,
         call: Call<v1::DisableWorkflowRequest>,
-    ) -> Answer<v1::DisableWorkflowResponse> {
-        answer(call, |deadline, asked| {
-            definitions::disable(&self.context, asked, deadline)
+    ) -> CallResult<v1::DisableWorkflowResponse> {
+        serve_call(call, |deadline, request| {
+            definitions::disable(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn start_run(&self, call: Call<v1::StartRunRequest>) -> Answer<v1::StartRunResponse> {
+    async fn start_run(&self, call: Call<v1::StartRunRequest>) -> CallResult<v1::StartRunResponse> {
         let trace = CallTrace::of(&call);
-        answer(call, |deadline, asked| {
-            start::start(self, (asked, trace), deadline)
+        serve_call(call, |deadline, request| {
+            start::start(self, (request, trace), deadline)
         })
         .await
     }
 
-    async fn get_run(&self, call: Call<v1::GetRunRequest>) -> Answer<v1::Run> {
-        answer(call, |deadline, asked| {
-            runs::get(&self.context, asked, deadline)
+    async fn get_run(&self, call: Call<v1::GetRunRequest>) -> CallResult<v1::Run> {
+        serve_call(call, |deadline, request| {
+            runs::get(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn list_runs(&self, call: Call<v1::ListRunsRequest>) -> Answer<v1::ListRunsResponse> {
-        answer(call, |deadline, asked| {
-            runs::list(&self.context, asked, deadline)
+    async fn list_runs(&self, call: Call<v1::ListRunsRequest>) -> CallResult<v1::ListRunsResponse> {
+        serve_call(call, |deadline, request| {
+            runs::list(&self.context, request, deadline)
         })
         .await
     }
@@ -121,37 +121,43 @@ impl WorkflowService for Workflows {
     async fn get_history(
         &self,
         call: Call<v1::GetHistoryRequest>,
-    ) -> Answer<v1::GetHistoryResponse> {
-        answer(call, |deadline, asked| {
-            runs::history(&self.context, asked, deadline)
+    ) -> CallResult<v1::GetHistoryResponse> {
+        serve_call(call, |deadline, request| {
+            runs::history(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn watch_run(&self, call: Call<v1::WatchRunRequest>) -> Answer<Self::WatchRunStream> {
-        answer(call, |deadline, asked| {
-            watch::watch(&self.context, asked, deadline)
+    async fn watch_run(&self, call: Call<v1::WatchRunRequest>) -> CallResult<Self::WatchRunStream> {
+        serve_call(call, |deadline, request| {
+            watch::watch(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn signal_run(&self, call: Call<v1::SignalRunRequest>) -> Answer<v1::SignalRunResponse> {
-        answer(call, |deadline, asked| {
-            open_runs::signal(&self.context, asked, deadline)
+    async fn signal_run(
+        &self,
+        call: Call<v1::SignalRunRequest>,
+    ) -> CallResult<v1::SignalRunResponse> {
+        serve_call(call, |deadline, request| {
+            open_runs::signal(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn cancel_run(&self, call: Call<v1::CancelRunRequest>) -> Answer<v1::CancelRunResponse> {
-        answer(call, |deadline, asked| {
-            open_runs::cancel(&self.context, asked, deadline)
+    async fn cancel_run(
+        &self,
+        call: Call<v1::CancelRunRequest>,
+    ) -> CallResult<v1::CancelRunResponse> {
+        serve_call(call, |deadline, request| {
+            open_runs::cancel(&self.context, request, deadline)
         })
         .await
     }
 
-    async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> Answer<v1::Schedule> {
-        answer(call, |deadline, asked| {
-            schedule::get(&self.context, asked, deadline)
+    async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> CallResult<v1::Schedule> {
+        serve_call(call, |deadline, request| {
+            schedule::get(&self.context, request, deadline)
         })
         .await
     }
@@ -159,9 +165,9 @@ impl WorkflowService for Workflows {
     async fn invalidate_cache(
         &self,
         call: Call<v1::InvalidateCacheRequest>,
-    ) -> Answer<v1::InvalidateCacheResponse> {
-        answer(call, |deadline, asked| {
-            cache::invalidate(&self.context, asked, deadline)
+    ) -> CallResult<v1::InvalidateCacheResponse> {
+        serve_call(call, |deadline, request| {
+            cache::invalidate(&self.context, request, deadline)
         })
         .await
     }

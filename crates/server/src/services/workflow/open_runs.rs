@@ -1,4 +1,4 @@
-//! Acting on open runs: signals (W19) and cancels (W18).
+//! Signals (W19) and cancels (W18) open runs.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 /// Serves `SignalRun`.
 pub(super) async fn signal(
     context: &Context,
-    asked: v1::SignalRunRequest,
+    request: v1::SignalRunRequest,
     deadline: Instant,
 ) -> Result<v1::SignalRunResponse, Refusal> {
     let body = SignalRun {
-        run_id: request::run_id(asked.run_id)?,
-        signal_type: request::name(SignalType::new(asked.r#type))?,
-        payload: request::json(&asked.payload, "payload", "{}")?,
-        signal_id: request::optional(asked.signal_id, SignalId::new)?,
+        run_id: request::run_id(request.run_id)?,
+        signal_type: request::name(SignalType::new(request.r#type))?,
+        payload: request::json(&request.payload, "payload", "{}")?,
+        signal_id: request::optional(request.signal_id, SignalId::new)?,
     };
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body,
     };
     let reply::SignalAccepted { is_repeated } = context.gateway.submit(command, deadline).await?;
@@ -34,16 +34,16 @@ pub(super) async fn signal(
 /// Serves `CancelRun`.
 pub(super) async fn cancel(
     context: &Context,
-    asked: v1::CancelRunRequest,
+    request: v1::CancelRunRequest,
     deadline: Instant,
 ) -> Result<v1::CancelRunResponse, Refusal> {
     let body = CancelRun {
-        run_id: request::run_id(asked.run_id)?,
-        reason: Some(asked.reason).filter(|reason| !reason.is_empty()),
+        run_id: request::run_id(request.run_id)?,
+        reason: Some(request.reason).filter(|reason| !reason.is_empty()),
     };
     let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
         body,
     };
     context.gateway.submit(command, deadline).await?;

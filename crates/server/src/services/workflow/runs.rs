@@ -1,4 +1,4 @@
-//! Reading runs and their histories (W21–W23).
+//! Reads runs and their histories (W21–W23).
 
 use crate::context::Context;
 use crate::convert;
@@ -15,13 +15,13 @@ use tokio::time::Instant;
 /// Serves `GetRun`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetRunRequest,
+    request: v1::GetRunRequest,
     deadline: Instant,
 ) -> Result<v1::Run, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::run_id(asked.run_id)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let run_id = request::run_id(request.run_id)?;
     let look_up = |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
-    let freshness = Freshness::of(asked.stale);
+    let freshness = Freshness::of(request.stale);
     let found = context.gateway.read(freshness, deadline, look_up).await?;
     Ok(convert::run::message(
         found.ok_or(Rejection::RunNotFound(run_id))?,
@@ -31,14 +31,14 @@ pub(super) async fn get(
 /// Serves `ListRuns`.
 pub(super) async fn list(
     context: &Context,
-    asked: v1::ListRunsRequest,
+    request: v1::ListRunsRequest,
     deadline: Instant,
 ) -> Result<v1::ListRunsResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let page = request::page(asked.limit, &asked.page_token)?;
-    let freshness = Freshness::of(asked.stale);
-    let is_first = asked.page_token.is_empty();
-    let query = query(asked)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let page = request::page(request.limit, &request.page_token)?;
+    let freshness = Freshness::of(request.stale);
+    let is_first = request.page_token.is_empty();
+    let query = query(request)?;
     let list = move |reader: &dyn Reader| {
         let found = view::runs(reader, &namespace, &query, page.scope())?;
         let is_nothing_found = is_first && found.items.is_empty() && found.next.is_none();
@@ -52,7 +52,7 @@ pub(super) async fn list(
     let (found, unknown) = context.gateway.scan(freshness, deadline, list).await?;
     Ok(v1::ListRunsResponse {
         items: found.items.into_iter().map(convert::run::row).collect(),
-        next_page: request::page_token(found.next),
+        next_page_token: request::page_token(found.next),
         unknown_attributes: unknown.iter().map(ToString::to_string).collect(),
     })
 }
@@ -60,17 +60,17 @@ pub(super) async fn list(
 /// Serves `GetHistory`.
 pub(super) async fn history(
     context: &Context,
-    asked: v1::GetHistoryRequest,
+    request: v1::GetHistoryRequest,
     deadline: Instant,
 ) -> Result<v1::GetHistoryResponse, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::run_id(asked.run_id)?;
-    let part = (asked.after_seq, request::rows_max(asked.limit)?);
+    let namespace = request::namespace(&request.namespace)?;
+    let run_id = request::run_id(request.run_id)?;
+    let part = (request.after_seq, request::rows_max(request.limit)?);
     let missing = Rejection::RunNotFound(run_id.clone());
     let list = move |reader: &dyn Reader| view::history(reader, &namespace, &run_id, part);
     let found = context
         .gateway
-        .scan(Freshness::of(asked.stale), deadline, list)
+        .scan(Freshness::of(request.stale), deadline, list)
         .await?;
     let page = found.ok_or(missing)?;
     Ok(v1::GetHistoryResponse {
@@ -83,15 +83,15 @@ pub(super) async fn history(
     })
 }
 
-/// What a list's rows must be: the conditions that are written out, and those of the two fields.
-fn query(asked: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
-    let mut query = flotilla_dsl::query::parse(&asked.r#where).map_err(|invalid| {
-        let message = invalid.render(&asked.r#where).trim_end().to_owned();
+/// The conditions on a list's rows: those of the expression, and those of the two fields.
+fn query(request: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
+    let mut query = flotilla_dsl::query::parse(&request.r#where).map_err(|invalid| {
+        let message = invalid.render(&request.r#where).trim_end().to_owned();
         Refusal::new(ServerCode::WhereInvalid, message).at("where")
     })?;
-    let status = convert::run::wanted_status(asked.status());
+    let status = convert::run::wanted_status(request.status());
     let status = status.map(|status| Condition::Status(Equality::Equal, status));
-    let workflow = request::optional(asked.workflow, WorkflowName::new)?;
+    let workflow = request::optional(request.workflow, WorkflowName::new)?;
     let workflow = workflow.map(|name| Condition::Workflow(Equality::Equal, name));
     query.conditions.extend(status.into_iter().chain(workflow));
     Ok(query)
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use flotilla_engine::tables::RunStatus;
 
-    fn asked(condition: &str) -> v1::ListRunsRequest {
+    fn request(condition: &str) -> v1::ListRunsRequest {
         v1::ListRunsRequest {
             status: v1::RunStatus::Waiting.into(),
             workflow: "order".to_owned(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_two_fields_are_conditions_beside_those_that_are_written() {
-        let conditions = query(asked("started_at > 5")).unwrap().conditions;
+        let conditions = query(request("started_at > 5")).unwrap().conditions;
         assert_eq!(conditions.len(), 3);
         assert!(conditions.contains(&Condition::Status(Equality::Equal, RunStatus::Waiting)));
         let order = WorkflowName::new("order").unwrap();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_shown_where_it_stands() {
-        let refusal = query(asked("total > 5 or total < 2"))
+        let refusal = query(request("total > 5 or total < 2"))
             .unwrap_err()
             .to_string();
         assert!(

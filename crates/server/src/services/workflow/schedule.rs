@@ -1,4 +1,4 @@
-//! Reading a schedule (W40).
+//! Reads a schedule (W40).
 
 use crate::context::Context;
 use crate::convert;
@@ -15,17 +15,17 @@ use flotilla_engine::view::{self, ScheduleState, ScheduleView};
 use std::iter;
 use tokio::time::Instant;
 
-/// Firings to come that an answer tells.
+/// The number of upcoming firings in a response.
 const NEXT_COUNT: usize = 5;
 
 /// Serves `GetSchedule`.
 pub(super) async fn get(
     context: &Context,
-    asked: v1::GetScheduleRequest,
+    request: v1::GetScheduleRequest,
     deadline: Instant,
 ) -> Result<v1::Schedule, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let workflow = request::name(WorkflowName::new(asked.workflow))?;
+    let namespace = request::namespace(&request.namespace)?;
+    let workflow = request::name(WorkflowName::new(request.workflow))?;
     let look_up = |reader: &dyn Reader| {
         let is_known = view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
         Ok((is_known, view::schedule(reader, &namespace, &workflow)?))
@@ -39,22 +39,22 @@ pub(super) async fn get(
             let now_ms = context.gateway.replica().now_ms();
             let next_at_ms = next(&view, now_ms).map_err(|error| {
                 Refusal::unavailable(&format!(
-                    "expected to know the schedule's times, but {error}"
+                    "expected to compute the schedule's times, but {error}"
                 ))
             })?;
             Ok(convert::schedule::message(&workflow, view, next_at_ms))
         }
         None if is_known => {
             let message =
-                format!("expected workflow \"{workflow}\" to have a schedule, but it has none");
+                format!("expected workflow \"{workflow}\" to have a schedule, but it does not");
             Err(Refusal::new(ServerCode::ScheduleNotFound, message))
         }
         None => Err(Rejection::WorkflowNotFound(workflow).into()),
     }
 }
 
-/// The next firings of a schedule that fires. One that was just made live is planned by the leader
-/// in a moment, and tells what it will be.
+/// The next firings of an active schedule. For a schedule that was just enabled, the leader plans
+/// the next firing in a moment; this returns what it will be.
 fn next(view: &ScheduleView, now_ms: u64) -> Result<Vec<u64>, CronInvalid> {
     if view.state != ScheduleState::Active {
         return Ok(Vec::new());

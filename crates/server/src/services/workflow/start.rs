@@ -1,13 +1,14 @@
-//! Starting a run (W4, W20).
+//! Starts a run (W4, W20).
 //!
-//! The engine must not ask a schema library (design rule 1), so the input is checked here and the
-//! command says against which definition. The check uses what this node has applied; when the
-//! engine finds that another definition is the latest by now, or the input fails, the check is made
-//! again with a linearizable read. So a start costs no read barrier unless something changed.
+//! The engine must not call a schema library (design rule 1), so the input is checked here and the
+//! command names the definition that it was checked against. The check uses what this node has
+//! applied. If the engine finds that another definition is the latest by now, or the input fails,
+//! the check is repeated with a linearizable read. So a start costs no read barrier unless
+//! something changed.
 //!
-//! A start whose input fails is proposed all the same, without a verdict: the same request may have
-//! been accepted before (design rule 9), or its key may name a run (W20), and both go before
-//! whatever may refuse the start. Only the engine can tell; for a new run it asks for the verdict.
+//! A start whose input fails is still proposed, without a verdict: the same request may have been
+//! accepted before (design rule 9), or its key may name a run (W20), and both take precedence over
+//! a refusal. Only the engine can decide that; for a new run, it requires the verdict.
 
 use super::{Workflows, wait};
 use crate::convert;
@@ -27,31 +28,31 @@ use flotilla_engine::tables::{
 use flotilla_engine::{Command, Rejection, RequestId, StartRun, TraceContext, VersionChoice};
 use tokio::time::Instant;
 
-/// A start whose request was found to be well-formed.
+/// A start whose request is well-formed.
 struct Start {
     request_id: RequestId,
     namespace: Namespace,
     run: StartRun,
 }
 
-/// What the schema says of a start's input.
+/// The result of validating a start's input.
 enum Verdict {
     /// There is no schema, or no definition: the engine decides.
     Unasked,
-    /// It satisfies the schema of this definition.
+    /// The input satisfies the schema of this definition.
     Satisfied(DefinitionNumber),
-    /// It does not, for this reason.
+    /// The input violates the schema, for this reason.
     Violated(String),
 }
 
 /// Serves `StartRun`.
 pub(super) async fn start(
     workflows: &Workflows,
-    (asked, trace): (v1::StartRunRequest, Option<TraceContext>),
+    (request, trace): (v1::StartRunRequest, Option<TraceContext>),
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
-    let is_waiting = asked.wait;
-    let mut start = parse(asked)?;
+    let is_waiting = request.wait;
+    let mut start = parse(request)?;
     start.run.trace = trace;
     let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
     if is_waiting {
@@ -61,18 +62,18 @@ pub(super) async fn start(
     }
     Ok(answer)
 }
-fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
-    let version = request::optional(asked.version, WorkflowVersion::new)?;
+fn parse(request: v1::StartRunRequest) -> Result<Start, Refusal> {
+    let version = request::optional(request.version, WorkflowVersion::new)?;
     Ok(Start {
-        request_id: request::request_id(&asked.request_id)?,
-        namespace: request::namespace(&asked.namespace)?,
+        request_id: request::request_id(&request.request_id)?,
+        namespace: request::namespace(&request.namespace)?,
         run: StartRun {
-            workflow: request::name(WorkflowName::new(asked.workflow))?,
+            workflow: request::name(WorkflowName::new(request.workflow))?,
             version: version.map_or(VersionChoice::Latest, VersionChoice::Version),
-            input: request::json(&asked.input, "input", "{}")?,
+            input: request::json(&request.input, "input", "{}")?,
             input_checked_for: None,
-            idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
-            run_id: request::optional(asked.run_id, RunId::new)?,
+            idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
+            run_id: request::optional(request.run_id, RunId::new)?,
             trace: None,
         },
     })
@@ -100,7 +101,7 @@ impl Start {
         }
     }
 
-    /// The definition that the start would use (W5). Its record is not read: it can be large.
+    /// The definition that the start would use (W5). Its record is not read, since it can be large.
     fn definition(&self, reader: &dyn Reader) -> Result<Option<DefinitionNumber>, StoreError> {
         let (namespace, workflow) = (self.namespace.clone(), self.run.workflow.clone());
         Ok(match &self.run.version {
@@ -115,7 +116,7 @@ impl Start {
 }
 
 impl Workflows {
-    /// Has the run started.
+    /// Submits the start.
     async fn begin(
         &self,
         start: &mut Start,
@@ -124,7 +125,7 @@ impl Workflows {
         let mut freshness = Freshness::Stale;
         for _ in 0..START_TRIES_MAX {
             let verdict = match self.judge(start, freshness, deadline).await {
-                // A node that just started knows nothing yet; the cluster does.
+                // A node that has just started has no state yet; the cluster does.
                 Err(_) if freshness == Freshness::Stale => {
                     freshness = Freshness::Linearizable;
                     continue;
@@ -143,14 +144,14 @@ impl Workflows {
             start.run.input_checked_for = input_checked_for;
             let gateway = &self.context.gateway;
             match gateway.propose(start.command(), deadline).await? {
-                Err(Rejection::InputVerdictStale) => match violation {
+                Err(Rejection::InputValidationStale) => match violation {
                     Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
                     None => freshness = Freshness::Linearizable,
                 },
                 result => return Ok(answer(result?)),
             }
         }
-        Err(Rejection::InputVerdictStale.into())
+        Err(Rejection::InputValidationStale.into())
     }
 
     async fn judge(

@@ -1,4 +1,4 @@
-//! Validating a definition against what is registered (W6).
+//! Validates a definition against what is registered (W6).
 
 use crate::context::Context;
 use crate::convert::finding::Source;
@@ -17,17 +17,17 @@ use tokio::time::Instant;
 /// Serves `ValidateWorkflow`.
 pub(super) async fn validate(
     context: &Context,
-    asked: v1::ValidateWorkflowRequest,
+    request: v1::ValidateWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::ValidateWorkflowResponse, Refusal> {
-    let (text, parsed) = parse(asked.source).await?;
-    let namespace = namespace(&asked.namespace, parsed.definition.as_ref())?;
+    let (text, parsed) = parse(request.source).await?;
+    let namespace = namespace(&request.namespace, parsed.definition.as_ref())?;
     let findings = findings(context, (namespace, parsed), deadline).await?;
-    let findings = Source::new(&asked.file_name, &text).messages(findings);
+    let findings = Source::new(&request.file_name, &text).messages(findings);
     Ok(v1::ValidateWorkflowResponse { findings })
 }
 
-/// Parses a definition's text, on a thread that may block.
+/// Parses a definition's text on a blocking thread.
 pub(super) async fn parse(text: String) -> Result<(String, Parsed), Refusal> {
     let parse = move || {
         let parsed = flotilla_dsl::parse(&text);
@@ -38,19 +38,19 @@ pub(super) async fn parse(text: String) -> Result<(String, Parsed), Refusal> {
         .map_err(|error| Refusal::internal(format!("the definition's check failed: {error}")))
 }
 
-/// Where a definition goes: where the request says, else where it says itself, else `default`.
+/// The definition's namespace: the request's, otherwise the definition's own, otherwise `default`.
 pub(super) fn namespace(
-    asked: &str,
+    request: &str,
     definition: Option<&Definition>,
 ) -> Result<Namespace, Refusal> {
     let own = definition.and_then(|definition| definition.namespace.clone());
     match own {
-        Some(own) if asked.is_empty() => Ok(own),
-        Some(_) | None => request::namespace(asked),
+        Some(own) if request.is_empty() => Ok(own),
+        Some(_) | None => request::namespace(request),
     }
 }
 
-/// All findings, with those that only the registry can tell (E507): errors first.
+/// All findings, including those that need the registry (E507): errors first.
 pub(super) async fn findings(
     context: &Context,
     (namespace, parsed): (Namespace, Parsed),
@@ -80,7 +80,7 @@ pub(super) async fn findings(
     Ok(findings)
 }
 
-/// Whether a definition's child is the workflow that is being made.
+/// Whether a definition's child workflow is the workflow itself.
 fn names_itself(definition: &Definition, reference: &Reference) -> bool {
     match &reference.target {
         ReferenceTarget::Action(_) | ReferenceTarget::Stream { .. } => false,

@@ -1,4 +1,4 @@
-//! Waiting for a run to end.
+//! Waits for a run to end.
 
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -8,17 +8,17 @@ use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, RunEnd, RunEnding};
 use tokio::time::{Instant, sleep_until};
 
-/// How the run has ended; `None` when it has not by `until`, or when the node stops.
+/// How the run has ended; `None` if it is open at `until`, or if the node stops.
 ///
-/// The run was there where the leader is; this node may be behind it.
+/// The run exists at the leader; this node may be behind.
 pub(super) async fn until_ended(
     context: &Context,
     (namespace, run_id): (&Namespace, &RunId),
     until: Instant,
 ) -> Result<Option<RunEnd>, Refusal> {
     let key = (namespace.clone(), run_id.clone());
-    // The bell is listened to before the state is read, so that nothing falls between the two.
-    let mut bell = context.watchers.ended_runs.watch(key)?;
+    // The watch begins before the read, so that no change is missed between the two.
+    let mut end_watch = context.watchers.ended_runs.watch(key)?;
     let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
     let mut found = context.gateway.read_here(look_up)?;
     if found.is_none() {
@@ -31,7 +31,7 @@ pub(super) async fn until_ended(
             RunEnding::Open => {}
         }
         tokio::select! {
-            () = bell.rung() => {}
+            () = end_watch.notified() => {}
             () = sleep_until(until) => return Ok(None),
             () = context.shutdown.cancelled() => return Ok(None),
         }

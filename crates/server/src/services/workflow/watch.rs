@@ -1,4 +1,4 @@
-//! Watching a run: its events as this node applies them, and its status.
+//! Watches a run: streams its events as this node applies them, and its status.
 
 use crate::context::Context;
 use crate::convert;
@@ -24,25 +24,25 @@ struct RunWatch {
     context: Arc<Context>,
     namespace: Namespace,
     run_id: RunId,
-    bell: Watch<(Namespace, RunId)>,
+    end_watch: Watch<(Namespace, RunId)>,
     /// The last event that was sent.
     seq: u64,
     updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
 }
 
-/// The caller went away.
-struct Gone;
+/// The caller disconnected.
+struct CallerGone;
 
 /// Serves `WatchRun`.
 pub(super) async fn watch(
     context: &Arc<Context>,
-    asked: v1::WatchRunRequest,
+    request: v1::WatchRunRequest,
     deadline: Instant,
 ) -> Result<ReceiverStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
-    let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::run_id(asked.run_id)?;
-    // The bell is listened to before the state is read, so that nothing falls between the two.
-    let bell = context
+    let namespace = request::namespace(&request.namespace)?;
+    let run_id = request::run_id(request.run_id)?;
+    // The watch begins before the read, so that no change is missed between the two.
+    let end_watch = context
         .watchers
         .runs
         .watch((namespace.clone(), run_id.clone()))?;
@@ -53,12 +53,12 @@ pub(super) async fn watch(
         .await?;
     found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))?;
     let (updates, receiver) = mpsc::channel(WATCH_UPDATES_MAX);
-    let seq = asked.after_seq;
+    let seq = request.after_seq;
     let watch = RunWatch {
         context: context.clone(),
         namespace,
         run_id,
-        bell,
+        end_watch,
         seq,
         updates,
     };
@@ -67,7 +67,7 @@ pub(super) async fn watch(
 }
 
 impl RunWatch {
-    /// Sends what happens until the run ends, the caller goes away or the node stops.
+    /// Sends changes until the run ends, the caller disconnects or the node stops.
     async fn serve(mut self) {
         let mut last_status = None;
         loop {
@@ -77,15 +77,15 @@ impl RunWatch {
                         return;
                     }
                 }
-                Err(Stop::Gone(Gone)) => return,
+                Err(Stop::Gone(CallerGone)) => return,
                 Err(Stop::Refused(refusal)) => {
-                    // The caller may be gone as well; then there is nobody to tell.
+                    // The caller may be gone as well; then nothing is sent.
                     drop(self.updates.send(Err(refusal.into())).await);
                     return;
                 }
             }
             tokio::select! {
-                () = self.bell.rung() => {}
+                () = self.end_watch.notified() => {}
                 () = self.updates.closed() => return,
                 () = self.context.shutdown.cancelled() => {
                     drop(self.updates.try_send(Err(Refusal::shutting_down().into())));
@@ -95,14 +95,14 @@ impl RunWatch {
         }
     }
 
-    /// Sends all events that are not sent yet, then the status they led to if it is another one
-    /// than the last; false when that is the end.
+    /// Sends all events that have not been sent, then the resulting status if it differs from the
+    /// last; false if that is the end.
     async fn catch_up(
         &mut self,
         last_status: &mut Option<v1::RunStatusChange>,
     ) -> Result<bool, Stop> {
         loop {
-            // Events and status come from one read: the status cannot overtake its events.
+            // Events and status come from one read, so the status cannot overtake its events.
             let found = self.context.gateway.read_here(|reader| self.look(reader))?;
             let missing = || Refusal::from(Rejection::RunNotFound(self.run_id.clone()));
             let (page, run) = found.ok_or_else(missing)?;
@@ -123,7 +123,7 @@ impl RunWatch {
         }
     }
 
-    /// The next events, and the run as it is after the last one, if that is among them.
+    /// The next events, and the run after the last one, if that is among them.
     fn look(
         &self,
         reader: &dyn Reader,
@@ -140,28 +140,31 @@ impl RunWatch {
         Ok(Some((page, run)))
     }
 
-    async fn send_event(&mut self, event: EventView) -> Result<(), Gone> {
+    async fn send_event(&mut self, event: EventView) -> Result<(), CallerGone> {
         self.seq = event.seq;
         self.send(Update::Event(convert::event::message(event)))
             .await
     }
 
-    async fn send(&self, update: Update) -> Result<(), Gone> {
+    async fn send(&self, update: Update) -> Result<(), CallerGone> {
         let response = v1::WatchRunResponse {
             update: Some(update),
         };
-        self.updates.send(Ok(response)).await.map_err(|_| Gone)
+        self.updates
+            .send(Ok(response))
+            .await
+            .map_err(|_| CallerGone)
     }
 }
 
 /// Why a watch ends before its run.
 enum Stop {
-    Gone(Gone),
+    Gone(CallerGone),
     Refused(Refusal),
 }
 
-impl From<Gone> for Stop {
-    fn from(gone: Gone) -> Self {
+impl From<CallerGone> for Stop {
+    fn from(gone: CallerGone) -> Self {
         Self::Gone(gone)
     }
 }
@@ -172,7 +175,7 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// Whether the caller should be told: the place in the history alone is no news.
+/// Whether the caller should get this status: a new position in the history alone is not a change.
 fn is_other(last: &v1::RunStatusChange, status: &v1::RunStatusChange) -> bool {
     (last.status, &last.terminal, &last.detail) != (status.status, &status.terminal, &status.detail)
 }

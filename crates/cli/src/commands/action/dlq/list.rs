@@ -9,23 +9,23 @@ use clap::Args;
 use flotilla_client::v1::ListDeadLettersRequest;
 use serde::Serialize;
 
-/// List an action's dead letters, newest first
+/// List the dead letters of an action, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action dlq list charge --limit 20")]
 pub(crate) struct List {
-    /// The action's name
+    /// Name of the action
     name: String,
 
     #[command(flatten)]
     listing: Listing,
 }
 
-/// A page, and what is counted of the whole queue.
+/// A page of dead letters, with the counts of the whole queue.
 #[derive(Debug, Serialize)]
 struct QueueView {
     #[serde(flatten)]
     page: Page<DeadLetterRow>,
-    count: u64,
+    dead_letter_count: u64,
     dropped_count: u64,
 }
 
@@ -34,13 +34,13 @@ impl List {
         let request = ListDeadLettersRequest {
             action: self.name,
             limit: self.listing.limit,
-            page_token: self.listing.page,
+            page_token: self.listing.page_token,
             ..ListDeadLettersRequest::default()
         };
         let response = session.client()?.list_dead_letters(request).await?;
         let view = QueueView {
-            page: Page::new(response.items, response.next_page),
-            count: response.count,
+            page: Page::new(response.items, response.next_page_token),
+            dead_letter_count: response.dead_letter_count,
             dropped_count: response.dropped_count,
         };
         if session.output.format() != Format::Text {
@@ -48,7 +48,10 @@ impl List {
         }
         session.output.page(&view.page)?;
         if view.dropped_count > 0 {
-            eprintln!("dropped because the queue was full: {}", view.dropped_count);
+            eprintln!(
+                "dead letters dropped because the queue was full: {}",
+                view.dropped_count
+            );
         }
         Ok(())
     }
@@ -64,12 +67,12 @@ mod tests {
         let view = QueueView {
             page: Page {
                 items: Vec::new(),
-                next_page: None,
+                next_page_token: None,
             },
-            count: 3,
+            dead_letter_count: 3,
             dropped_count: 1,
         };
-        expect![[r#"{"items":[],"next_page":null,"count":3,"dropped_count":1}"#]]
+        expect![[r#"{"items":[],"next_page_token":null,"dead_letter_count":3,"dropped_count":1}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See action runs that failed for good, run them again or throw them away
+/// List, requeue and purge the dead letters of an action
 #[derive(Debug, Subcommand)]
 pub(crate) enum DlqCommand {
     List(list::List),

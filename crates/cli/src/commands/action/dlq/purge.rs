@@ -6,16 +6,16 @@ use clap::Args;
 use flotilla_client::v1::PurgeDeadLettersRequest;
 use serde::Serialize;
 
-/// Throw dead letters away
+/// Delete dead letters permanently
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo action dlq purge charge arun-4\n  flo action dlq purge charge"
 )]
 pub(crate) struct Purge {
-    /// The action's name
+    /// Name of the action
     name: String,
 
-    /// One dead letter [default: all of them]
+    /// Id of one dead letter [default: all]
     #[arg(default_value = "", hide_default_value = true)]
     id: String,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Purge {
 #[derive(Debug, Serialize)]
 struct PurgedView {
     action: String,
-    purged: u64,
+    purged_count: u64,
 }
 
 impl Purge {
@@ -36,12 +36,12 @@ impl Purge {
         let response = session.client()?.purge_dead_letters(request).await?;
         let view = PurgedView {
             action: self.name,
-            purged: response.purged,
+            purged_count: response.purged_count,
         };
         session.output.value(&view, |view| {
             format!(
-                "dead letters of {} thrown away: {}",
-                view.action, view.purged
+                "dead letters of {} deleted: {}",
+                view.action, view.purged_count
             )
         })
     }

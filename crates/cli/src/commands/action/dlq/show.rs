@@ -6,14 +6,14 @@ use crate::views::DeadLetterView;
 use clap::Args;
 use flotilla_client::v1::GetDeadLetterRequest;
 
-/// Show a dead letter with its input, as JSON
+/// Show a dead letter and its input as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo action dlq show charge arun-4")]
 pub(crate) struct Show {
-    /// The action's name
+    /// Name of the action
     name: String,
 
-    /// The dead letter's id: that of the action run that failed
+    /// Id of the dead letter, which is the id of the failed action run
     id: String,
 }
 
@@ -24,7 +24,7 @@ impl Show {
             id: self.id,
             ..GetDeadLetterRequest::default()
         };
-        let letter = session.client()?.get_dead_letter(request).await?;
-        session.output.document(&DeadLetterView::from(letter))
+        let dead_letter = session.client()?.get_dead_letter(request).await?;
+        session.output.document(&DeadLetterView::from(dead_letter))
     }
 }

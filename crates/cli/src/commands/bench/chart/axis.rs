@@ -1,35 +1,35 @@
-//! One direction of a panel: from figures to places.
+//! One axis of a panel: maps values to positions.
 
-/// Lines across a panel, about.
+/// The approximate number of grid lines across a panel.
 const TICKS: f64 = 6.0;
-/// Decades of a logarithmic axis up to which it has ticks between them.
+/// Up to this many decades, a logarithmic axis has ticks within the decades.
 const DECADES_WITH_STEPS: f64 = 3.0;
-/// What is equal but for its last digits is not below.
+/// Tolerance for values that differ only in their last digits.
 const ALMOST_1: f64 = 1.0 - 1e-9;
 
-/// How figures are written beside their ticks.
+/// How tick values are formatted.
 pub(super) type Show = fn(f64) -> String;
 
-/// One direction of a panel.
+/// One axis of a panel.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// What it is of, with the unit.
+    /// The label, with the unit.
     pub(super) label: String,
-    /// How its ticks are called.
+    /// How ticks are formatted.
     pub(super) show: Show,
     scale: Scale,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Scale {
-    /// From 0 to so many steps.
+    /// From 0 in this many steps.
     Linear { step: f64, steps: i32 },
-    /// From one figure to another one.
+    /// From one value to another.
     Logarithmic { low: f64, high: f64 },
 }
 
 impl Axis {
-    /// From 0 to the largest of the figures, in round steps.
+    /// From 0 to the largest value, in round steps.
     pub(super) fn linear(label: &str, figures: impl Iterator<Item = f64>) -> Self {
         let largest = figures.fold(0.0, f64::max);
         let step = round_up((largest / TICKS).max(1e-9));
@@ -37,7 +37,7 @@ impl Axis {
         Self::new(label, Scale::Linear { step, steps })
     }
 
-    /// From below the smallest figure above 0 to above the largest, by factors.
+    /// From below the smallest positive value to above the largest, by factors.
     pub(super) fn logarithmic(label: &str, figures: impl Iterator<Item = f64> + Clone) -> Self {
         let positive = figures.filter(|figure| *figure > 0.0);
         let smallest = positive.clone().fold(f64::INFINITY, f64::min);
@@ -51,12 +51,12 @@ impl Axis {
         Self::new(label, Scale::Logarithmic { low, high })
     }
 
-    /// The same with ticks that are called otherwise.
+    /// The same axis with another tick format.
     pub(super) fn shown(self, show: Show) -> Self {
         Self { show, ..self }
     }
 
-    /// Where a figure is, from 0 to 1. What is too small for a logarithm is at its beginning.
+    /// The position of a value, from 0 to 1. A value too small for the logarithm is at the start.
     pub(super) fn place(&self, figure: f64) -> f64 {
         match self.scale {
             Scale::Linear { step, steps } => figure / (step * f64::from(steps)),
@@ -67,7 +67,7 @@ impl Axis {
         }
     }
 
-    /// The figures that have a line.
+    /// The values with a grid line.
     pub(super) fn ticks(&self) -> Vec<f64> {
         match self.scale {
             Scale::Linear { step, steps } => {
@@ -95,7 +95,7 @@ impl Axis {
     }
 }
 
-/// A figure without digits that say nothing.
+/// A value without insignificant digits.
 pub(super) fn plain(figure: f64) -> String {
     let rounded = (figure * 1e6).round() / 1e6;
     match rounded {
@@ -113,7 +113,7 @@ fn round_up(figure: f64) -> f64 {
     found.unwrap_or(10.0 * decade)
 }
 
-/// The last number before it that is 1, 2 or 5 times a power of ten.
+/// The previous number that is 1, 2 or 5 times a power of ten.
 fn round_down(figure: f64) -> f64 {
     let decade = 10f64.powi(decade_of(figure));
     let steps = [5.0, 2.0, 1.0].into_iter().map(|step| step * decade);
@@ -121,12 +121,12 @@ fn round_down(figure: f64) -> f64 {
     found.unwrap_or(decade)
 }
 
-/// The power of ten that a figure begins with.
+/// The exponent of a value's leading power of ten.
 fn decade_of(figure: f64) -> i32 {
     whole((figure / ALMOST_1).log10().floor())
 }
 
-/// A logarithm or a count of ticks: far within its type.
+/// A logarithm or a count of ticks: far within the range of its type.
 #[allow(clippy::cast_possible_truncation, reason = "a few hundred at most")]
 fn whole(figure: f64) -> i32 {
     figure as i32

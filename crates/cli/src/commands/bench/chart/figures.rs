@@ -1,21 +1,21 @@
-//! What is drawn of reports.
+//! The figures of reports.
 
 use super::Figure;
 use super::axis::Axis;
 use super::panel::{Line, Panel};
 use crate::commands::bench::report::{Latency, Report, float};
 
-/// Latencies that differ more than this are drawn by their logarithms.
+/// Latencies that differ by a larger factor get a logarithmic axis.
 const SPREAD_LINEAR_MAX: f64 = 20.0;
 
-/// A point of a series: where it is, on which line, and what was measured there.
+/// A point of a series: its position, its line and its measurement.
 #[derive(Debug)]
 pub(in super::super) struct Point<'a> {
-    /// The figure that the series is over.
+    /// The value on the x axis.
     pub(in super::super) x: f64,
-    /// What the line is called; empty when there is only one.
+    /// The line's name; empty if there is only one line.
     pub(in super::super) line: String,
-    /// What was measured.
+    /// The measurement.
     pub(in super::super) report: &'a Report,
 }
 
@@ -34,7 +34,7 @@ pub(in super::super) fn of_one(report: &Report) -> Figure {
     }
 }
 
-/// Those of several measurements, each with a name.
+/// The same for several named measurements.
 pub(in super::super) fn of_many(title: String, reports: &[(String, &Report)]) -> Figure {
     let unit = reports
         .first()
@@ -52,7 +52,7 @@ pub(in super::super) fn of_many(title: String, reports: &[(String, &Report)]) ->
     }
 }
 
-/// Throughput and latency over a figure that differs between measurements.
+/// Throughput and latency over a value that differs between measurements.
 pub(in super::super) fn series(title: String, label: &str, points: &[Point]) -> Figure {
     let unit = points
         .first()
@@ -83,7 +83,7 @@ pub(in super::super) fn series(title: String, label: &str, points: &[Point]) -> 
     }
 }
 
-/// One line for each name among the points, from left to right, without what is not known.
+/// One line for each name among the points, ordered by x, without unknown values.
 fn lines(points: &[Point], what: &str, figure: impl Fn(&Report) -> Option<f64>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for point in points {
@@ -106,7 +106,7 @@ fn lines(points: &[Point], what: &str, figure: impl Fn(&Report) -> Option<f64>) 
     lines
 }
 
-/// Latencies by the share of all that have none above: the rarer, the further to the right.
+/// Latencies by quantile: the rarer, the further to the right.
 fn latencies(lines: Vec<Line>) -> Panel {
     let x = Axis::logarithmic("share of all that took no longer", figures(&lines, 0));
     let y = spread("latency, ms", figures(&lines, 1));
@@ -125,7 +125,7 @@ fn throughput(lines: Vec<Line>, unit: &str) -> Panel {
     }
 }
 
-/// By logarithms where figures are far apart and all above 0.
+/// A logarithmic axis if the values are positive and far apart, otherwise a linear one.
 fn spread(label: &str, figures: impl Iterator<Item = f64> + Clone) -> Axis {
     let smallest = figures.clone().fold(f64::INFINITY, f64::min);
     let largest = figures.clone().fold(0.0, f64::max);
@@ -136,12 +136,13 @@ fn spread(label: &str, figures: impl Iterator<Item = f64> + Clone) -> Axis {
     }
 }
 
-/// The curve of latencies: how many of all there are for each one that took longer, and how long it took.
+/// The curve of latencies: for each quantile, one in how many operations took longer, and the
+/// latency.
 fn curve(name: String, latency: &Latency) -> Line {
     let all = float(latency.count).max(1.0);
     let points = latency.quantiles.iter().map(|(share, ms)| {
         let rest = 1.0 - share;
-        // The longest one of all stands for itself.
+        // The longest latency stands for itself.
         let of_each = if rest * all < 1.0 { all } else { 1.0 / rest };
         (of_each, *ms)
     });
@@ -160,13 +161,13 @@ fn over_time(name: String, report: &Report) -> Line {
     }
 }
 
-/// The figures of all lines in one direction.
+/// The values of all lines on one axis.
 fn figures(lines: &[Line], direction: usize) -> impl Iterator<Item = f64> + Clone {
     let points = lines.iter().flat_map(|line| line.points.iter());
     points.map(move |(x, y)| if direction == 0 { *x } else { *y })
 }
 
-/// One in so many as the share of the others.
+/// One in `of_each` as the share of the others.
 fn share(of_each: f64) -> String {
     let percent = 100.0 - 100.0 / of_each;
     format!("{} %", (percent * 1e5).round() / 1e5)

@@ -1,4 +1,4 @@
-//! Figures of reports, as SVG: the text of it is all there is to make, so no library is asked.
+//! Report figures as SVG. SVG is plain text, so no drawing library is needed.
 
 mod axis;
 mod figures;
@@ -15,12 +15,12 @@ use panel::Panel;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-/// How wide a figure is, and how high each of its panels, in pixels.
+/// The width of a figure and the height of each panel, in pixels.
 const WIDTH: f64 = 860.0;
 const PANEL_HEIGHT: f64 = 330.0;
 const TITLE_HEIGHT: f64 = 44.0;
 
-/// Panels below a title.
+/// A title with panels below it.
 #[derive(Debug)]
 pub(super) struct Figure {
     title: String,
@@ -45,27 +45,26 @@ impl Figure {
     }
 }
 
-/// Refuses a file that a figure could not be written to.
+/// Checks that a figure can be written to this file.
 ///
 /// # Errors
-/// `usage` for a name that does not end in `.svg`, and for a file that cannot be written.
+/// `usage` if the name does not end in `.svg` or the file cannot be written.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     if path.extension().is_none_or(|extension| extension != "svg") {
-        let message = format!("expected a file whose name ends in .svg, but it is {name}");
-        return Err(
-            Failure::new(Code::Usage, message).with_hint("the figure is an SVG; browsers show it")
-        );
+        let message = format!("expected a file name that ends in .svg, but it is {name}");
+        return Err(Failure::new(Code::Usage, message)
+            .with_hint("the figure is an SVG image; a browser displays it"));
     }
-    // Nothing is lost when there is one already and the measurement is given up.
+    // Opened for appending: an existing file stays intact if the measurement is aborted.
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map(drop).map_err(|error| unwritable(path, &error))
 }
 
-/// Writes a figure.
+/// Writes a figure to a file.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub(super) fn write(path: &Path, figure: &Figure) -> Result<(), Failure> {
     fs::write(path, figure.svg()).map_err(|error| unwritable(path, &error))
 }
@@ -74,7 +73,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     file::unwritable(&path.display().to_string(), error)
 }
 
-/// Text between tags.
+/// Escapes text for use between tags.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,17 +1,17 @@
-//! Lines between two axes.
+//! A panel: lines between two axes.
 
 use super::axis::Axis;
 use super::{PANEL_HEIGHT, WIDTH, escape};
 use std::fmt::Write;
 
-/// Where the lines are within the panel.
+/// The area of the lines within the panel.
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = WIDTH - 30.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = PANEL_HEIGHT - 62.0;
-/// Room for a name in the legend.
+/// The width of a character in the legend.
 const NAME_WIDTH: f64 = 7.5;
-/// Lines are told apart by colour and, beyond those, by dashes: readable also by who sees few colours.
+/// Lines are distinguished by colour and then by dashes, which helps readers who see few colours.
 const COLOURS: [&str; 6] = [
     "#0b6bcb", "#d9480f", "#2b8a3e", "#862e9c", "#946c00", "#495057",
 ];
@@ -19,7 +19,7 @@ const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 /// Lines with more points than this have no marks.
 const MARKS_MAX: usize = 24;
 
-/// Lines between two axes.
+/// A panel: lines between two axes.
 #[derive(Debug)]
 pub(super) struct Panel {
     pub(super) x: Axis,
@@ -30,14 +30,14 @@ pub(super) struct Panel {
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
-    /// What it is of; empty: there is only one.
+    /// Its name; empty if there is only one line.
     pub(super) name: String,
-    /// From left to right.
+    /// Its points, ordered by x.
     pub(super) points: Vec<(f64, f64)>,
 }
 
 impl Panel {
-    /// Adds the panel to a figure, from this height on.
+    /// Adds the panel to a figure at this height.
     pub(super) fn draw(&self, svg: &mut String, top: f64) {
         push(svg, format_args!("<g transform=\"translate(0 {top})\">"));
         self.draw_grid(svg);
@@ -132,8 +132,8 @@ impl Panel {
             push(svg, format_args!("<path d=\"M{x} 18h24\" {stroke}/>"));
             x += 30.0;
             push(svg, format_args!("<text x=\"{x}\" y=\"22\">{name}</text>"));
-            let letters = u32::try_from(line.name.chars().count()).unwrap_or(u32::MAX);
-            x += f64::from(letters) * NAME_WIDTH + 18.0;
+            let characters = u32::try_from(line.name.chars().count()).unwrap_or(u32::MAX);
+            x += f64::from(characters) * NAME_WIDTH + 18.0;
         }
     }
 

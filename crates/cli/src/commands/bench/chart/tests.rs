@@ -1,4 +1,4 @@
-//! Figures, as the text that they are.
+//! Figures, compared as text.
 
 use super::figures::series;
 use super::*;
@@ -11,7 +11,7 @@ use expect_test::expect;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// So many seconds, each with so many runs, of which each took the same time.
+/// A report of as many seconds as clients, with equal latencies.
 fn report(clients: u16, latency: Duration) -> Report {
     let mut measured = Measured::nothing(&["a < b"]);
     for second in 0..3 {
@@ -36,7 +36,7 @@ fn report(clients: u16, latency: Duration) -> Report {
     )
 }
 
-/// What stands in the figure for people to read.
+/// The visible texts of the figure.
 fn texts(figure: &Figure) -> Vec<String> {
     let svg = figure.svg();
     let texts = svg
@@ -106,13 +106,13 @@ fn a_file_that_cannot_be_drawn_to_is_refused_with_a_hint() {
         refused.render(Format::Text)
     };
     expect![[r#"
-        error: expected a file whose name ends in .svg, but it is figure.png
-        hint: the figure is an SVG; browsers show it
+        error: expected a file name that ends in .svg, but it is figure.png
+        hint: the figure is an SVG image; a browser displays it
     "#]]
     .assert_eq(&refusal("figure.png"));
     expect![[r#"
         error: expected to write no/such/folder/figure.svg, but no such file or directory
-        hint: its folder must be there, and yours to write in
+        hint: its directory must exist and be writable
     "#]]
     .assert_eq(&refusal("no/such/folder/figure.svg"));
 }

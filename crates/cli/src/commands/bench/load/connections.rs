@@ -4,14 +4,15 @@ use crate::failure::Failure;
 use crate::session::Session;
 use flotilla_client::Client;
 
-/// A few connections to each node, shared by all clients: calls of many share a write to the network.
+/// A few connections to each node, shared by all clients, so that calls of several clients share a
+/// network write.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Connections {
     clients: Vec<Client>,
 }
 
 impl Connections {
-    /// So many connections, at least one.
+    /// Opens this many connections, at least one.
     ///
     /// # Errors
     /// As [`Session::client`].
@@ -21,7 +22,7 @@ impl Connections {
         Ok(Self { clients })
     }
 
-    /// One that is never used.
+    /// A placeholder that is never used.
     #[cfg(test)]
     pub(super) fn nowhere() -> Self {
         let client = Client::connect(flotilla_client::ClientOptions::default());
@@ -30,7 +31,7 @@ impl Connections {
         }
     }
 
-    /// One of them.
+    /// The first connection.
     pub(in super::super) fn first(&self) -> &Client {
         &self.clients[0]
     }

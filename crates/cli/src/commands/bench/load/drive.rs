@@ -1,4 +1,4 @@
-//! A load, from its warm-up to its last answer.
+//! Running a load, from its warm-up to its last response.
 
 use super::connections::Connections;
 use super::flags::{LoadFlags, Until};
@@ -15,21 +15,21 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// A load that is to be put on a cluster.
+/// A load to run.
 pub(in super::super) struct Load<'a> {
-    /// Its shape.
+    /// The flags of the load.
     pub(in super::super) flags: &'a LoadFlags,
-    /// Over which it goes.
+    /// The connections that it uses.
     pub(in super::super) connections: &'a Connections,
-    /// Where the work notes its parts.
+    /// Where the work records its stages.
     pub(in super::super) meter: Arc<Meter>,
 }
 
-/// Puts the load on, and gives what came of it and what `look` saw before and after. A first signal ends it early, a
-/// second one does not wait for the last answers either.
+/// Runs the load and returns its measurement and what `look` saw before and after. A first signal
+/// ends the load early; a second one also skips the wait for the last responses.
 ///
 /// # Errors
-/// When signals cannot be caught, or one comes before anything was measured.
+/// If signals cannot be caught, or one arrives before anything was measured.
 pub(in super::super) async fn drive<W: Work, L>(
     load: Load<'_>,
     work: Arc<W>,
@@ -39,7 +39,7 @@ pub(in super::super) async fn drive<W: Work, L>(
     let schedule = || {
         let schedule = Schedule::begin(flags.pace(), CancellationToken::new());
         match flags.until() {
-            // Nothing beside what is measured.
+            // Run exactly the requested number of operations.
             Until::Done(count) if flags.warm_up().is_zero() => schedule.limited(count),
             Until::Done(_) | Until::Passed(_) => schedule,
         }
@@ -47,7 +47,7 @@ pub(in super::super) async fn drive<W: Work, L>(
     conduct(load, schedule, work, look).await
 }
 
-/// The same with a schedule that begins when it is asked for.
+/// The same, with a schedule that is created when the load begins.
 async fn conduct<W: Work, L>(
     load: Load<'_>,
     schedule: impl FnOnce() -> Schedule,
@@ -92,10 +92,10 @@ async fn conduct<W: Work, L>(
         () = shutdown.requested() => true,
         () = tell(&progress, &load.meter) => false,
     };
-    load.meter.end(schedule.not_begun());
+    load.meter.end(schedule.not_started());
     schedule.stop();
     let after = look().await;
-    progress.say("waiting for the last answers".to_owned());
+    progress.say("waiting for the last responses".to_owned());
     tokio::select! {
         () = all(&mut clients) => {}
         () = shutdown.requested() => {}
@@ -108,10 +108,10 @@ async fn conduct<W: Work, L>(
     Ok((measured, [before, after]))
 }
 
-/// There is nothing to report, since a signal came while something else was going on.
+/// The failure when a signal arrives before there is anything to report.
 pub(in super::super) fn stopped(meanwhile: &str) -> Failure {
     let message = format!("expected to measure, but the bench was stopped while {meanwhile}");
-    Failure::new(Code::BenchStopped, message)
+    Failure::new(Code::BenchInterrupted, message)
 }
 
 /// Starts all clients.
@@ -155,7 +155,7 @@ async fn all(clients: &mut JoinSet<()>) {
     }
 }
 
-/// Says every second how it goes.
+/// Shows progress every second.
 async fn tell(progress: &Progress, meter: &Meter) {
     let mut seconds = interval(Duration::from_secs(1));
     let mut before = 0;
@@ -182,7 +182,8 @@ mod tests {
         load: LoadFlags,
     }
 
-    /// Takes 10 ms, unless it begins in the fifth second: then it ends with that second but one.
+    /// An operation that takes 10 ms, except those that begin in the fifth second, which end
+    /// together at its end.
     struct Stalling {
         since: Instant,
     }
@@ -223,7 +224,7 @@ mod tests {
         measured.expect("nothing fails").0
     }
 
-    /// A schedule of 100 a second.
+    /// A schedule of 100 per second.
     fn planned() -> Schedule {
         let (sender, dues) = mpsc::channel(65_536);
         let first = Instant::now();
@@ -248,8 +249,8 @@ mod tests {
         let flags = flags("--clients 2 --seconds 1 --warm-up 1");
         let measured = measure(&flags, closed).await;
         assert_eq!(measured.elapsed, Duration::from_secs(1));
-        assert_eq!((measured.errors, measured.not_begun), (0, 0));
-        // Each works 10 ms at a time; the timers' grain is a millisecond.
+        assert_eq!((measured.errors, measured.not_started), (0, 0));
+        // Each operation takes 10 ms; timers have millisecond resolution.
         assert!((170..=200).contains(&measured.completed), "{measured:?}");
         assert_eq!(measured.per_second(), [measured.completed]);
     }
@@ -274,7 +275,7 @@ mod tests {
         let measured = measure(&flags, planned).await;
         let latencies = &measured.latencies;
         assert!(latencies.value_at_quantile(0.5) < 20_000, "{latencies:?}");
-        // A fifth of them was due within the stall, although only 4 were under way.
+        // A fifth of them was due during the stall, although only 4 were in flight.
         let at = |quantile| Duration::from_micros(latencies.value_at_quantile(quantile));
         assert!(at(0.9) > STALL / 3, "{:?}", at(0.9));
         assert!(
@@ -282,7 +283,7 @@ mod tests {
             "{:?}",
             at(1.0)
         );
-        assert_eq!(measured.not_begun, 0);
+        assert_eq!(measured.not_started, 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -290,6 +291,6 @@ mod tests {
         let flags = flags("--clients 1 --rate 100 --seconds 5 --warm-up 0");
         let measured = measure(&flags, planned).await;
         // It ends within the stall.
-        assert!((50..=110).contains(&measured.not_begun), "{measured:?}");
+        assert!((50..=110).contains(&measured.not_started), "{measured:?}");
     }
 }

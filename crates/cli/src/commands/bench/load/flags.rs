@@ -1,42 +1,44 @@
-//! The flags of every load.
+//! The flags that all loads share.
 
 use clap::Args;
 use std::time::Duration;
 
-/// Pieces of work that are under way at a time, unless it is said.
+/// The default number of operations in flight in a closed loop.
 const CLIENTS_DEFAULT: u16 = 64;
-/// The same at a fixed rate, where it is a bound only: far above what a cluster that keeps up has in hand.
+/// The default at a fixed rate, where it is only a limit: far more than a cluster that keeps up has
+/// in flight.
 const CLIENTS_DEFAULT_AT_RATE: u16 = 1_024;
 
-/// Nobody waits for more: a year's work for the fastest cluster.
+/// The maximum count: a year's work for the fastest cluster.
 const COUNT_MAX: u64 = 1_000_000_000_000;
 
-/// How a load is shaped.
+/// The shape of a load.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(in super::super) struct LoadFlags {
-    /// How many are under way at a time, each beginning when one before it is done [default: 64]; with --rate, how
-    /// many at most [default: 1024]
+    /// Number of concurrent clients, each with one operation in flight [default: 64]; with --rate,
+    /// the maximum [default: 1024]
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
     clients: Option<u16>,
 
-    /// Begin so many a second, whether those before are done or not; latencies count from when each was to begin
+    /// Begin N operations per second, whether earlier ones are done or not (open loop); latencies
+    /// count from the scheduled start
     #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: Option<u32>,
 
-    /// How many connections the clients share
+    /// Number of connections that the clients share
     #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     connections: u16,
 
-    /// For how long to measure, in seconds
+    /// Length of the measurement in seconds
     #[arg(long, value_name = "S", default_value_t = 10, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     seconds: u16,
 
-    /// Measure so many, however long it takes
+    /// Measure this many operations, however long it takes
     #[arg(long, value_name = "N", conflicts_with = "seconds", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=COUNT_MAX))]
     count: Option<u64>,
 
-    /// For how many seconds to work before anything is measured
+    /// Length of the warm-up in seconds; it is not measured
     #[arg(
         long,
         value_name = "S",
@@ -46,26 +48,26 @@ pub(in super::super) struct LoadFlags {
     warm_up: u16,
 }
 
-/// When pieces of work begin.
+/// When operations begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Pace {
-    /// Whenever one before it is done.
+    /// When the previous operation of the client is done (closed loop).
     Closed,
-    /// So many a second.
+    /// At this rate per second (open loop).
     Open(u32),
 }
 
-/// When to stop.
+/// When the measurement ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Until {
     /// After this time.
     Passed(Duration),
-    /// After so many.
+    /// After this many operations.
     Done(u64),
 }
 
 impl LoadFlags {
-    /// So many, one after the other by each client, all of which are measured.
+    /// A closed loop of this many operations without a warm-up.
     pub(in super::super) fn of_count(count: u64, clients: u16, connections: u16) -> Self {
         Self {
             clients: Some(clients),
@@ -77,7 +79,7 @@ impl LoadFlags {
         }
     }
 
-    /// How many are under way at a time, at most.
+    /// The maximum number of operations in flight.
     pub(in super::super) fn clients(&self) -> u16 {
         let default = match self.pace() {
             Pace::Closed => CLIENTS_DEFAULT,
@@ -86,17 +88,17 @@ impl LoadFlags {
         self.clients.unwrap_or(default)
     }
 
-    /// When pieces of work begin.
+    /// When operations begin.
     pub(in super::super) fn pace(&self) -> Pace {
         self.rate.map_or(Pace::Closed, Pace::Open)
     }
 
-    /// How many connections the clients share: none of them is left without a client.
+    /// The number of shared connections, at most one per client.
     pub(in super::super) fn connections(&self) -> u16 {
         self.connections.min(self.clients())
     }
 
-    /// When to stop.
+    /// When the measurement ends.
     pub(in super::super) fn until(&self) -> Until {
         match self.count {
             Some(count) => Until::Done(count),
@@ -104,12 +106,12 @@ impl LoadFlags {
         }
     }
 
-    /// How long to work before anything is measured.
+    /// The length of the warm-up.
     pub(in super::super) fn warm_up(&self) -> Duration {
         Duration::from_secs(self.warm_up.into())
     }
 
-    /// What is going to happen, for people.
+    /// A description of the load, for people.
     pub(in super::super) fn text(&self) -> String {
         let clients = self.clients();
         match (self.pace(), self.until()) {
@@ -118,9 +120,9 @@ impl LoadFlags {
             }
             (Pace::Closed, Until::Done(count)) => format!("{count} by {clients} clients"),
             (Pace::Open(rate), Until::Passed(length)) => {
-                format!("{rate} a second for {} s", length.as_secs())
+                format!("{rate}/s for {} s", length.as_secs())
             }
-            (Pace::Open(rate), Until::Done(count)) => format!("{count}, {rate} a second"),
+            (Pace::Open(rate), Until::Done(count)) => format!("{count} at {rate}/s"),
         }
     }
 }

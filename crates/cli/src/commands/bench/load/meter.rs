@@ -1,4 +1,4 @@
-//! What is noted while a load lasts.
+//! Recording of measurements while a load runs.
 
 use super::flags::Until;
 use crate::failure::Failure;
@@ -8,63 +8,64 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Longer latencies count as this one: an hour.
+/// The longest recorded latency, an hour; longer ones count as this one.
 const LATENCY_MAX_MICROSECONDS: u64 = 3_600_000_000;
-/// Three digits of a latency are kept.
+/// The number of significant digits of a latency.
 const DIGITS: u8 = 3;
 
-/// Latencies of a part of the work, by its name.
+/// The name of a stage and its latencies.
 pub(in super::super) type Stage = (&'static str, Histogram<u64>);
 
-/// Notes what happens between the end of the warm-up and the end of the load. Shared by all clients: at some ten
-/// thousand notes a second one lock is no matter.
+/// Records what happens between the end of the warm-up and the end of the load. All clients share
+/// it: at some ten thousand records per second one lock is enough.
 #[derive(Debug)]
 pub(in super::super) struct Meter {
     // A std mutex: it is never held across an await.
-    tally: Mutex<Tally>,
-    /// Rung when as many were done as there are to be.
+    counts: Mutex<Counts>,
+    /// Notified when the requested number of operations is done.
     done: Notify,
 }
 
 #[derive(Debug)]
-struct Tally {
+struct Counts {
     /// When the warm-up ended.
     begun: Option<Instant>,
     /// When the load ended.
     ended: Option<Instant>,
-    /// How many are to be done or to fail until then, if that is how it ends.
+    /// The number of operations still to be done or to fail, if the load ends by count.
     left: Option<u64>,
     measured: Measured,
 }
 
-/// What came of a load.
+/// The measurement of a load.
 #[derive(Debug)]
 pub(in super::super) struct Measured {
-    /// Of the work that was to begin while it was measured, however long it took. In microseconds.
+    /// Latencies of the operations that were scheduled during the measurement, however long they
+    /// took, in microseconds.
     pub(in super::super) latencies: Histogram<u64>,
-    /// The same for parts of the work.
+    /// Latencies of the stages.
     pub(in super::super) stages: Vec<Stage>,
-    /// How much was done while it was measured.
+    /// The number of operations completed during the measurement.
     pub(in super::super) completed: u64,
-    /// The same by second, as far as something was done.
+    /// The completed operations by second, up to the last second with any.
     seconds: Vec<u64>,
-    /// How much failed.
+    /// The number of failed operations.
     pub(in super::super) errors: u64,
-    /// The first reason.
+    /// The first error.
     pub(in super::super) error: Option<Failure>,
-    /// For how long it was measured.
+    /// The length of the measurement.
     pub(in super::super) elapsed: Duration,
-    /// Work whose time had come, and that had not begun when the load ended.
-    pub(in super::super) not_begun: u64,
+    /// Operations that were due but had not begun when the load ended.
+    pub(in super::super) not_started: u64,
     /// Whether a signal ended it early.
     pub(in super::super) is_stopped: bool,
 }
 
 impl Meter {
-    /// Notes nothing yet. Parts of the work are told apart by these names.
+    /// An empty meter for stages of these names.
     pub(in super::super) fn new(stages: &[&'static str]) -> Self {
         Self {
-            tally: Mutex::new(Tally {
+            counts: Mutex::new(Counts {
                 begun: None,
                 ended: None,
                 left: None,
@@ -74,43 +75,44 @@ impl Meter {
         }
     }
 
-    /// The warm-up is over.
+    /// Starts the measurement after the warm-up.
     pub(super) fn begin(&self, until: Until) {
-        let mut tally = self.lock();
-        tally.begun = Some(Instant::now());
+        let mut counts = self.lock();
+        counts.begun = Some(Instant::now());
         if let Until::Done(count) = until {
-            tally.left = Some(count);
+            counts.left = Some(count);
         }
     }
 
-    /// What is done from now on is not counted. Of what was due before, latencies still are, unless a number of
-    /// them was asked for. So many were due and had not begun.
-    pub(super) fn end(&self, not_begun: u64) {
-        let mut tally = self.lock();
-        tally.end(Instant::now());
-        tally.measured.not_begun = not_begun;
+    /// Ends the measurement. Operations that complete later are not counted, but latencies of those
+    /// that were due before still are, unless a count was requested. `not_started` operations were
+    /// due and had not begun.
+    pub(super) fn end(&self, not_started: u64) {
+        let mut counts = self.lock();
+        counts.end(Instant::now());
+        counts.measured.not_started = not_started;
     }
 
-    /// Waits until as many were done as there are to be; for ever when that is not how it ends.
+    /// Waits until the requested number of operations is done; forever without one.
     pub(super) async fn done(&self) {
         self.done.notified().await;
     }
 
-    /// How much is done, for people who wait.
+    /// The number of completed operations, for progress.
     pub(super) fn completed(&self) -> u64 {
         self.lock().measured.completed
     }
 
-    /// A piece of work that was due at a time is over.
+    /// Records the result of an operation that was due at this time.
     pub(super) fn note(&self, due: Instant, result: Result<Instant, Failure>) {
         let now = Instant::now();
-        let mut tally = self.lock();
-        let Some(begun) = tally.begun else { return };
-        let (is_due, is_open) = (due >= begun, tally.ended.is_none());
-        if tally.left.is_some() && !(is_due && is_open) {
+        let mut counts = self.lock();
+        let Some(begun) = counts.begun else { return };
+        let (is_due, is_open) = (due >= begun, counts.ended.is_none());
+        if counts.left.is_some() && !(is_due && is_open) {
             return;
         }
-        let measured = &mut tally.measured;
+        let measured = &mut counts.measured;
         match result {
             Ok(over) => {
                 if is_due {
@@ -124,34 +126,34 @@ impl Meter {
                 measured.add_error(error);
             }
         }
-        if tally.is_last() {
-            tally.end(now);
+        if counts.is_last() {
+            counts.end(now);
             self.done.notify_one();
         }
     }
 
-    /// A part of it took so long, and is over now.
+    /// Records a stage that took this long and ends now.
     pub(in super::super) fn note_stage(&self, stage: usize, latency: Duration) {
         let since = Instant::now().checked_sub(latency);
-        let mut tally = self.lock();
-        if tally.begun.is_some_and(|begun| since >= Some(begun)) {
-            tally.measured.add_stage(stage, latency);
+        let mut counts = self.lock();
+        if counts.begun.is_some_and(|begun| since >= Some(begun)) {
+            counts.measured.add_stage(stage, latency);
         }
     }
 
-    /// What was noted so far.
+    /// Takes what was recorded so far.
     pub(super) fn take(&self) -> Measured {
         std::mem::replace(&mut self.lock().measured, Measured::nothing(&[]))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tally> {
-        // Nothing that is done under the lock panics half-way.
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        // Nothing panics midway while holding the lock.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tally {
-    /// Counts down, and says whether nothing is left.
+impl Counts {
+    /// Counts down; returns whether nothing is left.
     fn is_last(&mut self) -> bool {
         match &mut self.left {
             None => false,
@@ -171,7 +173,7 @@ impl Tally {
 }
 
 impl Measured {
-    /// Nothing yet. Parts of the work are told apart by these names.
+    /// An empty measurement for stages of these names.
     pub(in super::super) fn nothing(stages: &[&'static str]) -> Self {
         Self {
             latencies: histogram(),
@@ -181,36 +183,36 @@ impl Measured {
             errors: 0,
             error: None,
             elapsed: Duration::ZERO,
-            not_begun: 0,
+            not_started: 0,
             is_stopped: false,
         }
     }
 
-    /// Notes a latency and that it is of work that was done at a time, counted from the beginning.
+    /// Records the latency of an operation that completed at this time since the beginning.
     pub(in super::super) fn add(&mut self, latency: Duration, since_begin: Duration) {
         record(&mut self.latencies, latency);
         self.count(since_begin);
     }
 
-    /// Notes the latency of a part of the work.
+    /// Records the latency of a stage.
     pub(in super::super) fn add_stage(&mut self, stage: usize, latency: Duration) {
         record(&mut self.stages[stage].1, latency);
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     pub(in super::super) fn add_error(&mut self, error: Failure) {
         self.errors += 1;
         self.error.get_or_insert(error);
     }
 
-    /// How much was done in each second that was measured to its end.
+    /// The completed operations in each full second.
     pub(in super::super) fn per_second(&self) -> Vec<u64> {
         let whole = usize::try_from(self.elapsed.as_secs()).unwrap_or(usize::MAX);
         let seconds = self.seconds.iter().copied();
         seconds.chain(std::iter::repeat(0)).take(whole).collect()
     }
 
-    /// Whether there is nothing to report but the error.
+    /// Whether there is nothing to report except the error.
     pub(in super::super) fn is_all_failed(&self) -> bool {
         self.errors > 0 && self.is_nothing_done()
     }

@@ -1,4 +1,4 @@
-//! Doing a piece of work over and over, at a pace, and noting how long it takes.
+//! The load generator: repeats an operation at a given pace and measures its latency.
 
 mod connections;
 mod drive;

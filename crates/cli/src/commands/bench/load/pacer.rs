@@ -1,7 +1,7 @@
-//! Saying when pieces of work are to begin, at a fixed rate.
+//! Pacing: announces when operations begin at a fixed rate.
 //!
-//! A thread of its own says it, because tokio's timers go by whole milliseconds: as long as some of the
-//! latencies that are to be measured.
+//! It uses a dedicated thread, because tokio's timers have a resolution of one millisecond, as long
+//! as some of the latencies to measure.
 
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -10,21 +10,22 @@ use tokio_util::sync::CancellationToken;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// When the piece with this number is to begin, after the first one.
+/// The start of the operation with this number, relative to the first one.
 pub(super) fn offset(number: u64, rate: u32) -> Duration {
     let rate = u64::from(rate);
-    // The first product stays below 10^9 times the rate, since only the rest of the division is multiplied.
+    // The first product stays below 10^9 times the rate, because only the remainder of the division
+    // is multiplied.
     Duration::from_secs(number / rate) + Duration::from_nanos(number % rate * NANOSECONDS / rate)
 }
 
-/// How many are to have begun so long after the first one was due.
+/// The number of operations that should have begun this long after the first one.
 pub(super) fn count(passed: Duration, rate: u32) -> u64 {
     let nanoseconds = passed.as_nanos() * u128::from(rate) / u128::from(NANOSECONDS);
     u64::try_from(nanoseconds).map_or(u64::MAX, |whole| whole + 1)
 }
 
-/// Says the times from the first one on, each when it has come, until the token is cancelled or nobody listens. When
-/// nobody takes them the times stay what they are.
+/// Sends each start time when it has come, until the token is cancelled or the receiver is dropped.
+/// A full channel delays the sending, but does not change the times.
 pub(super) fn pace(
     (first, rate): (Instant, u32),
     dues: &mpsc::Sender<Instant>,
@@ -41,7 +42,7 @@ pub(super) fn pace(
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "the time itself is waited for, more exactly than tokio does"
+    reason = "it waits more precisely than tokio's timers"
 )]
 fn rest(length: Duration) {
     if !length.is_zero() {

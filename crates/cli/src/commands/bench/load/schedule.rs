@@ -1,4 +1,4 @@
-//! When the next piece of work begins, and whether there is one.
+//! When the next operation begins, if there is one.
 
 use super::flags::Pace;
 use super::pacer;
@@ -8,38 +8,40 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Times that have come and that nobody has taken: beyond, the pacer waits, and the times stay what they are.
+/// The maximum number of due start times in the queue; beyond it the pacer waits, and the times do
+/// not change.
 const DUES_MAX: usize = 65_536;
 
-/// What became due no longer ago is about to begin.
+/// Operations that became due more recently than this are about to begin.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// When the next piece of work begins. Shared by all clients.
+/// When the next operation begins. All clients share it.
 #[derive(Debug)]
 pub(super) struct Schedule {
     dues: Dues,
-    /// How many were begun.
+    /// The number of operations that have begun.
     begun: AtomicU64,
-    /// How many there are, where that is fixed.
+    /// The maximum number of operations, if fixed.
     limit: u64,
     stop: CancellationToken,
 }
 
 #[derive(Debug)]
 enum Dues {
-    /// Whenever somebody asks.
+    /// Immediately (closed loop).
     AtOnce,
-    /// So many a second.
+    /// At this rate per second (open loop).
     Planned {
         first: Instant,
         rate: u32,
-        /// They come here, each in its time. tokio's mutex: it is held while the next one is waited for.
+        /// The start times, each sent when it is due. A tokio mutex, because it is held while
+        /// waiting for the next one.
         come: Mutex<mpsc::Receiver<Instant>>,
     },
 }
 
 impl Schedule {
-    /// The schedule of a pace. It begins now, and ends when it is stopped.
+    /// A schedule for this pace, which begins now and ends when it is stopped.
     pub(super) fn begin(pace: Pace, stop: CancellationToken) -> Self {
         let Pace::Open(rate) = pace else {
             return Self::new(Dues::AtOnce, stop);
@@ -50,7 +52,7 @@ impl Schedule {
         Self::planned((first, rate), come, stop)
     }
 
-    /// The schedule of a rate whose times come as they are due.
+    /// A schedule for a rate, with the times from the pacer.
     pub(super) fn planned(
         (first, rate): (Instant, u32),
         come: mpsc::Receiver<Instant>,
@@ -69,23 +71,24 @@ impl Schedule {
         }
     }
 
-    /// The same schedule, with so many pieces at most.
+    /// The same schedule, with at most this many operations.
     pub(super) fn limited(mut self, limit: u64) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Whether nothing begins any more.
+    /// Whether no further operation begins.
     pub(super) fn is_over(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Nothing begins any more.
+    /// Ends the schedule: no further operation begins.
     pub(super) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// The next piece: its number, and when it was to begin, which has come. None when nothing begins any more.
+    /// The next operation: its number and its scheduled start, which has come. `None` once the
+    /// schedule has ended.
     pub(super) async fn next(&self) -> Option<(u64, Instant)> {
         let due = self.due().await?;
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
@@ -103,8 +106,8 @@ impl Schedule {
         }
     }
 
-    /// How many were due, but for the last moment, and have not begun.
-    pub(super) fn not_begun(&self) -> u64 {
+    /// The number of operations that are due, except in the last moment, and have not begun.
+    pub(super) fn not_started(&self) -> u64 {
         match &self.dues {
             Dues::AtOnce => 0,
             Dues::Planned { first, rate, .. } => {
@@ -118,7 +121,7 @@ impl Schedule {
 
 impl Drop for Schedule {
     fn drop(&mut self) {
-        // The pacer's thread ends.
+        // Ends the pacer's thread.
         self.stop.cancel();
     }
 }

@@ -1,4 +1,4 @@
-//! What a load consists of.
+//! The operation that a load repeats.
 
 use super::meter::Meter;
 use crate::failure::Failure;
@@ -6,18 +6,19 @@ use flotilla_client::Client;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Something that is done over and over.
+/// An operation to repeat.
 pub(in super::super) trait Work: Send + Sync + 'static {
-    /// What is there before it begins.
+    /// What is prepared before the operation begins.
     type Prepared: Send;
 
-    /// What has to be there before it begins, and is not measured.
+    /// Prepares the operation; not measured.
     fn prepare(
         &self,
         piece: &Piece,
     ) -> impl Future<Output = Result<Self::Prepared, Failure>> + Send;
 
-    /// Does it, checks what came of it, and says when that was over which its latency is of.
+    /// Performs the operation, checks its result, and returns the time at which the measured
+    /// latency ends.
     fn perform(
         &self,
         piece: &Piece,
@@ -25,21 +26,21 @@ pub(in super::super) trait Work: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Instant, Failure>> + Send;
 }
 
-/// One time that it is done.
+/// One execution of the operation.
 #[derive(Debug)]
 pub(in super::super) struct Piece {
-    /// Calls the cluster.
+    /// The client that calls the cluster.
     pub(in super::super) client: Client,
-    /// How many began before it.
+    /// The number of operations that began before it.
     pub(in super::super) number: u64,
-    /// When it was to begin: latencies count from here.
+    /// The scheduled start, from which latencies count.
     pub(in super::super) due: Instant,
-    /// Where parts of it are noted that have a latency of their own.
+    /// Where stages with separate latencies are recorded.
     pub(in super::super) meter: Arc<Meter>,
 }
 
 impl Piece {
-    /// When whatever it waits for is given up.
+    /// The deadline of anything that it waits for.
     pub(in super::super) fn deadline(&self) -> Instant {
         Instant::now() + self.client.timeout()
     }

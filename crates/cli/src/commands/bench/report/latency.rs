@@ -4,25 +4,25 @@ use super::{float, rounded};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Points of the curve each time that the rest is halved.
+/// The number of points of the curve per halving of the remainder.
 const POINTS_PER_HALF: u32 = 4;
 
-/// Quantiles of latencies, in milliseconds; absent where there are no latencies.
+/// Quantiles of latencies in milliseconds; absent without latencies.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Latency {
-    /// How many there are.
+    /// The number of latencies.
     pub(in super::super) count: u64,
     pub(in super::super) p50_ms: Option<f64>,
     pub(super) p95_ms: Option<f64>,
     pub(in super::super) p99_ms: Option<f64>,
     pub(super) p999_ms: Option<f64>,
     pub(super) max_ms: Option<f64>,
-    /// The curve: a share of them, and what none of these is above.
+    /// The curve: quantiles and their latencies.
     pub(in super::super) quantiles: Vec<(f64, f64)>,
 }
 
 impl Latency {
-    /// Those of a histogram of microseconds.
+    /// The quantiles of a histogram in microseconds.
     pub(super) fn new(latencies: &Histogram<u64>) -> Self {
         let known = |micros| (!latencies.is_empty()).then(|| ms(micros));
         let quantile = |quantile| known(latencies.value_at_quantile(quantile));
@@ -44,7 +44,7 @@ impl Latency {
     }
 }
 
-/// Microseconds as milliseconds: latencies below one have two digits that say something.
+/// Microseconds as milliseconds: below one, two decimal places are significant.
 fn ms(micros: u64) -> f64 {
     rounded(float(micros) / 1_000.0)
 }

@@ -1,4 +1,4 @@
-//! The figures of a measurement: what is printed, saved and drawn.
+//! The figures of a measurement, as they are printed, saved and drawn.
 
 mod latency;
 mod nodes;
@@ -14,76 +14,77 @@ use std::collections::BTreeMap;
 pub(super) use latency::Latency;
 use nodes::{Cluster, Node};
 
-/// What was measured, beside the load that it was measured with.
+/// What was measured, apart from the load.
 #[derive(Debug)]
 pub(super) struct Conditions {
-    /// The workload.
+    /// The workload's name.
     pub(super) workload: &'static str,
-    /// What is counted, as `runs`.
+    /// The unit that is counted, such as `runs`.
     pub(super) unit: &'static str,
-    /// What the latencies are of.
+    /// What the latencies measure.
     pub(super) latency_of: &'static str,
-    /// How many steps a run has, where steps are counted.
+    /// The steps of each run, if steps are counted.
     pub(super) steps_per_run: Option<u16>,
-    /// How large the inputs are, where that can be chosen. In bytes.
+    /// The size of the inputs in bytes, if it is configurable.
     pub(super) payload_bytes: Option<u32>,
-    /// How many runs are open at the end, where that is what it is about.
+    /// The number of runs left open at the end, if the workload is about them.
     pub(super) open_runs: Option<u64>,
 }
 
-/// The figures. What is not known is absent, also what a report that was saved by an earlier version does not say.
+/// The report. Unknown values are absent, including those that a report saved by an earlier version
+/// lacks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Report {
-    /// The workload.
+    /// The workload's name.
     pub(super) workload: String,
-    /// What else was said of it.
+    /// The labels given on the command line.
     pub(super) labels: BTreeMap<String, String>,
-    /// The version of this `flo`, which need not be that of the nodes.
+    /// The version of this `flo`, which may differ from that of the nodes.
     flo_version: Option<String>,
     /// When the measurement began, by this machine's clock.
-    began_at_ms: Option<u64>,
-    /// What is counted, as `runs`.
+    started_at_ms: Option<u64>,
+    /// The unit that is counted, such as `runs`.
     pub(super) unit: String,
     clients: u16,
     connections: u16,
-    /// How many were to begin a second; none where each waited for one before.
+    /// The offered rate per second; absent in a closed loop.
     rate: Option<u32>,
     payload_bytes: Option<u32>,
     steps_per_run: Option<u16>,
     open_runs: Option<u64>,
-    /// For how long the load was on before, in seconds.
+    /// The length of the warm-up before the measurement, in seconds.
     warm_up_seconds: Option<u64>,
-    /// For how long it was measured.
+    /// The length of the measurement, in seconds.
     seconds: f64,
     /// Whether a signal ended it early.
-    is_stopped: Option<bool>,
+    interrupted: Option<bool>,
     completed: u64,
     errors: u64,
-    /// The first of them.
+    /// The first error.
     pub(super) error: Option<String>,
-    /// How many were due and had not begun when the load ended.
-    not_begun: u64,
+    /// Operations that were due but had not begun when the load ended.
+    not_started: u64,
     pub(super) runs_per_s: f64,
     steps_per_s: Option<f64>,
-    /// What the latencies are of.
+    /// What the latencies measure.
     pub(super) latency_of: String,
     #[serde(flatten)]
     pub(super) latency: Latency,
-    /// Parts of the work that were measured on their own, and came to pass.
+    /// The stages of the work that were measured separately and occurred.
     pub(super) stages: Vec<Stage>,
     #[serde(flatten)]
     cluster: Cluster,
-    /// What share of a core the bench itself used.
+    /// The share of one core that the bench itself used.
     bench_cpu_percent: Option<f64>,
     nodes: Vec<Node>,
-    /// How much was done in each second.
+    /// Completed operations in each second.
     pub(super) per_second: Vec<u64>,
 }
 
-/// A part of the work.
+/// A separately measured part of the work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Stage {
-    /// What it is called.
+    /// Its name.
     pub(super) name: String,
     /// How long it took.
     #[serde(flatten)]
@@ -91,7 +92,7 @@ pub(super) struct Stage {
 }
 
 impl Conditions {
-    /// A workload, what it counts, and what its latencies are of.
+    /// The workload, its unit and what its latencies measure.
     pub(super) fn new(
         workload: &'static str,
         unit: &'static str,
@@ -109,7 +110,7 @@ impl Conditions {
 }
 
 impl Report {
-    /// Works the figures out, from what was measured between two looks.
+    /// Computes the figures from the samples taken at the start and the end.
     pub(super) fn new(
         (flags, conditions, labels): (&LoadFlags, Conditions, BTreeMap<String, String>),
         measured: &Measured,
@@ -128,7 +129,7 @@ impl Report {
             workload: conditions.workload.to_owned(),
             labels,
             flo_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            began_at_ms: Some(before.at_ms),
+            started_at_ms: Some(before.at_ms),
             unit: conditions.unit.to_owned(),
             clients: flags.clients(),
             connections: flags.connections(),
@@ -141,11 +142,11 @@ impl Report {
             open_runs: conditions.open_runs,
             warm_up_seconds: Some(flags.warm_up().as_secs()),
             seconds: rounded(seconds),
-            is_stopped: Some(measured.is_stopped),
+            interrupted: Some(measured.is_stopped),
             completed: measured.completed,
             errors: measured.errors,
             error: None,
-            not_begun: measured.not_begun,
+            not_started: measured.not_started,
             runs_per_s: rounded(runs_per_s),
             steps_per_s: conditions
                 .steps_per_run
@@ -160,7 +161,7 @@ impl Report {
         }
     }
 
-    /// What a figure of it is called.
+    /// The title of its figure.
     pub(super) fn title(&self) -> String {
         let pace = match self.rate {
             Some(rate) => format!("{rate} a second"),
@@ -173,12 +174,12 @@ impl Report {
     }
 }
 
-/// A count for each of something; nothing for each of nothing.
+/// A ratio; 0 when the divisor is 0.
 fn per(count: f64, of: f64) -> f64 {
     if of > 0.0 { count / of } else { 0.0 }
 }
 
-/// Two digits after the point.
+/// Rounded to two decimal places.
 fn rounded(figure: f64) -> f64 {
     (figure * 100.0).round() / 100.0
 }

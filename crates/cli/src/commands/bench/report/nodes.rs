@@ -1,58 +1,59 @@
-//! What a load has cost the nodes.
+//! The cost of a load on the nodes.
 
 use super::super::usage::{NodeSnapshot, Snapshot};
 use super::{float, per, rounded};
 use flotilla_client::v1::NodeUsage;
 use serde::{Deserialize, Serialize};
 
-/// What it has cost the cluster as a whole.
+/// The cost for the cluster as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cluster {
-    /// Commands that an entry carried.
+    /// The average number of commands per entry that carried any.
     pub(super) commands_per_entry: Option<f64>,
-    /// Entries that carried commands.
+    /// The rate of entries that carried commands.
     pub(super) entries_per_s: Option<f64>,
-    /// How often the node that led made its log durable.
+    /// The rate of the leader's log fsyncs.
     pub(super) fsyncs_per_s: Option<f64>,
-    /// The node that led before, if it was another one than at the end: then there are no rates of the leader's.
-    pub(super) led_before: Option<u64>,
+    /// The leader at the start, if another node led at the end: there are then no rates of the
+    /// leader.
+    pub(super) previous_leader_id: Option<u64>,
 }
 
-/// What it has cost a node. All but the first fields are absent when the node did not answer, before or after, or
-/// was started meanwhile.
+/// The cost for one node. All but the first fields are absent if the node did not answer before or
+/// after the load, or was restarted meanwhile.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Node {
     pub(super) node_id: u64,
     pub(super) address: String,
-    /// Whether it led at the end.
-    pub(super) is_leader: bool,
+    /// Whether it was the leader at the end.
+    pub(super) leader: bool,
     /// Whether it answered at the end.
-    pub(super) answered: bool,
-    /// Of one core.
+    pub(super) responded: bool,
+    /// The share of one core.
     pub(super) cpu_percent: Option<f64>,
-    /// Memory at the end.
+    /// Resident memory at the end.
     pub(super) resident_bytes: Option<u64>,
-    /// Whatever the process wrote to disks.
+    /// All bytes that the process wrote to disks.
     pub(super) written_bytes_per_run: Option<f64>,
-    /// Entries that were written to the log.
+    /// Bytes of the entries written to the log.
     pub(super) log_bytes_per_run: Option<f64>,
     pub(super) fsyncs_per_s: Option<f64>,
     pub(super) entries_applied_per_s: Option<f64>,
-    /// What its data directory takes on disk at the end.
+    /// The size of its data directory at the end.
     pub(super) data_bytes: Option<u64>,
 }
 
-/// A count of a node's.
+/// Reads one counter of a node.
 type Count = fn(&NodeUsage) -> u64;
 
-/// What one node did between two looks.
+/// The counters of one node between two samples.
 struct Span<'a> {
     before: &'a NodeUsage,
     after: &'a NodeUsage,
 }
 
 impl Cluster {
-    /// What was done between two looks.
+    /// The cost between two samples.
     pub(super) fn new(before: &Snapshot, after: &Snapshot) -> Self {
         let spans: Vec<(u64, Span)> = after
             .nodes
@@ -62,22 +63,22 @@ impl Cluster {
         let sum = |count: Count| -> u64 { spans.iter().map(|(_, span)| span.count(count)).sum() };
         let commands = sum(|usage| usage.commands_proposed);
         let entries = sum(|usage| usage.entries_proposed);
-        let led_before = before.leader.filter(|_| before.leader != after.leader);
+        let previous_leader_id = before.leader.filter(|_| before.leader != after.leader);
         let lead = spans
             .iter()
-            .find(|(id, _)| Some(*id) == after.leader && led_before.is_none());
+            .find(|(id, _)| Some(*id) == after.leader && previous_leader_id.is_none());
         let rate = |count: Count| lead.map(|(_, span)| span.rate(count));
         Self {
             commands_per_entry: (entries > 0).then(|| rounded(float(commands) / float(entries))),
             entries_per_s: rate(|usage| usage.entries_proposed),
-            fsyncs_per_s: rate(|usage| usage.log_syncs),
-            led_before,
+            fsyncs_per_s: rate(|usage| usage.log_fsync_count),
+            previous_leader_id,
         }
     }
 }
 
 impl Node {
-    /// What was done between two looks, in which so many runs were.
+    /// The cost of each node between two samples, with this many runs.
     pub(super) fn all(before: &Snapshot, after: &Snapshot, runs: u64) -> Vec<Self> {
         let nodes = after.nodes.iter();
         nodes
@@ -94,14 +95,14 @@ impl Node {
         Self {
             node_id: after.node_id,
             address: after.address.clone(),
-            is_leader: leader == Some(after.node_id),
-            answered: usage.is_some(),
+            leader: leader == Some(after.node_id),
+            responded: usage.is_some(),
             cpu_percent: span.and_then(Span::cpu_percent),
             resident_bytes: usage.and_then(|usage| usage.resident_bytes),
             written_bytes_per_run: span.and_then(Span::written_bytes).map(each_run),
             log_bytes_per_run: span
                 .map(|span| each_run(span.count(|usage| usage.log_written_bytes))),
-            fsyncs_per_s: rate(|usage| usage.log_syncs),
+            fsyncs_per_s: rate(|usage| usage.log_fsync_count),
             entries_applied_per_s: rate(|usage| usage.entries_applied),
             data_bytes: usage.and_then(|usage| usage.data_bytes),
         }
@@ -109,7 +110,7 @@ impl Node {
 }
 
 impl<'a> Span<'a> {
-    /// None when the node did not answer both times, or was started in between.
+    /// `None` if the node did not answer both times or was restarted in between.
     fn of(before: &'a Snapshot, after: &'a NodeSnapshot) -> Option<Self> {
         let before = before.nodes.iter();
         let mut before = before.filter(|node| node.node_id == after.node_id);

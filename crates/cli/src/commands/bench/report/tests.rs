@@ -1,4 +1,4 @@
-//! A report, from what was measured to what is printed.
+//! Reports, from the measurement to the output.
 
 use super::*;
 use crate::commands::bench::usage::{NodeSnapshot, Snapshot};
@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use flotilla_client::v1::NodeUsage;
 use std::time::{Duration, Instant};
 
-/// A node that leads, and what it has done after so many seconds.
+/// The counters of a leader after this many seconds.
 fn usage(seconds: u64) -> NodeUsage {
     NodeUsage {
         node_id: 1,
@@ -14,7 +14,7 @@ fn usage(seconds: u64) -> NodeUsage {
         cpu_ms: Some(5_000 + 700 * seconds),
         resident_bytes: Some(100 << 20),
         written_bytes: Some(1_000_000 * seconds),
-        log_syncs: 300 * seconds,
+        log_fsync_count: 300 * seconds,
         log_written_bytes: 400_000 * seconds,
         commands_proposed: 8_000 * seconds,
         entries_proposed: 250 * seconds,
@@ -44,7 +44,7 @@ fn look(seconds: u64, began: Instant) -> Look {
     }
 }
 
-/// Four seconds, 1,000 runs in each.
+/// Four seconds with 1,000 runs each.
 fn measured() -> Measured {
     let mut measured = Measured::nothing(&["transition"]);
     for number in 0..4_000_u64 {
@@ -106,7 +106,7 @@ fn a_program_reads_the_published_fields_and_what_it_reads_is_the_report() {
     report.stages[0].latency.quantiles.clear();
     report.flo_version = Some("1.2.3".to_owned());
     let text = serde_json::to_string(&report).expect("printable");
-    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"flo_version":"1.2.3","began_at_ms":1772357400000,"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"warm_up_seconds":0,"seconds":4.0,"is_stopped":false,"completed":4000,"errors":0,"error":null,"not_begun":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"led_before":null,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","is_leader":true,"answered":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","is_leader":false,"answered":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
+    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"flo_version":"1.2.3","started_at_ms":1772357400000,"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"warm_up_seconds":0,"seconds":4.0,"interrupted":false,"completed":4000,"errors":0,"error":null,"not_started":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"previous_leader_id":null,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","leader":true,"responded":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","leader":false,"responded":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
     let read: Report = serde_json::from_str(&text).expect("its own form");
     assert_eq!(read.text(), report.text());
 }
@@ -115,17 +115,19 @@ fn a_program_reads_the_published_fields_and_what_it_reads_is_the_report() {
 fn errors_and_a_rate_that_was_not_kept_are_told() {
     let mut measured = measured();
     measured.errors = 3;
-    measured.not_begun = 17;
+    measured.not_started = 17;
     let mut report = report(&measured);
-    report.error = Some("expected a leader, but there is none".to_owned());
+    report.error = Some("expected a leader, but no node leads".to_owned());
     let text = report.text();
-    let end = text.find("\n\nwhat failed").expect("it is told");
+    let end = text
+        .find("\n\nfailed operations")
+        .expect("the error is reported");
     expect![[r#"
 
 
-        what failed is not among the latencies above; the first error: expected a leader, but there is none
+        failed operations are not among the latencies above; the first error: expected a leader, but no node leads
 
-        the rate was not kept: 17 were due and had not begun at the end, and their latencies are not among those above; the cluster does less than that, or --clients 64 are too few"#]].assert_eq(&text[end..]);
+        the rate was not kept: 17 operations were due but had not begun at the end, and the latencies above do not include them; either the cluster cannot keep this rate, or --clients 64 is too low"#]].assert_eq(&text[end..]);
     assert!(text.contains("3 errors"), "{text}");
 }
 
@@ -133,7 +135,7 @@ fn errors_and_a_rate_that_was_not_kept_are_told() {
 fn without_latencies_there_are_dashes_and_no_zeros() {
     let mut measured = Measured::nothing(&[]);
     measured.completed = 40;
-    measured.not_begun = 9_000;
+    measured.not_started = 9_000;
     let report = report(&measured);
     let text = report.text();
     assert!(
@@ -158,7 +160,7 @@ fn when_another_node_leads_at_the_end_there_are_no_rates_of_the_leader() {
         "{text}"
     );
     assert!(
-        text.contains("node 2 led at first and another one at the end"),
+        text.contains("node 2 led at the start and another one at the end"),
         "{text}"
     );
 }
@@ -176,7 +178,7 @@ fn a_load_that_was_stopped_and_one_that_had_nothing_to_do_are_told_as_such() {
     let text = nothing.text();
     assert_eq!(
         text,
-        "parked: 200 are open already, so there was nothing to do"
+        "parked: 200 are already open, so there was nothing to do"
     );
 }
 
@@ -188,6 +190,6 @@ fn a_node_that_was_started_meanwhile_has_no_rates() {
         usage.uptime_ms = 2_000;
     }
     let nodes = Node::all(&before.nodes, &after.nodes, 10);
-    assert!(nodes[0].answered && nodes[0].cpu_percent.is_none());
+    assert!(nodes[0].responded && nodes[0].cpu_percent.is_none());
     assert_eq!(nodes[0].resident_bytes, Some(100 << 20));
 }

@@ -1,4 +1,4 @@
-//! The figures for people.
+//! The report as text, for people.
 
 use super::{Latency, Node, Report};
 use crate::output::{Row, table};
@@ -17,11 +17,11 @@ struct LatencyRow<'a> {
 struct NodeRow<'a>(&'a Node);
 
 impl Report {
-    /// The figures for people: a sentence and two tables.
+    /// The report as text: a sentence and two tables.
     pub(in super::super) fn text(&self) -> String {
         if let (Some(open), 0, 0) = (self.open_runs, self.completed, self.errors) {
             return format!(
-                "{}: {open} are open already, so there was nothing to do",
+                "{}: {open} are already open, so there was nothing to do",
                 self.workload
             );
         }
@@ -39,21 +39,21 @@ impl Report {
             let nodes: Vec<_> = self.nodes.iter().map(NodeRow).collect();
             text.push_str(&format!("\n\n{}\n{}", table(&nodes), self.log()));
         }
-        if let Some(led_before) = self.cluster.led_before {
+        if let Some(previous_leader_id) = self.cluster.previous_leader_id {
             text.push_str(&format!(
-                "\n\nnode {led_before} led at first and another one at the end, so what the leader did is not known"
+                "\n\nnode {previous_leader_id} led at the start and another one at the end, so the leader's rates are unknown"
             ));
         }
         if let Some(error) = &self.error {
             text.push_str(&format!(
-                "\n\nwhat failed is not among the latencies above; the first error: {error}"
+                "\n\nfailed operations are not among the latencies above; the first error: {error}"
             ));
         }
-        if self.not_begun > 0 {
+        if self.not_started > 0 {
             text.push_str(&format!(
-                "\n\nthe rate was not kept: {} were due and had not begun at the end, and their latencies are not \
-                 among those above; the cluster does less than that, or --clients {} are too few",
-                self.not_begun, self.clients
+"\n\nthe rate was not kept: {} operations were due but had not begun at the end, and the latencies above do \
+                 not include them; either the cluster cannot keep this rate, or --clients {} is too low",
+                self.not_started, self.clients
             ));
         }
         text
@@ -70,7 +70,7 @@ impl Report {
             ..
         } = self;
         let pace = match self.rate {
-            Some(rate) => format!("at {rate} a second, at most {clients} under way"),
+            Some(rate) => format!("at {rate}/s, at most {clients} in flight"),
             None => format!("by {clients} clients"),
         };
         let steps = self
@@ -79,7 +79,7 @@ impl Report {
         let open = self
             .open_runs
             .map_or(String::new(), |open| format!(", {open} open now"));
-        let stopped = match self.is_stopped {
+        let stopped = match self.interrupted {
             Some(true) => ", stopped early",
             Some(false) | None => "",
         };
@@ -89,7 +89,7 @@ impl Report {
         )
     }
 
-    /// What became of the log, and what all this took of the machine that it was measured from.
+    /// The work of the log, and the CPU that the bench used on its machine.
     fn log(&self) -> String {
         let cluster = &self.cluster;
         format!(
@@ -137,7 +137,7 @@ impl Row for NodeRow<'_> {
 
     fn cells(&self) -> Vec<String> {
         let Self(node) = self;
-        let role = match (node.answered, node.is_leader) {
+        let role = match (node.responded, node.leader) {
             (false, _) => "did not answer",
             (true, true) => "leader",
             (true, false) => "follower",

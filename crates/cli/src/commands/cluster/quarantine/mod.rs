@@ -1,24 +1,24 @@
 //! `flo cluster quarantine`.
 
 mod list;
-mod retry;
+mod release;
 
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See what was set aside after a bug, and take it up again
+/// List quarantined items and return them to service
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuarantineCommand {
     List(list::List),
-    Retry(retry::Retry),
+    Release(release::Release),
 }
 
 impl QuarantineCommand {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         match self {
             Self::List(list) => list.run(session).await,
-            Self::Retry(retry) => retry.run(session).await,
+            Self::Release(release) => release.run(session).await,
         }
     }
 }

@@ -10,37 +10,37 @@ use flotilla_client::v1::{CreateGroupRequest, GroupMode, GroupSettings};
 const EXAMPLES: &str = "\
 Examples:
   flo stream group create orders billing
-  flo stream group create orders audit --mode key_shared --start '$' --max-deliver 3";
+  flo stream group create orders audit --mode key_shared --start '$' --max-deliveries 3";
 
 /// Create a consumer group of a stream
 ///
-/// Each record goes to one consumer, which acknowledges it in time or gets it again. A record that
-/// was delivered too often goes to the stream STREAM.GROUP.dlq. Workers that join a missing group
-/// create it with the defaults.
+/// Each record is delivered to one consumer, and again if that consumer does not acknowledge it in
+/// time. After too many deliveries the record goes to the stream STREAM.GROUP.dlq. Workers that
+/// join a missing group create it with the defaults.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Create {
     #[command(flatten)]
     named: Named,
 
-    /// How records are spread
+    /// How records are distributed to consumers
     #[arg(long, value_enum, default_value_t = Mode::Shared)]
     mode: Mode,
 
-    /// Where it begins: an id, `0-0` for the oldest record, `$` for what comes later
+    /// Where to start: a record id, `0-0` for the oldest record, `$` for new records only
     #[arg(long, value_name = "ID", default_value = "0-0")]
     start: String,
 
-    /// How long a consumer has to acknowledge
+    /// Time in milliseconds in which a consumer must acknowledge a record
     #[arg(long, value_name = "N", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1..))]
     ack_timeout_ms: u64,
 
     /// Deliveries before a record goes to the dead-letter stream; 0 for no limit
     #[arg(long, value_name = "N", default_value_t = 10)]
-    max_deliver: u32,
+    max_deliveries: u32,
 }
 
-/// How a group spreads records (A31).
+/// How a group distributes records (A31).
 #[derive(Clone, Copy, Debug, ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum Mode {
@@ -71,7 +71,7 @@ impl Create {
                 mode: GroupMode::from(self.mode).into(),
                 start: self.start,
                 ack_timeout_ms: Some(self.ack_timeout_ms),
-                deliveries_max: Some(self.max_deliver),
+                max_deliveries: Some(self.max_deliveries),
             }),
             ..CreateGroupRequest::default()
         };

@@ -7,9 +7,9 @@ use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteGroupRequest;
 
-/// Delete a consumer group; one that is missing is no error
+/// Delete a consumer group; succeeds if it does not exist
 ///
-/// How far it has read and what is in hand are forgotten.
+/// Its position and its records in flight are forgotten.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream group delete orders billing")]
 pub(crate) struct Delete {

@@ -7,7 +7,7 @@ use crate::views::GroupView;
 use clap::Args;
 use flotilla_client::v1::GetGroupRequest;
 
-/// Show a group, with its consumers and how far it is, as JSON
+/// Show a group, its consumers and its position as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream group info orders billing")]
 pub(crate) struct Info {

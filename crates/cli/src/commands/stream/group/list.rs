@@ -12,7 +12,7 @@ use flotilla_client::v1::ListGroupsRequest;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream group list orders")]
 pub(crate) struct List {
-    /// The stream's name
+    /// Name of the stream
     stream: String,
 
     #[command(flatten)]
@@ -24,11 +24,11 @@ impl List {
         let request = ListGroupsRequest {
             stream: self.stream,
             limit: self.listing.limit,
-            page_token: self.listing.page,
+            page_token: self.listing.page_token,
             ..ListGroupsRequest::default()
         };
         let response = session.client()?.list_groups(request).await?;
-        let page: Page<GroupView> = Page::new(response.items, response.next_page);
+        let page: Page<GroupView> = Page::new(response.items, response.next_page_token);
         session.output.page(&page)
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::{Args, Subcommand};
 
-/// Share the records of a stream among consumers
+/// Manage the consumer groups of a stream
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupCommand {
     Create(create::Create),
@@ -20,13 +20,13 @@ pub(crate) enum GroupCommand {
     Delete(delete::Delete),
 }
 
-/// Names a group.
+/// Selects a group.
 #[derive(Debug, Args)]
 struct Named {
-    /// The stream's name
+    /// Name of the stream
     stream: String,
 
-    /// The group's name
+    /// Name of the group
     group: String,
 }
 

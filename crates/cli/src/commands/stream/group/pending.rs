@@ -8,16 +8,16 @@ use crate::views::PendingView;
 use clap::Args;
 use flotilla_client::v1::ListPendingRequest;
 
-/// List what a group has delivered and not seen acknowledged
+/// List the deliveries of a group that are not acknowledged
 ///
-/// First what consumers have in hand, then what waits to be delivered again.
+/// Shows records in flight first, then records that wait for redelivery.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo stream group pending orders billing --limit 1000")]
 pub(crate) struct Pending {
     #[command(flatten)]
     named: Named,
 
-    /// How many rows at most
+    /// Maximum number of rows
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }

@@ -1,4 +1,4 @@
-//! One attempt: the program run once.
+//! One attempt: a single run of the program.
 
 use super::captured;
 use super::process_group::ProcessGroup;
@@ -12,13 +12,13 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin};
 
-/// What a program may write to its outcome file: an outcome's name has at most 64 bytes (W11).
+/// The read limit of the outcome file: the name of an outcome has at most 64 bytes (W11).
 const OUTCOME_BYTES_MAX: u64 = 1024;
 
-/// Runs the program with the task's input, and says what that came to.
+/// Runs the program with the task's input and interprets how it ended.
 ///
-/// What the program left running in its process group when it ended is killed, and so is the whole
-/// group when this is dropped.
+/// When the program has ended, the rest of its process group is killed. Dropping the future kills
+/// the whole group.
 ///
 /// # Errors
 /// How the task failed (A5).
@@ -42,11 +42,12 @@ async fn execute(program: &Program, task: &Task) -> io::Result<Ended> {
 
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-        return Err(io::Error::other("it has no pipes"));
+        return Err(io::Error::other("its pipes are missing"));
     };
     let whole_output = async {
         let output = captured::output(stdout).await?;
-        // Nobody reads the rest, so there is nothing left for the program to do.
+        // The output is already too large and its rest is not read, so the program need not
+        // continue.
         if output.is_none() {
             return Err(Stopped::TooMuchOutput);
         }
@@ -87,14 +88,14 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// Writes the input. A program need not read it.
+/// Writes the input. The program need not read it.
 pub(super) async fn feed(mut stdin: ChildStdin, input: &[u8]) {
     if stdin.write_all(input).await.is_ok() {
         let _ = stdin.shutdown().await;
     }
 }
 
-/// Waits for the program's end, then ends what it left running: it holds the pipes open.
+/// Waits for the program's end, then kills what it left running, which holds the pipes open.
 pub(super) async fn wait(
     child: &mut Child,
     group: &mut ProcessGroup,
@@ -104,7 +105,7 @@ pub(super) async fn wait(
     Ok(status)
 }
 
-/// What stands in the outcome file now, which the program may have replaced by another.
+/// The content of the outcome file, which the program may have replaced by another file.
 async fn read_outcome(file: &NamedTempFile) -> io::Result<Vec<u8>> {
     use tokio::io::AsyncReadExt;
 

@@ -1,15 +1,15 @@
-//! What a program writes, bounded.
+//! Bounded capture of a program's output.
 
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// What a program may write to stdout: as much as a payload may hold (design rule 13).
+/// The maximum size of stdout: that of a payload (design rule 13).
 pub(super) const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// What is kept of stderr, from its end.
+/// How much of stderr's end is kept.
 const TAIL_BYTES_MAX: usize = 4 << 10;
 
-/// Everything up to the bound; `None` when there is more.
+/// Reads everything; `None` if it exceeds the maximum.
 pub(super) async fn output(source: impl AsyncRead + Unpin) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let bound = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
@@ -17,7 +17,7 @@ pub(super) async fn output(source: impl AsyncRead + Unpin) -> io::Result<Option<
     Ok(Some(bytes).filter(|bytes| bytes.len() <= OUTPUT_BYTES_MAX))
 }
 
-/// Passes everything on and returns the last line that is not blank.
+/// Copies everything to the sink and returns the last line that is not blank.
 pub(super) async fn last_line(
     mut source: impl AsyncRead + Unpin,
     mut sink: impl AsyncWrite + Unpin,
@@ -29,7 +29,7 @@ pub(super) async fn last_line(
         if read == 0 {
             break;
         }
-        // The worker's own stderr may be closed; the program goes on.
+        // The worker's own stderr may be closed; the program continues.
         let _ = sink.write_all(&chunk[..read]).await;
         tail.extend_from_slice(&chunk[..read]);
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES_MAX));

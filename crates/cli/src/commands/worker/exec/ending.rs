@@ -1,19 +1,20 @@
-//! How a command worker ends: the first signal has it drain, the second one ends it at once.
+//! How a command worker ends: the first signal drains it, a second one ends it immediately.
 
-use super::tally::Tally;
+use super::task_counter::TaskCounter;
 use crate::failure::Failure;
 use flotilla_client::ClientError;
 use tokio::sync::oneshot;
 
-/// Runs a worker until it has drained: because it was `asked` to, or because `cause` was given. Being
-/// asked again drops it, and what it runs with it. Says what became of its last tasks, if it had any.
+/// Runs a worker until it has drained, either on `stop_requested` or because of `cause`. A second
+/// stop request drops the worker and its running programs. Prints what happened to its last tasks,
+/// if any.
 ///
 /// # Errors
-/// The worker's own; `drain_timeout` when tasks outlasted the drain, `drain_cut_short` when it is asked
-/// again.
+/// The worker's own errors; `drain_timeout` if tasks did not end within the drain grace,
+/// `drain_interrupted` on a second stop request.
 pub(super) async fn run<W>(
-    mut asked: impl AsyncFnMut(),
-    tally: &Tally,
+    mut stop_requested: impl AsyncFnMut(),
+    task_counter: &TaskCounter,
     cause: impl Future<Output = ()>,
     work: impl FnOnce(oneshot::Receiver<()>) -> W,
 ) -> Result<Option<String>, Failure>
@@ -23,29 +24,29 @@ where
     let (drain, drained) = oneshot::channel();
     let watch = async {
         tokio::select! {
-            () = asked() => {}
+            () = stop_requested() => {}
             () = cause => {}
         }
-        tally.stop();
-        // A worker that has ended by itself does not listen any more.
+        task_counter.stop();
+        // A worker that has ended by itself no longer listens.
         let _ = drain.send(());
-        asked().await;
-        // The worker is still there, and so is what it runs.
-        tally.give_up()
+        stop_requested().await;
+        // The worker and its programs are still running here.
+        task_counter.give_up()
     };
     tokio::select! {
         ended = work(drained) => {
             ended?;
-            tally.conclude()
+            task_counter.conclude()
         }
         failure = watch => Err(failure),
     }
 }
 
-/// Waits for the word to drain.
-pub(super) async fn told(drained: oneshot::Receiver<()>) {
+/// Waits for the request to drain.
+pub(super) async fn drain_requested(drained: oneshot::Receiver<()>) {
     if drained.await.is_err() {
-        // Who would have told is gone, and the worker with it.
+        // The sender is gone, and the worker with it.
         std::future::pending().await
     }
 }
@@ -60,17 +61,17 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_given_up_is_named_even_if_the_worker_goes_with_it() {
-        let tally = Tally::new("task", Duration::from_secs(30));
-        let running = tally.begin("charge (arun-1)".to_owned());
+        let task_counter = TaskCounter::new("task", Duration::from_secs(30));
+        let running = task_counter.begin("charge (arun-1)".to_owned());
         let work = async move |_drained| {
             let _running = running;
             pending().await
         };
-        let failure = run(async || {}, &tally, pending(), work).await;
+        let failure = run(async || {}, &task_counter, pending(), work).await;
         let failure = failure.expect_err("it was asked twice");
         expect![[r#"
-            error: expected the worker to drain, but it was told to stop again: it gives up 1 task: charge (arun-1)
-            hint: they go to other workers once their leases have ended
+            error: expected the worker to drain, but it was stopped again: it abandons 1 task: charge (arun-1)
+            hint: other workers get them once their leases expire
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }

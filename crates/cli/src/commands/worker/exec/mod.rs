@@ -1,10 +1,11 @@
-//! `flo worker exec`: any program is an action (A10).
+//! `flo worker exec`: runs any program as an action (A10).
 //!
-//! The worker SDK does what every worker does: registering, the stream, leases, drain. Here is what
-//! a *command* worker adds. A [`Program`] says what to run; an [`attempt`] runs it once, in a process
-//! group of its own; [`verdict`] reads its exit code and output. Dropping an attempt kills the group,
-//! and the SDK drops it at the handler timeout, on a cancel and at a hard stop. What a person would
-//! wonder about is told on stderr: what was registered, and what a worker that is stopped waits for.
+//! The worker SDK does what every worker does: registration, the stream to the cluster, leases,
+//! drain. This module adds what a *command* worker needs. A [`Program`] says what to run; an
+//! [`attempt`] runs it once, in a separate process group; [`verdict`] interprets its exit code and
+//! output. Dropping an attempt kills the group, and the SDK drops it at the handler timeout, on a
+//! cancel and at a hard stop. Messages for the person at the terminal go to stderr: which actions
+//! were registered, and what a stopping worker waits for.
 
 mod attempt;
 mod captured;
@@ -14,16 +15,16 @@ mod program;
 mod record;
 mod registration;
 mod stream;
-mod tally;
 mod task;
+mod task_counter;
 mod traces;
 mod verdict;
 
 use self::program::Program;
 use self::registration::Registration;
-use self::stream::{Consumption, Employment};
-use self::tally::Tally;
+use self::stream::{Employment, StreamFlags};
 use self::task::Task;
+use self::task_counter::TaskCounter;
 use self::traces::Traces;
 use crate::code::Code;
 use crate::failure::Failure;
@@ -46,37 +47,39 @@ Examples:
   flo worker exec --max-retries 0 charge -- ./charge.py
   flo worker exec --stream orders --group billing -- ./bill.py
 
-Two limits of time: --action-timeout-ms ends a program that runs too long; --timeout-ms is the
-action's lease, after which a task of a worker that has died goes to another one.
+Two timeouts: --action-timeout-ms kills a program that runs too long; --timeout-ms is the lease: if
+it is not renewed, because the worker has died, the task goes to another worker.
 
-The program reads its input on stdin and writes its output to stdout: JSON, or text that becomes a
+The program reads its input from stdin and writes its output to stdout: JSON, or text that becomes a
 JSON string. Exit codes:
   0   success, or the outcome that it wrote to the file $FLO_OUTCOME_FILE
-  75  pending: ask again later
+  75  pending: the step polls again later
   76  accepted: the outcome comes later, by a report (a plan's executor with tracking `async`)
-  65  failed for good
-  any other: failed, to be tried again; the last line of stderr is the message
-It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN, and, where the step
-is traced, TRACEPARENT. The outcome of an
-accepted task is reported with `flo action report TOKEN --outcome O [JSON]`, or over HTTP:
+  65  permanent failure
+  any other: failure with retry; the last line of stderr is the message
+
+The environment has FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN, and for a
+traced step TRACEPARENT. Report the outcome of an accepted task with
+`flo action report TOKEN --outcome O [JSON]`, or over HTTP:
   curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL
 
-With --stream it reads a record's payload on stdin. Exit code 0 acknowledges the record; with any
-other it is delivered again, until it goes to the stream STREAM.GROUP.dlq. It finds FLO_STREAM,
+With --stream, the program reads a record's payload from stdin. Exit code 0 acknowledges the record;
+any other redelivers it, until it goes to the stream STREAM.GROUP.dlq. The environment has FLO_STREAM,
 FLO_GROUP, FLO_RECORD_ID, FLO_ATTEMPT, FLO_PARTITION_KEY and FLO_HEADERS (JSON).";
 
-/// Run programs as actions, or for the records of a stream
+/// Run a program for each task of an action or each record of a stream
 ///
-/// Registers the actions that are missing and leaves the others as they are, prints `ready` once tasks
-/// may come, and drains on SIGTERM or Ctrl-C; a second one ends it at once. An action's retries are used up within each attempt of a
-/// step: 3 retries under a step's 3 attempts are up to 12 runs of the program.
+/// Registers missing actions, leaves existing ones unchanged, and prints `ready` once it can
+/// receive tasks. SIGTERM or Ctrl-C drains the worker; a second one stops it immediately. Step
+/// retries multiply action retries: an action with 3 retries in a step with 3 attempts runs the
+/// program up to 12 times.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
     override_usage = "flo worker exec [OPTIONS] NAME -- PROGRAM [ARGS]...\n       flo worker exec [OPTIONS] --action NAME='CMD' [--action NAME='CMD']...\n       flo worker exec [OPTIONS] --stream STREAM [--group GROUP] -- PROGRAM [ARGS]..."
 )]
 pub(crate) struct Exec {
-    /// The action that the program runs
+    /// Action that the program runs
     #[arg(
         required_unless_present_any = ["actions", "stream"],
         conflicts_with = "actions",
@@ -84,28 +87,28 @@ pub(crate) struct Exec {
     )]
     name: Option<String>,
 
-    /// The program and its arguments
+    /// Program to run, with its arguments
     #[arg(last = true, value_name = "PROGRAM", conflicts_with = "actions")]
     program: Vec<OsString>,
 
-    /// An action and its command for `sh -c`; may be repeated
+    /// Action and the command to run for it with `sh -c`; repeatable
     #[arg(long = "action", value_name = "NAME=CMD", value_parser = key_value::parse)]
     actions: Vec<(String, String)>,
 
-    /// How many tasks run at a time
+    /// Number of tasks to run at the same time
     #[arg(long, value_name = "N", default_value_t = 10)]
     concurrency: usize,
 
-    /// The worker's id [default: the host's name and a random number]
+    /// Worker id [default: the host name and a random number]
     #[arg(long, value_name = "ID")]
     worker_id: Option<String>,
 
-    /// A label of the worker; may be repeated
+    /// Label of the worker; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_value::parse)]
     labels: Vec<(String, String)>,
 
-    /// How long a program may run, however long the lease is; then its process group is killed and the
-    /// task fails for good
+    /// Maximum run time of a program in milliseconds, independent of the lease; then its process group is killed
+    /// and the task fails permanently
     #[arg(
         long,
         value_name = "N",
@@ -114,13 +117,13 @@ pub(crate) struct Exec {
     )]
     action_timeout_ms: u64,
 
-    /// How long programs may still run after the worker was told to stop; then their tasks or records
-    /// are handed back, and the exit code is 4
+    /// Drain grace in milliseconds: how long running programs may take to finish after a stop
+    /// signal; then their tasks or records are returned, and the exit code is 4
     #[arg(long, value_name = "N", default_value_t = 30_000)]
-    drain_timeout_ms: u64,
+    drain_grace_ms: u64,
 
-    /// Send the spans of tasks to this collector, over OTLP with gRPC, as http://127.0.0.1:4317; steps that the
-    /// cluster does not trace have none, and records neither
+    /// OTLP/gRPC collector to export task spans to, such as http://127.0.0.1:4317; untraced steps
+    /// and stream records have no spans
     #[arg(
         long,
         env = "FLO_OTLP_ENDPOINT",
@@ -133,7 +136,7 @@ pub(crate) struct Exec {
     registration: Registration,
 
     #[command(flatten)]
-    consumption: Consumption,
+    consumption: StreamFlags,
 }
 
 impl Exec {
@@ -147,18 +150,18 @@ impl Exec {
             std::mem::take(&mut self.program),
             std::mem::take(&mut self.actions),
         )?;
-        let tally = Tally::new("task", self.drain_timeout());
+        let task_counter = TaskCounter::new("task", self.drain_timeout());
         let output = session.output;
-        let builder = self.builder(session.untraced_client()?, &tally, output);
+        let builder = self.builder(session.untraced_client()?, &task_counter, output);
         let traces = Traces::start(self.otlp_endpoint.as_ref(), builder.id())?;
-        let worker = with_programs(builder, &programs, &tally, &traces).build()?;
+        let worker = with_programs(builder, &programs, &task_counter, &traces).build()?;
         tokio::select! {
             prepared = self.prepare(&programs, session) => prepared?,
             () = shutdown.requested() => return Ok(()),
         }
-        let work = |drained| worker.run(ending::told(drained));
-        let asked = async || shutdown.requested().await;
-        let concluded = ending::run(asked, &tally, pending(), work).await;
+        let work = |drained| worker.run(ending::drain_requested(drained));
+        let stop_requested = async || shutdown.requested().await;
+        let concluded = ending::run(stop_requested, &task_counter, pending(), work).await;
         traces.stop().await;
         if let Some(conclusion) = concluded? {
             output.note(&conclusion);
@@ -170,7 +173,7 @@ impl Exec {
         let drain_timeout = self.drain_timeout();
         let program = Program::from_words(self.program);
         let program = program.ok_or_else(|| {
-            let message = "expected a program after `--`, but there is none";
+            let message = "expected a program after `--`, but it is missing";
             Failure::new(Code::ProgramMissing, message)
         })?;
         let employment = Employment {
@@ -182,17 +185,17 @@ impl Exec {
     }
 
     fn drain_timeout(&self) -> Duration {
-        Duration::from_millis(self.drain_timeout_ms)
+        Duration::from_millis(self.drain_grace_ms)
     }
 
-    fn builder(&self, client: Client, tally: &Tally, output: Output) -> WorkerBuilder {
-        let draining = tally.clone();
+    fn builder(&self, client: Client, task_counter: &TaskCounter, output: Output) -> WorkerBuilder {
+        let draining = task_counter.clone();
         let mut builder = Worker::builder(client)
             .concurrency(self.concurrency)
             .action_timeout(Duration::from_millis(self.action_timeout_ms))
             .drain_grace(self.drain_timeout())
             .on_ready(say_ready)
-            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand)));
+            .on_drain(move |in_flight| output.note(&draining.start_drain(in_flight)));
         if let Some(worker_id) = &self.worker_id {
             builder = builder.worker_id(worker_id);
         }
@@ -202,7 +205,7 @@ impl Exec {
         builder
     }
 
-    /// Checks all programs, and only then changes anything.
+    /// Checks all programs before it changes anything in the cluster.
     async fn prepare(
         &self,
         programs: &[(String, Arc<Program>)],
@@ -225,15 +228,16 @@ impl Exec {
 fn with_programs(
     mut builder: WorkerBuilder,
     programs: &[(String, Arc<Program>)],
-    tally: &Tally,
+    task_counter: &TaskCounter,
     traces: &Traces,
 ) -> WorkerBuilder {
     for (name, program) in programs {
-        let (program, tally, traces) = (program.clone(), tally.clone(), traces.clone());
+        let (program, task_counter, traces) =
+            (program.clone(), task_counter.clone(), traces.clone());
         builder = builder.action(name, move |context: ActionContext| {
             let mut task = Task::new(&context);
             let (program, traces) = (program.clone(), traces.clone());
-            let running = tally.begin(task.to_string());
+            let running = task_counter.begin(task.to_string());
             async move {
                 let span = traces.begin(&task);
                 if let Some(span) = &span {
@@ -251,7 +255,7 @@ fn with_programs(
     builder
 }
 
-/// What to run for each action.
+/// The program to run for each action.
 fn programs(
     name: Option<String>,
     program: Vec<OsString>,
@@ -263,7 +267,7 @@ fn programs(
     }
     for (name, command) in actions {
         if programs.iter().any(|(known, _)| *known == name) {
-            let message = format!("expected one command for action {name}, but there are two");
+            let message = format!("expected one command for action {name}, but it has two");
             return Err(Failure::new(Code::ActionRepeated, message));
         }
         programs.push((name, Arc::new(Program::from_shell(&command))));
@@ -271,7 +275,7 @@ fn programs(
     Ok(programs)
 }
 
-/// Tells whoever started the worker that tasks may come. Nobody may be listening.
+/// Prints `ready`: tasks may now arrive. A closed stdout is not an error.
 fn say_ready() {
     let _ = output::write("ready\n");
 }

@@ -1,22 +1,22 @@
-//! A program and everything that it starts.
+//! A program and all processes that it starts.
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io;
 use tokio::process::{Child, Command};
 
-/// The processes of one attempt. Dropping it kills those that are left.
+/// The processes of one attempt. Dropping it kills those that still run.
 ///
-/// A group of its own also keeps Ctrl-C at the worker's terminal from the programs, which may
-/// finish while the worker drains.
+/// A separate group also protects the programs from Ctrl-C at the worker's terminal, so that they
+/// can finish while the worker drains.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
-    /// `None` once the group was killed: its number may then be given to others.
+    /// `None` once the group was killed, because its number may then be reused.
     id: Option<Pid>,
 }
 
 impl ProcessGroup {
-    /// Starts a process at the head of a new group.
+    /// Starts a process as the leader of a new group.
     pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Child)> {
         let child = command.process_group(0).spawn()?;
         let id = child
@@ -26,10 +26,10 @@ impl ProcessGroup {
         Ok((Self { id }, child))
     }
 
-    /// Ends every process that is left in the group.
+    /// Kills all remaining processes of the group.
     pub(super) fn kill(&mut self) {
         if let Some(id) = self.id.take() {
-            // The group may have ended by itself.
+            // The group may already have ended.
             let _ = killpg(id, Signal::SIGKILL);
         }
     }

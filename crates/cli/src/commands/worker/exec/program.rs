@@ -1,4 +1,4 @@
-//! What to run.
+//! The program that a command worker runs.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -15,12 +15,12 @@ use tokio::process::Command;
 pub(super) struct Program {
     path: OsString,
     arguments: Vec<OsString>,
-    /// The first word of a command for the shell, when it is plain.
+    /// The first word of a shell command, if it is plain.
     shell_word: Option<String>,
 }
 
 impl Program {
-    /// The words of a command line; none, when there are none.
+    /// A program from the words of a command line; `None` without words.
     pub(super) fn from_words(words: Vec<OsString>) -> Option<Self> {
         let mut words = words.into_iter();
         Some(Self {
@@ -30,7 +30,7 @@ impl Program {
         })
     }
 
-    /// A command for the shell.
+    /// A program given as a shell command.
     pub(super) fn from_shell(command: &str) -> Self {
         Self {
             path: "sh".into(),
@@ -39,7 +39,7 @@ impl Program {
         }
     }
 
-    /// A process to come.
+    /// A process that has not been started yet.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments);
@@ -51,11 +51,11 @@ impl Program {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Looks for the program as it will be looked for when it is to run. Of a command for the shell only
-    /// a plain first word can be looked for. The purpose is for people: `run action "charge"`.
+    /// Looks the program up as starting it would. In a shell command, only a plain first word can
+    /// be looked up. The purpose is part of the message: `run action "charge"`.
     ///
     /// # Errors
-    /// `program_missing` when it is not there or not executable.
+    /// `program_missing` if the program does not exist or is not executable.
     pub(super) async fn check(&self, purpose: &str) -> Result<(), Failure> {
         let refusal = |program: &str, absence: Absence| absence.refusal(purpose, program);
         find(&self.path).map_err(|absence| refusal(&self.name(), absence))?;
@@ -81,13 +81,16 @@ impl Absence {
     fn refusal(self, purpose: &str, program: &str) -> Failure {
         let (found, hint) = match self {
             Self::NotInPath => (
-                "there is none in the folders of PATH",
-                "the path of a program in this folder begins with ./",
+                "it is not in any directory of PATH",
+                "prefix a program in the current directory with ./",
             ),
-            Self::NoFile => ("there is none", "a path is looked for from this folder"),
+            Self::NoFile => (
+                "it does not exist",
+                "relative paths start at the current directory",
+            ),
             Self::NotExecutable => (
-                "it is no file that may be executed",
-                "chmod +x makes a file executable",
+                "it is not an executable file",
+                "make it executable with chmod +x",
             ),
         };
         let message = format!("expected a program {program:?} to {purpose}, but {found}");
@@ -95,14 +98,14 @@ impl Absence {
     }
 }
 
-/// A word that the shell takes as it stands, and runs: nothing is quoted, replaced or assigned in it.
+/// A word that the shell runs as it is, without quotes, expansion or assignment.
 fn plain_word(command: &str) -> Option<String> {
     let word = command.split_ascii_whitespace().next()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+');
     word.chars().all(is_plain).then(|| word.to_owned())
 }
 
-/// Looks for a program as the system does: a path as it stands, a name in the folders of PATH.
+/// Looks a program up as the system does: a path directly, a name in the directories of PATH.
 fn find(path: &OsStr) -> Result<(), Absence> {
     if !path.as_bytes().contains(&b'/') {
         let folders = env::var_os("PATH").unwrap_or_default();
@@ -128,7 +131,7 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether it is a program, or one of the shell's own words.
+/// Whether the shell knows the word as a program or a builtin.
 async fn is_known_to_shell(word: &str) -> bool {
     let status = Command::new("sh")
         .args(["-c", "command -v \"$1\"", "sh", word])
@@ -137,7 +140,7 @@ async fn is_known_to_shell(word: &str) -> bool {
         .stderr(Stdio::null())
         .status()
         .await;
-    // Without an answer nothing is wrong with the word.
+    // If the shell cannot be asked, the word is assumed to be valid.
     status.map_or(true, |status| status.success())
 }
 
@@ -164,8 +167,8 @@ mod tests {
         assert_eq!(check_words("cat").await, Ok(()));
         let failure = check_words("no-such-program").await.expect_err("missing");
         expect![[r#"
-            error: expected a program "no-such-program" to run action "charge", but there is none in the folders of PATH
-            hint: the path of a program in this folder begins with ./
+            error: expected a program "no-such-program" to run action "charge", but it is not in any directory of PATH
+            hint: prefix a program in the current directory with ./
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }
@@ -177,15 +180,18 @@ mod tests {
         let program = path.to_str().expect("UTF-8");
         let message = |failure: Failure| failure.render(Format::Text);
         let failure = check_words(program).await.expect_err("missing");
-        assert!(message(failure).contains("there is none"));
+        assert!(message(failure).contains("does not exist"));
         fs::write(&path, "#!/bin/sh\n").expect("room for a line");
         let failure = check_words(program).await.expect_err("not executable");
-        assert!(message(failure).contains("may be executed"));
+        assert!(message(failure).contains("executable file"));
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&path, executable).expect("a file of this test");
         assert_eq!(check_words(program).await, Ok(()));
         assert_eq!(check_shell(&format!("{program} --live")).await, Ok(()));
-        assert!(check_words("/").await.is_err(), "a folder is no program");
+        assert!(
+            check_words("/").await.is_err(),
+            "a directory is not a program"
+        );
     }
 
     #[tokio::test]

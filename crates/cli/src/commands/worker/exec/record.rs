@@ -1,4 +1,4 @@
-//! One record: the program run once with its payload.
+//! One record: a single run of the program with its payload.
 
 use super::attempt::{feed, wait};
 use super::captured;
@@ -11,17 +11,17 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::process::Command;
 
-/// How long a record waits when its program could not be run: it may be there soon, and a stream must
-/// not run dry into the dead-letter stream meanwhile.
+/// The redelivery delay of a record whose program could not be started: the program may reappear
+/// soon, and meanwhile the stream must not drain into the dead-letter stream.
 const NOT_RUN_DELAY: Duration = Duration::from_secs(5);
 
-/// Runs the program with the record's payload on stdin. Its stdout is that of the worker.
+/// Runs the program with the record's payload on stdin. Its stdout is the worker's stdout.
 ///
-/// What the program left running in its process group when it ended is killed, and so is the whole
-/// group when this is dropped.
+/// When the program has ended, the rest of its process group is killed. Dropping the future kills
+/// the whole group.
 ///
 /// # Errors
-/// When it does not end with 0: the last line of stderr, or how it ended.
+/// If it does not exit with 0: the last line of stderr, or how it ended.
 pub(super) async fn run(program: &Program, context: &StreamContext) -> Result<(), RecordError> {
     let mut command = program.command();
     set_variables(&mut command, context);
@@ -56,7 +56,7 @@ async fn execute(mut command: Command, payload: &[u8]) -> io::Result<(ExitStatus
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let (mut group, mut child) = ProcessGroup::spawn(&mut command)?;
     let (Some(stdin), Some(stderr)) = (child.stdin.take(), child.stderr.take()) else {
-        return Err(io::Error::other("it has no pipes"));
+        return Err(io::Error::other("its pipes are missing"));
     };
     let ((), status, last_line) = tokio::try_join!(
         async {

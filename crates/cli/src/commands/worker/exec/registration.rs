@@ -1,7 +1,8 @@
-//! Registering the actions that are missing (A1, A10).
+//! Registration of missing actions (A1, A10).
 //!
-//! The SDK does so too, with the server's defaults. Here it is done first, with what the command line
-//! says, and a person is told: an action's own retries multiply those of the step (W13).
+//! The SDK also registers them, with the server's defaults. This module does so first, with the
+//! settings of the command line, and prints the result, because an action's retries multiply those
+//! of the step (W13).
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -13,15 +14,15 @@ use flotilla_client::{Client, ClientError, ErrorKind, new_request_id};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Between two attempts to reach the cluster.
+/// The pause between two attempts to reach the cluster.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How an action is registered that is missing.
+/// The settings of an action that is not registered yet.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options for actions that are not registered yet")]
 pub(super) struct Registration {
-    /// How long the worker may be silent about a task before another one gets it: the lease, which the
-    /// worker renews while the program runs [default: 30000]
+    /// Lease in milliseconds, renewed while the program runs; without a renewal for this long,
+    /// another worker gets the task [default: 30000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
 
@@ -29,18 +30,18 @@ pub(super) struct Registration {
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
 
-    /// The delay before the first retry, doubled with each [default: 1000]
+    /// Delay in milliseconds before the first retry, doubled for each further one [default: 1000]
     #[arg(long, value_name = "N")]
     retry_delay_ms: Option<u64>,
 }
 
 impl Registration {
-    /// Registers the action unless it is there, and tells a person what was done. Waits for a cluster
-    /// that cannot be reached: a worker may be started before it.
+    /// Registers the action unless it exists, and prints a note about the result. Waits for an
+    /// unreachable cluster, because a worker may be started first.
     ///
     /// # Errors
-    /// What the cluster refuses, and an action that the nodes run: two programs of one name would
-    /// take turns.
+    /// What the cluster refuses, and an action that the nodes run: its tasks would not reach this
+    /// worker.
     pub(super) async fn register(
         &self,
         client: &Client,
@@ -79,7 +80,7 @@ impl Registration {
             output.note(&format!("registered action {name:?} ({})", terms(&action)));
         } else if self.differs(&action) {
             output.note(&format!(
-                "action {name:?} is registered already and stays so ({}): \
+                "action {name:?} is already registered and unchanged ({}): \
                  flo action register changes it",
                 terms(&action)
             ));
@@ -87,9 +88,10 @@ impl Registration {
         Ok(())
     }
 
-    /// Whether something is asked for that the action has not.
+    /// Whether a requested setting differs from the registered one.
     fn differs(&self, action: &Action) -> bool {
-        let is_other = |asked: Option<u64>, found| asked.is_some_and(|asked| asked != found);
+        let is_other =
+            |requested: Option<u64>, found| requested.is_some_and(|requested| requested != found);
         is_other(self.timeout_ms, action.timeout_ms)
             || is_other(self.retry_delay_ms, action.retry_delay_ms)
             || is_other(
@@ -103,16 +105,15 @@ fn not_for_workers(name: &str) -> Failure {
     let message = format!(
         "expected an action of type user, but {name:?} is of type wasm: the nodes run it themselves"
     );
-    let hint = format!(
-        "use another name, or let workers run it from now on: `flo action register {name}`"
-    );
+    let hint =
+        format!("use another name, or register it again for workers: `flo action register {name}`");
     Failure::new(Code::ActionTypeMismatch, message).with_hint(hint)
 }
 
-/// Whether another attempt may end otherwise.
+/// Whether another attempt may succeed.
 fn is_passing(error: &ClientError) -> bool {
     match error.kind() {
-        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::ConnectionFailed => true,
         ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
     }
 }

@@ -1,7 +1,7 @@
 //! `flo worker exec --stream`: a program that consumes the records of a stream.
 
 use super::program::Program;
-use super::tally::Tally;
+use super::task_counter::TaskCounter;
 use super::{ending, record, say_ready};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The arguments of a worker that runs tasks of actions, where one of a stream has nothing to say.
+/// The arguments for tasks of actions, which exclude those for streams.
 const ACTIONS: [&str; 2] = ["name", "actions"];
 
-/// What a program consumes.
+/// The stream options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Records of a stream")]
-pub(super) struct Consumption {
-    /// Run the program for each record of this stream instead
+pub(super) struct StreamFlags {
+    /// Stream to consume; the program runs for each record
     #[arg(
         long,
         value_name = "STREAM",
@@ -36,7 +36,7 @@ pub(super) struct Consumption {
     )]
     stream: Option<String>,
 
-    /// The consumer group; created with the defaults when it is missing
+    /// Consumer group; created with the defaults if missing
     #[arg(
         long,
         value_name = "GROUP",
@@ -45,11 +45,11 @@ pub(super) struct Consumption {
     )]
     group: String,
 
-    /// The consumer's name within the group [default: the worker's id]
+    /// Name of the consumer within the group [default: the worker's id]
     #[arg(long, value_name = "NAME", conflicts_with_all = ACTIONS)]
     consumer: Option<String>,
 
-    /// How many records one poll takes at most
+    /// Maximum number of records per poll
     #[arg(
         long,
         value_name = "N",
@@ -59,7 +59,7 @@ pub(super) struct Consumption {
     )]
     batch_size: u32,
 
-    /// How long one poll waits for records
+    /// How long one poll waits for records, in milliseconds
     #[arg(
         long,
         value_name = "N",
@@ -69,7 +69,8 @@ pub(super) struct Consumption {
     )]
     block_ms: u64,
 
-    /// How long a program may run for a record; then it is killed and the record given back
+    /// Maximum run time of a program per record, in milliseconds; then it is killed and the record
+    /// returned
     #[arg(
         long,
         value_name = "N",
@@ -80,24 +81,25 @@ pub(super) struct Consumption {
     message_timeout_ms: u64,
 }
 
-/// What every command worker is told.
+/// The settings that every command worker has.
 pub(super) struct Employment {
-    /// How many programs run at a time.
+    /// The number of programs that run at the same time.
     pub(super) concurrency: usize,
-    /// The worker's id, if it is not left to chance.
+    /// The worker's id; `None` for a random one.
     pub(super) worker_id: Option<String>,
-    /// How long programs may still run after the worker was told to stop.
+    /// The drain grace: how long programs may run after a stop request.
     pub(super) drain_timeout: Duration,
 }
 
-impl Consumption {
-    /// Whether a stream is to be consumed, rather than tasks of actions.
+impl StreamFlags {
+    /// Whether the worker consumes a stream instead of running tasks.
     pub(super) fn is_wanted(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// Runs the program for each record until the worker is told to stop, or the program is gone: each
-    /// attempt at a record would fail, until all of them lay in the dead-letter stream.
+    /// Runs the program for each record until the worker is stopped, or until the program no longer
+    /// exists. Without the program every delivery would fail, until all records were in the
+    /// dead-letter stream.
     pub(super) async fn run(
         self,
         program: Program,
@@ -110,8 +112,8 @@ impl Consumption {
         program.check(&purpose).await?;
         let program = Arc::new(program);
         let absence = Absence::default();
-        let tally = Tally::new("record", employment.drain_timeout);
-        let (counting, missed) = (tally.clone(), absence.clone());
+        let task_counter = TaskCounter::new("record", employment.drain_timeout);
+        let (counting, missed) = (task_counter.clone(), absence.clone());
         let handler = move |context: StreamContext| {
             let (program, purpose, missed) = (program.clone(), purpose.clone(), missed.clone());
             let running = counting.begin(context.stream_id().to_owned());
@@ -126,7 +128,7 @@ impl Consumption {
                 result
             }
         };
-        let (draining, output) = (tally.clone(), session.output);
+        let (draining, output) = (task_counter.clone(), session.output);
         let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
         let mut builder = StreamWorker::builder(session.untraced_client()?, stream, handler)
             .group(self.group)
@@ -136,7 +138,7 @@ impl Consumption {
             .drain_grace(employment.drain_timeout)
             .message_timeout(Duration::from_millis(self.message_timeout_ms))
             .on_ready(say_ready)
-            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand)));
+            .on_drain(move |in_flight| output.note(&draining.start_drain(in_flight)));
         if let Some(worker_id) = employment.worker_id {
             builder = builder.worker_id(worker_id);
         }
@@ -144,9 +146,9 @@ impl Consumption {
             builder = builder.consumer(consumer);
         }
         let worker = builder.build()?;
-        let work = |drained| worker.run(ending::told(drained));
-        let asked = async || shutdown.requested().await;
-        let concluded = ending::run(asked, &tally, absence.told(), work).await;
+        let work = |drained| worker.run(ending::drain_requested(drained));
+        let stop_requested = async || shutdown.requested().await;
+        let concluded = ending::run(stop_requested, &task_counter, absence.noticed(), work).await;
         absence.refuse()?;
         if let Some(conclusion) = concluded? {
             output.note(&conclusion);
@@ -155,22 +157,22 @@ impl Consumption {
     }
 }
 
-/// That the program is there no more, once a record has shown it.
+/// Set when a record finds that the program no longer exists.
 #[derive(Clone, Debug, Default)]
 struct Absence {
     // A std mutex and not tokio's because it is never held across an await.
     failure: Arc<Mutex<Option<Failure>>>,
-    is_told: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 impl Absence {
     fn tell(&self, failure: Failure) {
         *self.failure() = Some(failure);
-        self.is_told.notify_one();
+        self.notify.notify_one();
     }
 
-    async fn told(&self) {
-        self.is_told.notified().await;
+    async fn noticed(&self) {
+        self.notify.notified().await;
     }
 
     fn refuse(&self) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! What a program is told of its task.
+//! What a program learns about its task.
 
 use bytes::Bytes;
 use flotilla_client::ActionContext;
@@ -9,21 +9,21 @@ use tokio::process::Command;
 /// One attempt, as the program sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Task {
-    /// Goes to stdin.
+    /// The input, for stdin.
     pub(super) input: Bytes,
-    /// The workflow run; the action run, when the action was invoked by itself.
+    /// The workflow run, or the action run of a stand-alone action run.
     pub(super) run_id: String,
     pub(super) action: String,
     pub(super) attempt: u32,
     pub(super) task_id: String,
     pub(super) task_token: String,
     pub(super) report_url: String,
-    /// The span that the program's work is part of, where the step is traced.
+    /// The span of the program's work, if the step is traced.
     pub(super) traceparent: Option<String>,
 }
 
 impl Task {
-    /// Takes over what the SDK knows of the task.
+    /// Builds it from the SDK's context.
     pub(super) fn new(context: &ActionContext) -> Self {
         let run_id = context.run_id().unwrap_or_else(|| context.action_run_id());
         Self {
@@ -38,7 +38,7 @@ impl Task {
         }
     }
 
-    /// Sets the variables that A8 and A10 name.
+    /// Sets the environment variables of A8 and A10.
     pub(super) fn set_variables(&self, command: &mut Command, outcome_file: &Path) {
         command
             .env("FLO_RUN_ID", &self.run_id)
@@ -50,7 +50,7 @@ impl Task {
             .env("FLO_OUTCOME_FILE", outcome_file);
         match &self.traceparent {
             Some(traceparent) => command.env("TRACEPARENT", traceparent),
-            // The worker's own is not the task's.
+            // The worker's own span is not the task's.
             None => command.env_remove("TRACEPARENT"),
         };
     }

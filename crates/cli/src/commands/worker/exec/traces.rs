@@ -7,7 +7,7 @@ use flotilla_client::{ActionResult, HandlerError};
 use flotilla_trace::{Emitter, Endpoint, Exporter, TaskFacts, TaskSpan};
 use std::sync::Arc;
 
-/// Where a worker's spans go; nowhere, when it was not told.
+/// The destination of the worker's spans; `None` without one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traces(Option<Arc<Destination>>);
 
@@ -18,10 +18,10 @@ struct Destination {
 }
 
 impl Traces {
-    /// The spans of `worker` to `endpoint`, when there is one.
+    /// Exports the spans of `worker` to `endpoint`, if given.
     ///
     /// # Errors
-    /// `config_invalid` when nothing can be sent there.
+    /// `config_invalid` if the exporter cannot be created.
     pub(super) fn start(endpoint: Option<&Endpoint>, worker: &str) -> Result<Self, Failure> {
         let Some(endpoint) = endpoint else {
             return Ok(Self::default());
@@ -37,7 +37,7 @@ impl Traces {
         Ok(Self(Some(Arc::new(Destination { exporter, worker }))))
     }
 
-    /// A task begins now. None when it is not traced, by the cluster or by this worker.
+    /// Begins the span of a task; `None` if the cluster or this worker does not trace it.
     pub(super) fn begin(&self, task: &Task) -> Option<TaskSpan> {
         let destination = self.0.as_ref()?;
         TaskSpan::begin(TaskFacts {
@@ -49,7 +49,7 @@ impl Traces {
         })
     }
 
-    /// A task has ended.
+    /// Ends the span of a task.
     pub(super) fn end(&self, span: TaskSpan, result: &Result<ActionResult, HandlerError>) {
         let ended = match result {
             Ok(result) => Ok(result.outcome().unwrap_or("accepted")),
@@ -60,10 +60,10 @@ impl Traces {
         }
     }
 
-    /// Sends what is left; waits for a moment.
+    /// Exports the remaining spans, for a limited time.
     pub(super) async fn stop(self) {
         if let Some(destination) = self.0 {
-            // What could not be sent is lost: it is said in the log.
+            // Spans that could not be exported are lost, which the exporter logs.
             drop(tokio::task::spawn_blocking(move || destination.exporter.stop()).await);
         }
     }

@@ -1,4 +1,4 @@
-//! What a program's end means (A10).
+//! How a program's end is interpreted (A10).
 
 use super::captured::OUTPUT_BYTES_MAX;
 use crate::views;
@@ -15,22 +15,22 @@ const ACCEPTED: i32 = 76;
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// The program came to its own end.
+    /// The program ended by itself.
     ByItself {
         /// Its exit code, or the signal that killed it.
         status: ExitStatus,
-        /// What it wrote to stdout.
+        /// Its output on stdout.
         output: Vec<u8>,
         /// The last line that it wrote to stderr.
         last_line: Option<String>,
-        /// What it wrote to the outcome file.
+        /// The content of the outcome file.
         outcome: Vec<u8>,
     },
-    /// It wrote more than a payload may hold and was killed.
+    /// It wrote more than the maximum payload and was killed.
     TooMuchOutput,
 }
 
-/// What is to be reported.
+/// The result to report.
 ///
 /// # Errors
 /// How the task failed (A5).
@@ -60,8 +60,8 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
     }
 }
 
-/// The outcome that the program named, or `success`. Whether it is one that an action may have is
-/// for the server to say.
+/// The outcome that the program named, or `success`. The server checks whether it is a valid
+/// outcome.
 fn outcome_name(bytes: &[u8]) -> Result<String, HandlerError> {
     let name = std::str::from_utf8(bytes).map_err(|_| {
         let message = "expected the outcome file to hold a name, but it is not UTF-8";
@@ -71,7 +71,8 @@ fn outcome_name(bytes: &[u8]) -> Result<String, HandlerError> {
     Ok(if name.is_empty() { "success" } else { name }.to_owned())
 }
 
-/// The output as JSON text: unchanged when it is that, else a string without its line break.
+/// The output as JSON text: unchanged if it is JSON, otherwise as a string without its final line
+/// break.
 fn json(output: &[u8]) -> Vec<u8> {
     if views::is_json(output) {
         return output.trim_ascii().to_vec();

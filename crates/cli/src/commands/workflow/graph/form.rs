@@ -1,8 +1,8 @@
-//! What is drawn of a definition.
+//! The parts of a definition that are drawn.
 //!
-//! The intermediate form belongs to the engine, which the command line does not depend on (ADR 0001),
-//! so its types cannot be named here. They are read as everybody else sees them: as a record, of which
-//! serde takes the fields below. The test of the drawing shows when they part.
+//! The intermediate form belongs to the engine, on which the command line does not depend (ADR
+//! 0001), so its types cannot be named here. This module deserializes the fields that it needs from
+//! their serialized form instead. The test of the drawing fails if the two diverge.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub(super) struct Form {
     pub(super) name: String,
     pub(super) version: String,
-    /// The first one is the start step.
+    /// The steps; the first one is the start step.
     pub(super) steps: Vec<Step>,
     pub(super) terminals: Vec<Terminal>,
     pub(super) plans: Vec<Plan>,
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 #[derive(Debug, Deserialize)]
 pub(super) enum RunTarget {
     Action(String),
-    /// The position of a plan.
+    /// The plan's position.
     Plan(usize),
     Workflow {
         name: String,
@@ -58,10 +58,10 @@ pub(super) struct Transition {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(super) enum Target {
-    /// The position of a step.
+    /// The step's position.
     Step(usize),
     BuiltIn(BuiltIn),
-    /// The position of a custom terminal.
+    /// The custom terminal's position.
     Custom(usize),
 }
 
@@ -95,7 +95,7 @@ impl BuiltIn {
         }
     }
 
-    /// The status that a run ends with there.
+    /// The status of a run that ends at this terminal.
     pub(super) fn status(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -107,15 +107,15 @@ impl BuiltIn {
 }
 
 impl Form {
-    /// Reads the definition; none, when the text was refused.
+    /// Reads the definition; `None` if the text was refused.
     ///
     /// # Errors
-    /// When the form of definitions has changed and this has not.
+    /// If the definition's form has changed and this module has not.
     pub(super) fn of(parsed: &Parsed) -> Result<Option<Self>, Failure> {
         let record = serde_json::to_value(&parsed.definition);
         record.and_then(serde_json::from_value).map_err(|error| {
-            let message = format!("expected to know the form of the definition, but {error}");
-            Failure::new(Code::DefinitionForm, message)
+            let message = format!("expected a known definition form, but {error}");
+            Failure::new(Code::DefinitionUnreadable, message)
         })
     }
 }

@@ -4,11 +4,11 @@ use super::form::{BuiltIn, Form, Kind, RunTarget, Step, Target};
 use crate::period;
 use std::collections::BTreeSet;
 
-/// The expiry of a wait, as a transition's outcome.
+/// The expiry of a wait, as the outcome of a transition.
 const TIMEOUT: &str = "timeout";
 
-/// The text of the drawing, with the start step on top. Nodes have made-up ids, since names may be words
-/// of Mermaid's own.
+/// The text of the flowchart, with the start step at the top. Nodes have generated ids, because
+/// names may be reserved words of Mermaid.
 pub(super) fn draw(form: &Form) -> String {
     let mut text = format!("%% {} {}\nflowchart TD\n", form.name, form.version);
     for (position, step) in form.steps.iter().enumerate() {
@@ -25,12 +25,12 @@ pub(super) fn draw(form: &Form) -> String {
     text
 }
 
-/// A way out of a step.
+/// A transition out of a step.
 struct Arrow {
     from: usize,
     label: String,
     to: Target,
-    /// Whether it is followed because time has passed.
+    /// Whether it is followed on expiry.
     is_expiry: bool,
 }
 
@@ -42,7 +42,7 @@ impl Arrow {
     }
 }
 
-/// Its transitions and, of a wait with an end, where expiry leads (W19).
+/// A step's transitions and, for a wait with a timeout, where expiry leads (W19).
 fn arrows((from, step): (usize, &Step)) -> Vec<Arrow> {
     let mut arrows: Vec<Arrow> = step
         .transitions
@@ -99,7 +99,7 @@ fn shape(form: &Form, step: &Step) -> String {
     }
 }
 
-/// The terminals that are reached, and all custom ones, with their labels.
+/// The reachable terminals and all custom ones, with their labels.
 fn terminals(form: &Form, arrows: &[Arrow]) -> Vec<(Target, String)> {
     let custom = (0..form.terminals.len()).map(Target::Custom);
     let targets: BTreeSet<Target> = arrows.iter().map(|arrow| arrow.to).chain(custom).collect();
@@ -123,7 +123,8 @@ fn id(target: Target) -> String {
     }
 }
 
-/// A label in quotes, in which nothing means anything to Mermaid but the line breaks that are wanted.
+/// A quoted label, with everything escaped that Mermaid would interpret, except intended line
+/// breaks.
 fn quote(label: &str) -> String {
     let mut quoted = String::from("\"");
     for character in label.chars() {

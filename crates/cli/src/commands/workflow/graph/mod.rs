@@ -17,25 +17,25 @@ Examples:
   flo workflow graph order
   flo workflow graph -f order.yaml > order.mmd
 
-Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow bears the outcome
-that follows it; a dotted one is followed when a wait expires. Whatever draws Mermaid draws it, such
-as a block ```mermaid in Markdown.";
+Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow is labelled with
+the outcome that selects it; a dotted arrow is followed when a wait expires. To display it, paste it
+into a ```mermaid block in Markdown.";
 
-/// Draw a workflow as Mermaid text
+/// Draw a workflow as a Mermaid flowchart
 ///
-/// Of a stored workflow by NAME, or of a file without a server.
+/// Draws a stored workflow, or a file without contacting a server.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Graph {
-    /// The name of a stored workflow
+    /// Name of a stored workflow
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
 
-    /// The definition, YAML or JSON; - reads stdin
+    /// Definition file, YAML or JSON; - reads stdin
     #[arg(short, long, value_name = "FILE")]
     file: Option<String>,
 
-    /// The newest revision of this version [default: the latest of any version]
+    /// Newest revision of this version [default: the latest revision]
     #[arg(
         long,
         default_value = "",

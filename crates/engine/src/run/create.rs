@@ -1,0 +1,123 @@
+//! Creating and finding runs.
+
+use super::attributes;
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber};
+use crate::json::Json;
+use crate::message::cut;
+use crate::rejection::Rejection;
+use crate::tables::{
+    DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, SignalCounts, TriggeredBy,
+};
+use crate::trace::TraceContext;
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use std::collections::BTreeMap;
+
+/// What a new run is made of.
+pub(crate) struct NewRun {
+    pub(crate) namespace: Namespace,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) definition: DefinitionNumber,
+    pub(crate) input: Json,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) triggered_by: TriggeredBy,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) nesting: u16,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// The run that waits for a new one (W17).
+pub(crate) struct Parent {
+    pub(crate) link: ParentLink,
+    pub(crate) id: RunId,
+}
+
+/// A run that was made.
+pub(crate) struct CreatedRun {
+    pub(crate) number: RunNumber,
+    pub(crate) id: RunId,
+}
+
+/// Creates a run, not yet on any step, and adds it to the turn.
+pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<CreatedRun> {
+    let number = RunNumber(turn.next_number(|cluster| &mut cluster.run_count)?);
+    let id = new_run
+        .run_id
+        .clone()
+        .unwrap_or_else(|| RunId::generated(number));
+    if new_run.run_id.is_some() {
+        turn.put::<RunNames>(&(new_run.namespace.clone(), id.clone()), number);
+    }
+    let definition = turn.pinned(new_run.definition)?;
+    if let Some(key) = &new_run.idempotency_key {
+        let workflow = definition.definition.name.clone();
+        turn.put::<IdempotencyKeys>(&(new_run.namespace.clone(), workflow, key.clone()), number);
+    }
+    let input = PayloadRef {
+        owner: PayloadOwner::Run(number),
+        position: 0,
+    };
+    turn.put::<Payloads>(&input, new_run.input);
+    let run = RunRecord {
+        namespace: new_run.namespace,
+        id: id.clone(),
+        definition: new_run.definition,
+        status: RunStatus::Pending,
+        end: None,
+        detail: None,
+        triggered_by: new_run.triggered_by,
+        parent: new_run.parent.as_ref().map(|parent| parent.link),
+        nesting: new_run.nesting,
+        trace: new_run.trace,
+        idempotency_key: new_run.idempotency_key,
+        active_count: 0,
+        activations_count: 0,
+        left_count: 0,
+        last_left: None,
+        steps_since_wait: 0,
+        has_waited: false,
+        continuation: None,
+        attributes: BTreeMap::new(),
+        input,
+        output: None,
+        payloads_count: 1,
+        signals: SignalCounts::default(),
+        history: HistoryCursor::default(),
+        started_at_ms: turn.now_ms(),
+        completed_at_ms: None,
+    };
+    let mut run = LoadedRun::new(number, run, definition);
+    let kind = EventKind::WorkflowStarted {
+        input,
+        parent: new_run.parent.map(|parent| parent.id),
+    };
+    run.note_run(kind);
+    run.record.detail = attributes::compute(turn, &mut run)?.map(|note| cut(&note));
+    turn.add_run(run);
+    Ok(CreatedRun { number, id })
+}
+
+/// The run that callers of `namespace` know as `run_id`, taken out of the turn.
+pub(crate) fn find(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> TurnResult<LoadedRun> {
+    let number = match run_id.generated_number() {
+        Some(number) => Some(number),
+        None => turn
+            .get::<RunNames>(&(namespace.clone(), run_id.clone()))?
+            .map(|number| *number),
+    };
+    let missing = || Rejection::RunNotFound(run_id.clone());
+    let number = number.ok_or_else(missing)?;
+    let record = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
+    // A run with a caller's id has no generated id.
+    if record.namespace != *namespace || record.id != *run_id {
+        return Err(missing().into());
+    }
+    if turn.is_quarantined(number) {
+        return Err(Rejection::RunQuarantined(run_id.clone()).into());
+    }
+    turn.load_run(number)
+}

@@ -1,0 +1,214 @@
+//! Finishing a step with its target result: poll, retry or leave (W11–W14).
+
+use super::failure::{self, Exit};
+use super::outcome::{is_retried, name, transition};
+use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
+use crate::plan;
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, EventKind, StepResult, StepResults, TargetResult, TimerKey,
+    TimerKind, Work,
+};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+
+/// Finishes an active step with its target result. A result from a source that the step does not wait for has no
+/// effect.
+pub(super) fn finish_step(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (activation, mut target_result): (u32, TargetResult),
+) -> TurnResult<()> {
+    let Some(active) = run.take(turn, activation)? else {
+        return Ok(());
+    };
+    if active.state.awaits() != target_result.from {
+        run.put_back(active);
+        return Ok(());
+    }
+    if let ActivationState::Plan(_) = active.state {
+        // What came in ends an attempt on an executor; the plan settles the step when it ends.
+        return plan::finish_attempt(turn, queue, run, (active, target_result));
+    }
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
+    if let (Some(poll), name::PENDING) = (poll_policy(step), target_result.outcome.as_str()) {
+        let polls = active.polls_count;
+        if polls < poll.max_attempts {
+            schedule_poll(turn, run, active, poll);
+            return Ok(());
+        }
+        run.note(&active, EventKind::PollExhausted { polls });
+        target_result.outcome = name::of(name::TIMEOUT);
+        target_result.output = None;
+        target_result.reason = Some(format!("still pending at poll {polls}"));
+    }
+    if let Some(retry) = retry_policy(step)
+        && target_result.is_retryable
+        && is_retried(&target_result.outcome)
+        && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
+    {
+        schedule_retry(turn, queue, run, (active, due_ms));
+        return Ok(());
+    }
+    failure::complete_output(turn, run, &mut target_result);
+    let work = match transition(step, &target_result.outcome) {
+        Some(target) => {
+            let exit = Exit {
+                definition: &definition.definition,
+                step,
+                target_result: &target_result,
+                target,
+            };
+            let detail = exit.detail(turn, run)?;
+            follow(target, detail)
+        }
+        None => Work::Finish {
+            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+            detail: Some(failure::no_transition(step, &target_result)),
+        },
+    };
+    leave(turn, run, &active, target_result)?;
+    queue.push(run.number, work);
+    Ok(())
+}
+
+fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
+    match &step.kind {
+        StepKind::Run(run_step) => run_step.retry.as_ref(),
+        StepKind::Wait(_) => None,
+    }
+}
+
+fn poll_policy(step: &Step) -> Option<&PollPolicy> {
+    match &step.kind {
+        StepKind::Run(run_step) => run_step.poll.as_ref(),
+        StepKind::Wait(_) => None,
+    }
+}
+
+/// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
+/// first attempt's start (W12).
+pub(crate) fn next_attempt(
+    turn: &mut Turn<'_, '_>,
+    retry: &RetryPolicy,
+    attempt: u32,
+    started_at_ms: u64,
+) -> Option<u64> {
+    if attempt >= retry.max_attempts {
+        return None;
+    }
+    let random = turn.random();
+    let due_ms = turn
+        .now_ms()
+        .saturating_add(retry.backoff.delay_ms(attempt - 1, random));
+    let budget_ends_ms = retry
+        .within_ms
+        .map(|within| started_at_ms.saturating_add(within));
+    budget_ends_ms
+        .is_none_or(|ends_ms| due_ms <= ends_ms)
+        .then_some(due_ms)
+}
+
+fn schedule_retry(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (mut active, due_ms): (Draft<Activation>, u64),
+) {
+    let is_due = due_ms <= turn.now_ms();
+    if is_due && !queue.count_step(turn, run) {
+        run.put_back(active);
+        return;
+    }
+    active.attempt += 1;
+    active.polls_count = 0;
+    let (activation, attempt) = (active.number, active.attempt);
+    if is_due {
+        run.note(&active, EventKind::StepRetry { attempt });
+        active.state = ActivationState::Executing;
+        queue.push(run.number, Work::Execute { activation });
+    } else {
+        run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
+        active.state = ActivationState::Retry { due_ms };
+        turn.set_timer(wake_timer(run.at(&active), due_ms));
+    }
+    run.put_back(active);
+}
+
+/// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
+fn schedule_poll(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+    poll: &PollPolicy,
+) {
+    let random = turn.random();
+    let delay_ms = match active.polls_count.checked_sub(1) {
+        None => poll.initial_delay_ms,
+        Some(k) => poll.backoff.delay_ms(k, random),
+    };
+    let due_ms = turn.now_ms().saturating_add(delay_ms);
+    active.polls_count += 1;
+    let kind = EventKind::PollScheduled {
+        poll: active.polls_count,
+        due_ms,
+    };
+    run.note(&active, kind);
+    turn.set_timer(wake_timer(run.at(&active), due_ms));
+    active.state = ActivationState::Poll { due_ms };
+    run.put_back(active);
+}
+
+/// The timer of a retry or poll.
+pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::StepWake,
+        due_ms,
+        subject: at.run.0,
+        detail: at.activation,
+    }
+}
+
+/// The run leaves the step, and notes what it ended with.
+pub(super) fn leave(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: TargetResult,
+) -> Result<(), StoreError> {
+    if let Some(output) = target_result.output {
+        let event = run.next_event();
+        run.hold_payload(turn, output, event)?;
+    }
+    let kind = EventKind::StepCompleted {
+        outcome: target_result.outcome.clone(),
+        output: target_result.output,
+    };
+    run.note(active, kind);
+    run.leave(active);
+    run.record.left_count += 1;
+    run.record.last_left = Some(active.step);
+    let result = StepResult {
+        outcome: target_result.outcome,
+        output: target_result.output,
+        attempts: active.attempt,
+        started_at_ms: active.started_at_ms,
+        completed_at_ms: turn.now_ms(),
+        order: run.record.left_count,
+    };
+    turn.put::<StepResults>(&(run.number, active.step), result);
+    Ok(())
+}
+
+/// Where a transition leads; `detail` says why, where the target does not.
+pub(super) fn follow(target: Target, detail: Option<String>) -> Work {
+    match target {
+        Target::Step(step) => Work::Enter { step },
+        Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
+            terminal: target,
+            detail,
+        },
+    }
+}

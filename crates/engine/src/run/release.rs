@@ -1,0 +1,169 @@
+//! Releasing a run from quarantine (design rule 10): restores what it waits for, and delivers the results that arrived
+//! meanwhile.
+
+use super::advance::advance_all;
+use super::enter::signal_timer;
+use super::finish_step::wake_timer;
+use super::outcome::name;
+use super::{continuation, index};
+use crate::effect::Effect;
+use crate::ids::RunNumber;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, Activations, Awaited, EventKind, InputChecks, PlanState, PlanWait,
+    RunRecord, TargetResult, Work,
+};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use crate::{schedule, task, timer};
+
+/// Releases the run, if it exists.
+pub(crate) fn release_from_quarantine(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+) -> TurnResult<()> {
+    let Some(mut run) = turn.load_run_if_kept(number)? else {
+        return Ok(());
+    };
+    run.note_run(EventKind::RunReleased);
+    schedule::run_released(turn, &run.record)?;
+    if !run.record.status.is_open() {
+        index::expire_again(turn, number, (&run.record, &run.definition))?;
+        turn.put_back_run(run);
+        return Ok(());
+    }
+    if let Some(reason) = why_unwanted(turn, number, &run.record)? {
+        turn.put_back_run(run);
+        let reason = Some(reason);
+        return advance_all(turn, number, [Work::Cancel { reason }]);
+    }
+    continuation::restore(turn, &mut run)?;
+    let mut works = Vec::new();
+    for activation in run.active(turn)? {
+        if let Some(active) = run.take(turn, activation)? {
+            works.extend(release_step(turn, &mut run, active)?);
+        }
+    }
+    turn.put_back_run(run);
+    advance_all(turn, number, works)
+}
+
+/// Whether the run has ended while its parent was quarantined, and the parent has not received its result yet.
+pub(crate) fn is_awaited(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<bool, StoreError> {
+    let Some(run) = turn.run_record(number)? else {
+        return Ok(false);
+    };
+    let Some(link) = run.parent else {
+        return Ok(false);
+    };
+    let parent = turn.run_record(link.run)?;
+    let has_work_left = parent.is_some_and(|parent| parent.continuation.is_some());
+    if !has_work_left && !turn.is_quarantined(link.run) {
+        return Ok(false);
+    }
+    Ok(why_unwanted(turn, number, &run)?.is_none())
+}
+
+/// Why a child is no longer awaited; `None` if it is, and for a run without a parent.
+fn why_unwanted(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    run: &RunRecord,
+) -> Result<Option<String>, StoreError> {
+    let Some(link) = run.parent else {
+        return Ok(None);
+    };
+    let Some(parent) = turn.run_record(link.run)? else {
+        return Ok(Some("its parent ended".to_owned()));
+    };
+    let waiting = turn.get::<Activations>(&(link.run, link.activation))?;
+    let is_wanted = waiting.is_some_and(|active| active.state.awaits() == Awaited::Child(number));
+    Ok((!is_wanted).then(|| format!("parent {} ended", parent.id)))
+}
+
+/// Restores what a step waits for; returns the work that arrived meanwhile.
+fn release_step(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<Option<Work>> {
+    let at = run.at(&active);
+    let activation = active.number;
+    let mut state = active.state.clone();
+    match &mut state {
+        ActivationState::Plan(PlanState {
+            wait: PlanWait::Retry { due_ms },
+            ..
+        })
+        | ActivationState::Retry { due_ms }
+        | ActivationState::Poll { due_ms } => {
+            *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
+        }
+        ActivationState::Signal {
+            deadline_at_ms: Some(due_ms),
+        } => {
+            *due_ms = timer::restore(turn, signal_timer(at, *due_ms))?;
+        }
+        ActivationState::ChildInput { .. } => {
+            // Its row still exists, but the earlier validation result was rejected for good.
+            turn.put::<InputChecks>(&(at.run, activation), ());
+            let parent = at.run;
+            turn.effect(Effect::CheckChildInput { parent, activation });
+        }
+        ActivationState::Executing
+        | ActivationState::Action(_)
+        | ActivationState::Signal {
+            deadline_at_ms: None,
+        }
+        | ActivationState::Child(_)
+        | ActivationState::Plan(_) => {}
+    }
+    if active.state != state {
+        active.state = state;
+    }
+    let awaited = active.state.awaits();
+    run.put_back(active);
+    match awaited {
+        // What executes was in the middle of a turn, or its work waits in a continuation, which does it.
+        Awaited::Nothing => {
+            let is_pending = run.record.continuation.is_some();
+            Ok((!is_pending).then_some(Work::Execute { activation }))
+        }
+        Awaited::Action(action_run) => {
+            let target_result = task::release_from_quarantine(turn, run, action_run)?;
+            Ok(target_result.map(|target_result| Work::FinishStep {
+                activation,
+                target_result,
+            }))
+        }
+        Awaited::Child(child) => release_child(turn, activation, child),
+        Awaited::Signal | Awaited::Verdict | Awaited::Time => Ok(None),
+    }
+}
+
+/// A child that is still open delivers its result itself.
+fn release_child(
+    turn: &mut Turn<'_, '_>,
+    activation: u32,
+    child: RunNumber,
+) -> TurnResult<Option<Work>> {
+    // The child is kept for its parent, however long the quarantine lasts, unless another bug loses it.
+    let Some(kept) = turn.load_run_if_kept(child)? else {
+        let target_result = TargetResult {
+            from: Awaited::Child(child),
+            outcome: name::of(name::EXECUTION_FAILURE),
+            output: None,
+            reason: Some("its child was forgotten while the run was set aside".to_owned()),
+            is_retryable: false,
+        };
+        return Ok(Some(Work::FinishStep {
+            activation,
+            target_result,
+        }));
+    };
+    let is_open = kept.record.status.is_open();
+    if !is_open {
+        index::expire_again(turn, child, (&kept.record, &kept.definition))?;
+    }
+    turn.put_back_run(kept);
+    Ok((!is_open).then_some(Work::ChildEnded { activation, child }))
+}

@@ -1,0 +1,123 @@
+//! Leases and report deadlines that end without a report: expired, or released with their worker (A4, W38).
+
+use super::end::{self, Ending};
+use super::fail::note_retry;
+use super::lease::{drop_lease, drop_report, revoke};
+use super::loaded::{load, with_owner};
+use super::queue;
+use super::ready::make_ready;
+use crate::ids::ActionRunNumber;
+use crate::limits::ACTION_RUN_WAIT_MS_MAX;
+use crate::run::outcome_name;
+use crate::subject::Subject;
+use crate::tables::{ActionRunStatus, TaskError};
+use crate::turn::{Turn, TurnResult};
+use crate::worker;
+
+/// A lease has expired: another attempt is made immediately, or the action run ends (A4).
+pub(crate) fn expire(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    attempt: u32,
+) -> TurnResult<()> {
+    let mut task = load(turn, number)?;
+    if task.record.attempt != attempt {
+        return Ok(());
+    }
+    let Some(lease) = drop_lease(turn, &mut task)? else {
+        return Ok(());
+    };
+    let worker = (&task.record.namespace, &lease.worker);
+    worker::count(turn, worker, &task.record.action, false)?;
+    revoke(turn, &task, &lease);
+    let timeout_ms = task.record.timeout_ms;
+    task.record.error = Some(TaskError {
+        code: outcome_name::TIMEOUT.to_owned(),
+        message: format!("expected a report within {timeout_ms} ms, but none came"),
+    });
+    if task.record.attempt < task.record.attempts_max {
+        task.record.attempt += 1;
+        task.record.become_status(ActionRunStatus::Pending);
+        return with_owner(turn, task.record.owner, |turn, mut run| {
+            note_retry(turn, run.as_deref_mut(), (&task, 0))?;
+            task.put(turn);
+            make_ready(turn, run, number)
+        });
+    }
+    let ending = Ending {
+        status: ActionRunStatus::TimedOut,
+        outcome: outcome_name::of(outcome_name::TIMEOUT),
+        output: None,
+        is_retryable: true,
+    };
+    end::end(turn, task, ending)
+}
+
+/// A worker is gone: its task is ready again, with the same attempt number (A4).
+pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
+    turn.attribute_to(Subject::ActionRun(number));
+    let mut task = load(turn, number)?;
+    if drop_lease(turn, &mut task)?.is_none() {
+        return Ok(());
+    }
+    task.record.become_status(ActionRunStatus::Pending);
+    let owner = task.record.owner;
+    task.put(turn);
+    with_owner(turn, owner, |turn, run| make_ready(turn, run, number))
+}
+
+/// A report is overdue: the attempt ends with `timeout`. The action is not retried, because the accepted work may still
+/// be in progress elsewhere.
+pub(crate) fn expire_report(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    attempt: u32,
+) -> TurnResult<()> {
+    let mut task = load(turn, number)?;
+    if task.record.attempt != attempt || !drop_report(turn, &mut task) {
+        return Ok(());
+    }
+    task.record.error = Some(TaskError {
+        code: outcome_name::TIMEOUT.to_owned(),
+        message: "expected a report on the accepted task in time, but none came".to_owned(),
+    });
+    let ending = Ending {
+        status: ActionRunStatus::TimedOut,
+        outcome: outcome_name::of(outcome_name::TIMEOUT),
+        output: None,
+        is_retryable: true,
+    };
+    end::end(turn, task, ending)
+}
+
+/// No worker has taken the action run in time: it ends `timed_out`.
+pub(crate) fn expire_wait(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    attempt: u32,
+) -> TurnResult<()> {
+    let mut task = load(turn, number)?;
+    if task.record.attempt != attempt || task.is_quarantined(turn) {
+        return Ok(());
+    }
+    assert_eq!(
+        task.record.status,
+        ActionRunStatus::Pending,
+        "what a worker has taken waits no longer"
+    );
+    queue::withdraw(turn, &task)?;
+    task.record.wait_ends_at_ms = None;
+    task.record.error = Some(TaskError {
+        code: outcome_name::TIMEOUT.to_owned(),
+        message: format!(
+            "expected a worker to take the task within {ACTION_RUN_WAIT_MS_MAX} ms, but none did"
+        ),
+    });
+    let ending = Ending {
+        status: ActionRunStatus::TimedOut,
+        outcome: outcome_name::of(outcome_name::TIMEOUT),
+        output: None,
+        is_retryable: true,
+    };
+    end::end(turn, task, ending)
+}

@@ -1,0 +1,115 @@
+//! Releases tasks from quarantine: restores the timer or queue position that a task lost (design rule 10).
+
+use super::lease::{lease_timer, report_timer};
+use super::loaded::LoadedTask;
+use super::ready::make_ready;
+use super::{queue, wait};
+use crate::ids::ActionRunNumber;
+use crate::limits::{RETENTION_MS_DEFAULT, TAKE_UP_TIMERS_LOOKED_AT_MAX};
+use crate::store::StoreError;
+use crate::tables::{
+    ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, TargetResult, TimerKind,
+    Timers,
+};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::{retention, timer};
+use std::ops::ControlFlow;
+
+/// Releases a step's action run; returns its target result if it has ended meanwhile.
+pub(crate) fn release_from_quarantine(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    number: ActionRunNumber,
+) -> TurnResult<Option<TargetResult>> {
+    let Some(record) = turn.draft::<ActionRuns>(&number)? else {
+        return Ok(None);
+    };
+    if record.status.is_open() {
+        release_task(turn, Some(run), LoadedTask { number, record })?;
+        return Ok(None);
+    }
+    let error = record.error.as_ref();
+    Ok(record.outcome.as_ref().map(|outcome| TargetResult {
+        from: Awaited::Action(number),
+        outcome: outcome.clone(),
+        output: record.output,
+        reason: error.map(|error| error.describe(outcome)),
+        // While reports were rejected, only its timer could end it.
+        is_retryable: true,
+    }))
+}
+
+/// Releases a stand-alone action run; the retention of an ended one starts again.
+pub(crate) fn release_stand_alone(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+) -> TurnResult<()> {
+    let Some(record) = turn.draft::<ActionRuns>(&number)? else {
+        return Ok(());
+    };
+    let Some(completed_at_ms) = record.completed_at_ms else {
+        return release_task(turn, None, LoadedTask { number, record });
+    };
+    let expiration = Expiration {
+        due_ms: completed_at_ms.saturating_add(RETENTION_MS_DEFAULT),
+        subject: Expiring::ActionRun(number),
+    };
+    Ok(retention::expire_again(turn, expiration)?)
+}
+
+/// Restores an open task's timer or its place in the queue.
+fn release_task(
+    turn: &mut Turn<'_, '_>,
+    run: Option<&mut LoadedRun>,
+    mut task: LoadedTask,
+) -> TurnResult<()> {
+    if let Some(lease) = task.record.lease.clone() {
+        let expires_at_ms = timer::restore(turn, lease_timer(&task, lease.expires_at_ms))?;
+        if expires_at_ms != lease.expires_at_ms {
+            task.record.lease = Some(Lease {
+                expires_at_ms,
+                ..lease
+            });
+            task.put(turn);
+        }
+        return Ok(());
+    }
+    if let Some(report) = task.record.report {
+        let deadline_at_ms = timer::restore(turn, report_timer(&task, report.deadline_at_ms))?;
+        if deadline_at_ms != report.deadline_at_ms {
+            task.record.report = Some(AwaitedReport {
+                deadline_at_ms,
+                ..report
+            });
+            task.put(turn);
+        }
+        return Ok(());
+    }
+    wait::restore(turn, &mut task)?;
+    let is_waiting = queue::is_waiting(turn, &task)? || is_deferred(turn, &task)?;
+    let number = task.number;
+    task.put(turn);
+    if is_waiting {
+        return Ok(());
+    }
+    make_ready(turn, run, number)
+}
+
+/// Whether a timer will make the task ready. If too many timers are set to find it among them, the task becomes ready
+/// immediately, and the timer has no effect.
+fn is_deferred(turn: &Turn<'_, '_>, task: &LoadedTask) -> Result<bool, StoreError> {
+    let wanted = (task.number.0, task.record.attempt);
+    let kind = TimerKind::TaskReady;
+    let mut is_found = false;
+    let mut looked_at = 0;
+    turn.visit_from::<Timers>(&kind, &(kind, turn.now_ms()), |timer, _| {
+        is_found = (timer.subject, timer.detail) == wanted;
+        looked_at += 1;
+        if is_found || looked_at == TAKE_UP_TIMERS_LOOKED_AT_MAX {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    Ok(is_found)
+}

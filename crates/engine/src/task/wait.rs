@@ -1,0 +1,51 @@
+//! How long an action run outside any workflow waits for a worker (A2).
+//!
+//! A step's action run ends with its run at the latest. A stand-alone one has no owner that would end it, and while it
+//! is open its namespace cannot be deleted (A41): so it expires. Its time runs from the end of its delay, and starts
+//! over with each attempt. One that a worker takes in the turn that makes it ready sets no timer.
+
+use super::loaded::LoadedTask;
+use crate::limits::ACTION_RUN_WAIT_MS_MAX;
+use crate::tables::{ActionRunOwner, TimerKey, TimerKind};
+use crate::timer;
+use crate::turn::{Turn, TurnResult};
+
+/// The action run waits for a worker from `from_ms` on, unless it does already.
+pub(super) fn begin(turn: &mut Turn<'_, '_>, mut task: LoadedTask, from_ms: u64) {
+    let is_own = match task.record.owner {
+        ActionRunOwner::Step { .. } => false,
+        ActionRunOwner::Caller => true,
+    };
+    if !is_own || task.record.wait_ends_at_ms.is_some() {
+        return;
+    }
+    let due_ms = from_ms.saturating_add(ACTION_RUN_WAIT_MS_MAX);
+    task.record.wait_ends_at_ms = Some(due_ms);
+    turn.set_timer(timer_of(&task, due_ms));
+    task.put(turn);
+}
+
+/// The action run waits for no worker from now on.
+pub(super) fn end(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) {
+    if let Some(due_ms) = task.record.wait_ends_at_ms.take() {
+        turn.clear_timer(timer_of(task, due_ms));
+    }
+}
+
+/// Gives the action run its timer back, if it waits (design rule 10). The record is yet to be put.
+pub(super) fn restore(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) -> TurnResult<()> {
+    if let Some(due_ms) = task.record.wait_ends_at_ms {
+        let due_ms = timer::restore(turn, timer_of(task, due_ms))?;
+        task.record.wait_ends_at_ms = Some(due_ms);
+    }
+    Ok(())
+}
+
+fn timer_of(task: &LoadedTask, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::WaitExpiry,
+        due_ms,
+        subject: task.number.0,
+        detail: task.record.attempt,
+    }
+}

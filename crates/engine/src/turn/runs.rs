@@ -1,0 +1,444 @@
+//! The runs of a turn: each is loaded once, changed in place, and written once at the end of the turn.
+
+use super::{Draft, Turn, TurnResult};
+use crate::definition::StepIndex;
+use crate::ids::RunNumber;
+use crate::json::Json;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, Activations, DefinitionNumber, DefinitionRecord, Definitions,
+    Event, EventKind, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, RunRecord, RunStatus, Runs,
+};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+/// A run that a turn works on. A caller that takes it out of the turn must return it; otherwise the turn fails.
+pub(crate) struct LoadedRun {
+    pub(crate) number: RunNumber,
+    pub(crate) record: Draft<RunRecord>,
+    /// The revision that it is pinned to.
+    pub(crate) definition: Arc<DefinitionRecord>,
+    /// The record before the turn; `None` for a run created in this turn.
+    before: Option<Arc<RunRecord>>,
+    /// The activations that were looked up, by number.
+    activations: BTreeMap<u32, LoadedActivation>,
+    events: Vec<Event>,
+}
+
+/// An activation that was looked up.
+struct LoadedActivation {
+    /// The activation before the turn.
+    before: Option<Arc<Activation>>,
+    now: Now,
+}
+
+/// The state of a loaded activation.
+enum Now {
+    Here(Draft<Activation>),
+    /// Taken out; it must be put back or left.
+    Taken,
+    /// The step was left.
+    Left,
+}
+
+/// Names an activation of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct ActivationRef {
+    pub(crate) run: RunNumber,
+    pub(crate) activation: u32,
+}
+
+/// The runs that a turn works on.
+#[derive(Default)]
+pub(crate) struct TurnRuns {
+    here: BTreeMap<RunNumber, LoadedRun>,
+    /// The number of runs that are taken out.
+    taken_count: usize,
+}
+
+impl TurnRuns {
+    /// Returns a run that was taken out, or adds a new one.
+    fn put(&mut self, run: LoadedRun) {
+        let replaced = self.here.insert(run.number, run);
+        assert!(replaced.is_none(), "a turn has each run once");
+    }
+
+    /// The record of a run, if it is loaded.
+    fn record(&self, number: RunNumber) -> Option<Arc<RunRecord>> {
+        self.here.get(&number).map(|run| run.record.share())
+    }
+
+    /// Whether no run is loaded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.taken_count == 0
+    }
+
+    /// All runs of the turn, at its end.
+    fn into_runs(self) -> impl Iterator<Item = LoadedRun> {
+        assert_eq!(self.taken_count, 0, "whoever takes a run returns it");
+        self.here.into_values()
+    }
+}
+
+impl LoadedRun {
+    /// Makes a run that this turn creates.
+    pub(crate) fn new(
+        number: RunNumber,
+        record: RunRecord,
+        definition: Arc<DefinitionRecord>,
+    ) -> Self {
+        Self {
+            number,
+            record: Draft::of(Arc::new(record)),
+            definition,
+            before: None,
+            activations: BTreeMap::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Makes a loaded run from a stored record, with no activation loaded.
+    fn of(number: RunNumber, record: Arc<RunRecord>, definition: Arc<DefinitionRecord>) -> Self {
+        Self {
+            number,
+            record: Draft::of(record.clone()),
+            definition,
+            before: Some(record),
+            activations: BTreeMap::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Names an activation of the run.
+    pub(crate) fn at(&self, activation: &Activation) -> ActivationRef {
+        ActivationRef {
+            run: self.number,
+            activation: activation.number,
+        }
+    }
+
+    /// Takes out the activation `number`, if it is open; the caller puts it back or leaves the step.
+    pub(crate) fn take(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: u32,
+    ) -> Result<Option<Draft<Activation>>, StoreError> {
+        let Some(loaded) = self.look_up(turn, number)? else {
+            return Ok(None);
+        };
+        match std::mem::replace(&mut loaded.now, Now::Taken) {
+            Now::Here(activation) => Ok(Some(activation)),
+            Now::Left => {
+                loaded.now = Now::Left;
+                Ok(None)
+            }
+            Now::Taken => panic!("an activation is taken once"),
+        }
+    }
+
+    /// The activation `number`, if it is open.
+    pub(crate) fn activation(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: u32,
+    ) -> Result<Option<&Activation>, StoreError> {
+        let loaded = self.look_up(turn, number)?;
+        Ok(loaded.and_then(|loaded| match &loaded.now {
+            Now::Here(activation) => Some(&**activation),
+            Now::Left => None,
+            Now::Taken => panic!("an activation that was taken is with whoever took it"),
+        }))
+    }
+
+    fn look_up(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: u32,
+    ) -> Result<Option<&mut LoadedActivation>, StoreError> {
+        match self.activations.entry(number) {
+            Entry::Occupied(loaded) => Ok(Some(loaded.into_mut())),
+            Entry::Vacant(place) => {
+                let activation = turn.get::<Activations>(&(self.number, number))?;
+                Ok(activation.map(|activation| {
+                    place.insert(LoadedActivation {
+                        before: Some(activation.clone()),
+                        now: Now::Here(Draft::of(activation)),
+                    })
+                }))
+            }
+        }
+    }
+
+    /// The numbers of the open activations that are not taken out, in the order in which they were entered.
+    pub(crate) fn active(&mut self, turn: &mut Turn<'_, '_>) -> Result<Vec<u32>, StoreError> {
+        let loaded = self.activations.values();
+        let known_count = loaded.filter(|one| !matches!(one.now, Now::Left)).count();
+        if known_count < self.record.active_count as usize {
+            for ((_, number), _) in turn.list::<Activations>(&self.number, usize::MAX)? {
+                self.look_up(turn, number)?;
+            }
+        }
+        let loaded = self.activations.iter();
+        let here = loaded.filter(|(_, one)| matches!(one.now, Now::Here(_)));
+        Ok(here.map(|(number, _)| *number).collect())
+    }
+
+    /// Creates an activation of `step`, executing, with the run's input. It is taken out.
+    pub(crate) fn activate(&mut self, now_ms: u64, step: StepIndex) -> Draft<Activation> {
+        self.record.activations_count += 1;
+        self.record.active_count += 1;
+        let activation = Activation {
+            number: self.record.activations_count,
+            step,
+            attempt: 1,
+            polls_count: 0,
+            started_at_ms: now_ms,
+            input: self.record.input,
+            state: ActivationState::Executing,
+        };
+        let loaded = LoadedActivation {
+            before: None,
+            now: Now::Taken,
+        };
+        self.activations.insert(activation.number, loaded);
+        Draft::of(Arc::new(activation))
+    }
+
+    /// Puts back an activation that was taken out.
+    pub(crate) fn put_back(&mut self, activation: Draft<Activation>) {
+        let loaded = self.taken(activation.number);
+        loaded.now = Now::Here(activation);
+    }
+
+    /// Leaves the step of an activation that was taken out.
+    pub(crate) fn leave(&mut self, activation: &Activation) {
+        self.taken(activation.number).now = Now::Left;
+        self.record.active_count -= 1;
+    }
+
+    fn taken(&mut self, number: u32) -> &mut LoadedActivation {
+        let loaded = self.activations.get_mut(&number);
+        let taken = loaded.filter(|one| matches!(one.now, Now::Taken));
+        taken.expect("only what was taken out is put back or left")
+    }
+
+    /// Adds an event about the run to its history.
+    pub(crate) fn note_run(&mut self, kind: EventKind) {
+        self.events.push(Event {
+            step: None,
+            activation: None,
+            kind,
+        });
+    }
+
+    /// Adds an event about an active step to the run's history.
+    pub(crate) fn note(&mut self, activation: &Activation, kind: EventKind) {
+        self.events.push(Event {
+            step: Some(activation.step),
+            activation: Some(activation.number),
+            kind,
+        });
+    }
+
+    /// Like [`LoadedRun::note`], for the activation `number`, which may have ended.
+    pub(crate) fn note_of(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: u32,
+        kind: EventKind,
+    ) -> Result<(), StoreError> {
+        let step = self.activation(turn, number)?.map(|active| active.step);
+        self.events.push(Event {
+            step,
+            activation: step.map(|_| number),
+            kind,
+        });
+        Ok(())
+    }
+
+    /// Stores a payload with the run.
+    pub(crate) fn store_payload(&mut self, turn: &mut Turn<'_, '_>, payload: Json) -> PayloadRef {
+        let reference = PayloadRef {
+            owner: PayloadOwner::Run(self.number),
+            position: self.record.payloads_count,
+        };
+        self.record.payloads_count += 1;
+        turn.put::<Payloads>(&reference, payload);
+        reference
+    }
+
+    /// The number of the next event that is added to the run's history.
+    pub(crate) fn next_event(&self) -> u64 {
+        self.record.history.events_count + self.events.len() as u64 + 1
+    }
+
+    /// Records that the event `event`, or an action run from that event on, refers to a payload of the run. A row is
+    /// needed only if an earlier turn stored the payload; otherwise the payload goes with the record of this turn.
+    pub(crate) fn hold_payload(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        payload: PayloadRef,
+        event: u64,
+    ) -> Result<(), StoreError> {
+        let cursor = &self.record.history;
+        let stored_before = self.before.as_ref().map_or(0, |run| run.payloads_count);
+        let is_head = payload.position < cursor.head_payloads_count.max(1);
+        if is_head || payload.position >= stored_before {
+            return Ok(());
+        }
+        let key = (self.number, payload.position);
+        let held = turn.get::<PayloadsHeld>(&key)?;
+        // A payload that an event before the trimmed ones refers to is kept for that event.
+        if held.is_none_or(|held| *held > cursor.trimmed_after) {
+            turn.put::<PayloadsHeld>(&key, event);
+        }
+        Ok(())
+    }
+
+    /// The record before the turn; `None` for a run created in this turn.
+    pub(crate) fn before(&self) -> Option<&Arc<RunRecord>> {
+        self.before.as_ref()
+    }
+
+    /// Ends the changes of this turn: derives the run's status and returns its new events.
+    pub(crate) fn end_changes(&mut self) -> Vec<Event> {
+        self.derive_status();
+        std::mem::take(&mut self.events)
+    }
+
+    /// The run got what it waited for from outside: its limit of steps without a wait starts again (W16).
+    pub(crate) fn end_wait(&mut self) {
+        self.record.steps_since_wait = 0;
+        self.record.has_waited = true;
+    }
+
+    /// The status of an open run follows from what it waits for (W21).
+    fn derive_status(&mut self) {
+        if !self.record.status.is_open() {
+            return;
+        }
+        let is_executing = |one: &LoadedActivation| match &one.now {
+            Now::Here(activation) => activation.state.is_executing(),
+            Now::Taken | Now::Left => false,
+        };
+        let status = if self.record.activations_count == 0 {
+            RunStatus::Pending
+        } else if self.record.continuation.is_some() || self.activations.values().any(is_executing)
+        {
+            RunStatus::Running
+        } else {
+            RunStatus::Waiting
+        };
+        if self.record.status != status {
+            self.record.status = status;
+        }
+    }
+
+    /// Writes what the turn changed.
+    pub(crate) fn write(self, turn: &mut Turn<'_, '_>) {
+        for (number, LoadedActivation { before, now }) in self.activations {
+            let key = (self.number, number);
+            match (now, before) {
+                (Now::Here(activation), Some(before)) if activation.is(&before) => {}
+                (Now::Here(activation), _) => turn.put::<Activations>(&key, activation),
+                (Now::Left, Some(_)) => turn.delete::<Activations>(&key),
+                (Now::Left, None) => {}
+                (Now::Taken, _) => panic!("an activation that is taken out is put back or left"),
+            }
+        }
+        if let Some(before) = &self.before {
+            assert!(
+                before.status.may_become(self.record.status),
+                "a run's status goes forward"
+            );
+            if self.record.is(before) {
+                return;
+            }
+        }
+        turn.put::<Runs>(&self.number, self.record);
+    }
+}
+
+impl Turn<'_, '_> {
+    /// Takes the run `number` out of the turn.
+    ///
+    /// # Panics
+    /// If it does not exist: references to runs are never dangling.
+    pub(crate) fn load_run(&mut self, number: RunNumber) -> TurnResult<LoadedRun> {
+        let run = self.load_run_if_kept(number)?;
+        Ok(run.expect("a run is kept as long as anything refers to it"))
+    }
+
+    /// Takes the run `number` out of the turn, if it is still retained.
+    pub(crate) fn load_run_if_kept(&mut self, number: RunNumber) -> TurnResult<Option<LoadedRun>> {
+        let run = match self.runs.here.remove(&number) {
+            Some(run) => run,
+            None => match self.get::<Runs>(&number)? {
+                Some(record) => {
+                    let definition = self.pinned(record.definition)?;
+                    LoadedRun::of(number, record, definition)
+                }
+                None => return Ok(None),
+            },
+        };
+        self.runs.taken_count += 1;
+        Ok(Some(run))
+    }
+
+    /// Takes all runs of the turn, at its end.
+    pub(crate) fn take_runs(&mut self) -> Vec<LoadedRun> {
+        std::mem::take(&mut self.runs).into_runs().collect()
+    }
+
+    /// Adds a run that the turn creates.
+    pub(crate) fn add_run(&mut self, run: LoadedRun) {
+        self.runs.put(run);
+    }
+
+    /// Returns a run to the turn.
+    pub(crate) fn put_back_run(&mut self, run: LoadedRun) {
+        let runs = &mut self.runs;
+        runs.taken_count -= 1;
+        runs.put(run);
+    }
+
+    /// Adds an event about the run to its history.
+    pub(crate) fn note_run(&mut self, number: RunNumber, kind: EventKind) -> TurnResult<()> {
+        let mut run = self.load_run(number)?;
+        run.note_run(kind);
+        self.put_back_run(run);
+        Ok(())
+    }
+
+    /// The current record of a run within the turn.
+    pub(crate) fn run_record(
+        &mut self,
+        number: RunNumber,
+    ) -> Result<Option<Arc<RunRecord>>, StoreError> {
+        match self.runs.record(number) {
+            Some(record) => Ok(Some(record)),
+            None => self.get::<Runs>(&number),
+        }
+    }
+
+    /// The revision that a run is pinned to.
+    ///
+    /// # Panics
+    /// If it does not exist: definitions outlive their runs.
+    pub(crate) fn pinned(&mut self, number: DefinitionNumber) -> TurnResult<Arc<DefinitionRecord>> {
+        let record = self.get::<Definitions>(&number)?;
+        Ok(record.expect("a definition is kept as long as anything refers to it"))
+    }
+
+    /// Reads a payload.
+    ///
+    /// # Panics
+    /// If it does not exist: payloads live as long as their owner.
+    pub(crate) fn payload(&mut self, reference: PayloadRef) -> Result<Arc<Json>, StoreError> {
+        let payload = self.get::<Payloads>(&reference)?;
+        let payload = payload.expect("a payload is kept as long as its owner");
+        self.spend_read(payload.as_str().len());
+        Ok(payload)
+    }
+}

@@ -1,0 +1,124 @@
+//! A run keeps everything that its rows and its kept history refer to, and nothing else.
+
+use super::{read, rows};
+use flotilla_engine::ids::{ActionRunNumber, RunNumber};
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    ActionRuns, ActionRunsByRun, ActivationState, Activations, EventKind, History, HistoryCursor,
+    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, PlanEvent, RunRecord,
+    SignalsWaiting, StepResults, Work,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the rows of a run name.
+#[derive(Default)]
+struct Named {
+    payloads: BTreeSet<u32>,
+    action_runs: BTreeSet<ActionRunNumber>,
+}
+
+pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
+    let mut named = Named::default();
+    named.add(run.output);
+    named.add([run.input]);
+    named.add_state(store, number);
+    named.add_history(store, number);
+    let by_run: BTreeMap<_, _> = rows::<ActionRunsByRun>(store, &number)
+        .into_iter()
+        .map(|((_, action_run), first_event)| (action_run, first_event))
+        .collect();
+    for action_run in by_run.keys() {
+        let record = read::<ActionRuns>(store, action_run).expect("it is listed");
+        named.add([record.input].into_iter().chain(record.output));
+    }
+    let missing = |one: &&ActionRunNumber| !by_run.contains_key(one);
+    let missing: Vec<_> = named.action_runs.iter().filter(missing).collect();
+    assert!(missing.is_empty(), "{} has lost {missing:?}", run.id);
+    check_payloads(store, (number, run), &named.payloads);
+    check_swept(run, &by_run);
+}
+
+fn check_payloads(
+    store: &MemoryStore,
+    (number, run): (RunNumber, &RunRecord),
+    named: &BTreeSet<u32>,
+) {
+    let payloads = rows::<Payloads>(store, &PayloadOwner::Run(number)).into_iter();
+    let payloads: BTreeSet<u32> = payloads.map(|(payload, _)| payload.position).collect();
+    let held = rows::<PayloadsHeld>(store, &number).into_iter();
+    let held: BTreeSet<u32> = held.map(|((_, position), _)| position).collect();
+    let missing: Vec<_> = named.difference(&payloads).collect();
+    assert!(missing.is_empty(), "{} has lost {missing:?}", run.id);
+    assert!(held.is_subset(&payloads), "{} holds what is gone", run.id);
+    let cursor = &run.history;
+    let is_left = |position: &&u32| {
+        cursor.head_payloads_count <= **position && **position < cursor.swept_payloads_count
+    };
+    let left: BTreeSet<u32> = payloads.iter().filter(is_left).copied().collect();
+    assert!(left.is_subset(&held), "{} has {left:?} left", run.id);
+    let next = payloads.last().map_or(0, |position| position + 1);
+    assert!(next <= run.payloads_count, "{}", run.id);
+}
+
+/// What a sweep has passed by is named by the head of the history.
+fn check_swept(run: &RunRecord, by_run: &BTreeMap<ActionRunNumber, u64>) {
+    let HistoryCursor {
+        trimmed_after,
+        swept_action_runs,
+        ..
+    } = run.history;
+    for (number, first_event) in by_run.range(..=ActionRunNumber(swept_action_runs)) {
+        assert!(
+            *first_event <= trimmed_after,
+            "{} has {number} left",
+            run.id
+        );
+    }
+}
+
+impl Named {
+    fn add(&mut self, payloads: impl IntoIterator<Item = PayloadRef>) {
+        self.payloads
+            .extend(payloads.into_iter().map(|payload| payload.position));
+    }
+
+    fn add_state(&mut self, store: &MemoryStore, number: RunNumber) {
+        for (_, active) in rows::<Activations>(store, &number) {
+            self.add([active.input]);
+            self.action_runs.extend(active.state.action_run());
+            if let ActivationState::Plan(plan) = active.state {
+                self.add(plan.failure.and_then(|failure| failure.output));
+            }
+        }
+        for (_, result) in rows::<StepResults>(store, &number) {
+            self.add(result.output);
+        }
+        for (_, signal) in rows::<SignalsWaiting>(store, &number) {
+            self.add([signal.payload]);
+        }
+        for (_, work) in rows::<PendingWorks>(store, &number) {
+            if let Work::FinishStep { target_result, .. } = work {
+                self.add(target_result.output);
+            }
+        }
+    }
+
+    fn add_history(&mut self, store: &MemoryStore, number: RunNumber) {
+        let records = rows::<History>(store, &number).into_iter();
+        for event in records.flat_map(|(_, record)| record.events) {
+            match event.kind {
+                EventKind::WorkflowStarted { input: payload, .. }
+                | EventKind::SignalReceived { payload, .. } => self.add([payload]),
+                EventKind::StepCompleted { output, .. } => self.add(output),
+                EventKind::AwaitingAction { action_run, .. }
+                | EventKind::ActionStarted { action_run, .. }
+                | EventKind::ActionRetryScheduled { action_run, .. }
+                | EventKind::ActionCompleted { action_run, .. }
+                | EventKind::Plan(PlanEvent::AwaitingReport { action_run, .. }) => {
+                    self.action_runs.insert(action_run);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The middleware that wraps every gRPC service: it counts requests, opens their log span, limits
+//! how many are in progress, and names the leader in the response.
+
+use crate::errors::Refusal;
+use crate::limits::REQUESTS_MAX;
+use crate::metrics::Requests;
+use crate::span;
+use crate::traces::{TracedCall, Tracer};
+use flotilla_replica::{Leader, Leadership};
+use std::sync::Arc;
+use std::task::{self, Poll};
+use tokio::sync::{Semaphore, watch};
+use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use tonic::codegen::{BoxFuture, Service};
+use tonic::{Code, Status};
+use tower::Layer;
+use tracing::Instrument;
+
+/// The metadata that names the leader's client endpoint.
+const LEADER: HeaderName = HeaderName::from_static("flo-leader");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+/// Wraps a node's services.
+#[derive(Clone)]
+pub(crate) struct Middleware {
+    leadership: watch::Receiver<Leadership>,
+    requests: Arc<Requests>,
+    tracer: Option<Arc<Tracer>>,
+    // Held until the response begins: streams have their own limits.
+    permits: Arc<Semaphore>,
+}
+
+/// The services behind the middleware.
+#[derive(Clone)]
+pub(crate) struct MiddlewareService<S> {
+    middleware: Middleware,
+    inner: S,
+}
+
+impl Middleware {
+    /// The middleware of a node that follows `leadership`, counts its `requests` and traces them
+    /// with `tracer`.
+    pub(crate) fn new(
+        leadership: watch::Receiver<Leadership>,
+        requests: Arc<Requests>,
+        tracer: Option<Arc<Tracer>>,
+    ) -> Self {
+        Self {
+            leadership,
+            requests,
+            tracer,
+            permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
+        }
+    }
+
+    /// The leader as a header value; `None` if there is no leader or its address is not a valid
+    /// header value.
+    fn leader(&self) -> Option<HeaderValue> {
+        let leadership = self.leadership.borrow();
+        let Leader { client_address, .. } = leadership.leader.as_ref()?;
+        HeaderValue::from_str(client_address).ok()
+    }
+}
+
+impl<S> Layer<S> for Middleware {
+    type Service = MiddlewareService<S>;
+
+    fn layer(&self, inner: S) -> MiddlewareService<S> {
+        MiddlewareService {
+            middleware: self.clone(),
+            inner,
+        }
+    }
+}
+
+impl<S, Q, A> Service<Request<Q>> for MiddlewareService<S>
+where
+    S: Service<Request<Q>, Response = Response<A>, Future: Send + 'static>,
+    A: Default,
+{
+    type Response = Response<A>;
+    type Error = S::Error;
+    type Future = BoxFuture<Response<A>, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
+        let middleware = self.middleware.clone();
+        let path = request.uri().path();
+        let in_flight = middleware.requests.begin(path);
+        let span = span::of_request(path, request.headers());
+        let traced = TracedCall::begin(middleware.tracer.as_ref(), path, request.headers());
+        if let Some(traced) = &traced {
+            request.extensions_mut().insert(traced.trace());
+        }
+        let permit = middleware.permits.clone().try_acquire_owned();
+        let inner_call = permit.is_ok().then(|| self.inner.call(request));
+        let serving = async move {
+            let mut response = match inner_call {
+                Some(inner_call) => inner_call.await?,
+                None => shed(),
+            };
+            drop(permit);
+            if let Some(leader) = middleware.leader() {
+                response.headers_mut().insert(LEADER, leader);
+            }
+            let code = code(response.headers());
+            tracing::debug!(?code, "answered");
+            in_flight.record_response(code);
+            if let Some(traced) = traced {
+                traced.record_response(code);
+            }
+            Ok(response)
+        };
+        Box::pin(serving.instrument(span))
+    }
+}
+
+/// The status with which a response begins: OK if it has no status yet.
+fn code(headers: &HeaderMap) -> Code {
+    let status = headers.get(GRPC_STATUS);
+    status.map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
+}
+
+fn shed<A: Default>() -> Response<A> {
+    let message = format!("expected at most {REQUESTS_MAX} requests in progress, but more came");
+    Status::from(Refusal::overloaded(message)).into_http()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::NodeId;
+    use futures::future::{Ready, ready};
+    use std::convert::Infallible;
+
+    #[derive(Clone)]
+    struct Echo;
+
+    impl Service<Request<()>> for Echo {
+        type Response = Response<()>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<()>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            ready(Ok(Response::new(())))
+        }
+    }
+
+    fn leadership(address: Option<&str>) -> Leadership {
+        let leader = address.map(|address| Leader {
+            node_id: NodeId(2),
+            client_address: address.to_owned(),
+            peer_address: String::new(),
+        });
+        Leadership {
+            leader,
+            ..Leadership::default()
+        }
+    }
+
+    async fn call(middleware: &Middleware) -> Response<()> {
+        middleware.layer(Echo).call(Request::new(())).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_reply_names_the_leader_that_is_known_then() {
+        let (sender, receiver) = watch::channel(leadership(None));
+        let middleware = Middleware::new(receiver, Arc::new(Requests::new()), None);
+        assert_eq!(call(&middleware).await.headers().get(LEADER), None);
+        sender.send_replace(leadership(Some("b:9000")));
+        assert_eq!(call(&middleware).await.headers()[LEADER], "b:9000");
+        sender.send_replace(leadership(Some("b\n")));
+        assert_eq!(call(&middleware).await.headers().get(LEADER), None);
+    }
+
+    #[tokio::test]
+    async fn a_full_node_turns_requests_away_and_names_the_leader() {
+        let (_sender, receiver) = watch::channel(leadership(Some("b:9000")));
+        let middleware = Middleware::new(receiver, Arc::new(Requests::new()), None);
+        let _all = middleware
+            .permits
+            .clone()
+            .acquire_many_owned(u32::try_from(REQUESTS_MAX).unwrap())
+            .await
+            .unwrap();
+        let response = call(&middleware).await;
+        assert_eq!(response.headers()["grpc-status"], "8");
+        assert_eq!(response.headers()[LEADER], "b:9000");
+    }
+}

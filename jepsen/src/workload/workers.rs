@@ -1,0 +1,44 @@
+//! External workers of a workload.
+
+use super::Session;
+use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
+use futures::future::{BoxFuture, FutureExt, join_all};
+use std::sync::Arc;
+
+/// Workers of each workload: one for each node of a cluster of three.
+const WORKERS: usize = 3;
+const CONCURRENCY: usize = 4;
+
+/// The handler of a task; it gets the worker's name.
+pub(super) type Handler =
+    Arc<dyn Fn(String, ActionContext) -> BoxFuture<'static, Handled> + Send + Sync>;
+
+/// The result of a task.
+pub(super) type Handled = Result<ActionResult, HandlerError>;
+
+/// Runs workers for the actions until the session stops, whatever happens to the nodes.
+pub(super) async fn work(session: Session, actions: &'static [&'static str], handler: Handler) {
+    let workers = (0..WORKERS).map(|number| {
+        let name = format!("{}-{number}", session.workload);
+        let nodes = session.nodes.turned(number);
+        let (session, handler) = (session.clone(), handler.clone());
+        async move {
+            while !session.stop.is_cancelled() {
+                let mut builder = Worker::builder(nodes.client())
+                    .worker_id(name.clone())
+                    .concurrency(CONCURRENCY);
+                for action in actions {
+                    let (name, handler) = (name.clone(), handler.clone());
+                    builder = builder.action(*action, move |context| {
+                        handler(name.clone(), context).boxed()
+                    });
+                }
+                let worker = builder.build().expect("the settings are valid");
+                let stop = session.stop.clone();
+                // A worker that the cluster has rejected registers again.
+                let _ = worker.run(async move { stop.cancelled().await }).await;
+            }
+        }
+    });
+    join_all(workers).await;
+}
