@@ -11,6 +11,7 @@ mod commands;
 mod definition_source;
 mod failure;
 mod file;
+mod globals;
 mod json_argument;
 mod key_value;
 mod logging;

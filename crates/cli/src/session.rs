@@ -1,8 +1,8 @@
 //! What a command works with: the cluster and the output.
 
-use crate::arguments::Globals;
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::globals::Globals;
 use crate::output::Output;
 use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
 use flotilla_trace::traceparent;

@@ -18,8 +18,9 @@ mod switch;
 mod worker;
 mod workflow;
 
-use crate::arguments::{Arguments, Globals};
+use crate::arguments::Arguments;
 use crate::failure::Failure;
+use crate::globals::Globals;
 use crate::logging;
 use crate::session::Session;
 use clap::Subcommand;
