@@ -128,7 +128,7 @@ fn unknown_records(source: &Source, records: &BTreeSet<String>) -> Vec<Finding> 
 }
 
 /// The numbers at the start of words: `4`, `4 and 13`, `1, 2, 10`.
-fn numbers<'a>(words: &'a [Word<'a>]) -> impl Iterator<Item = Word<'a>> {
+fn numbers(words: &[Word]) -> impl Iterator<Item = &Word> {
     let mut rest = words.iter();
     let mut is_over = false;
     std::iter::from_fn(move || {
@@ -143,7 +143,7 @@ fn numbers<'a>(words: &'a [Word<'a>]) -> impl Iterator<Item = Word<'a>> {
             let listed = word.text.strip_suffix(',');
             is_over = listed.is_none_or(|listed| !is_number(listed));
         }
-        Some(*word)
+        Some(word)
     })
 }
 

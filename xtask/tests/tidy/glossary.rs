@@ -101,7 +101,7 @@ fn phrases(source: &Source, bans: &Bans) -> Vec<Finding> {
     } else {
         let lines = rust_text::lines(source).into_iter();
         lines
-            .map(|line| (line.number, normal(&line.prose)))
+            .map(|line| (line.number, normal(&line.prose())))
             .collect()
     };
     let mut findings = Vec::new();

@@ -74,7 +74,7 @@ fn outside(source: &Source, known: &BTreeSet<String>) -> Vec<Finding> {
 fn found(source: &Source, check: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for word in prose::words(source) {
-        for name in names(word.text) {
+        for name in names(&word.text) {
             findings.extend(check(name).map(|message| source.finding(word.line, message)));
         }
     }

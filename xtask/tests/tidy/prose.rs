@@ -1,72 +1,68 @@
 //! The prose of a file: a document as a whole, the comments of everything else.
 
+use crate::rust_text;
 use crate::tree::Source;
 
 /// The suffixes of files with prose.
 pub(crate) const ENDINGS: [&str; 7] = [".rs", ".md", ".proto", ".toml", ".txt", ".yml", ".yaml"];
 
 /// A word of prose, with the number of its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
     pub(crate) line: usize,
     /// The word with the punctuation around it.
-    pub(crate) text: &'a str,
+    pub(crate) text: String,
 }
 
-impl<'a> Word<'a> {
+impl Word {
     /// The word without the punctuation around it.
-    pub(crate) fn bare(&self) -> &'a str {
+    pub(crate) fn bare(&self) -> &str {
         self.text.trim_matches(|c: char| !c.is_alphanumeric())
     }
 }
 
 /// The words of a file's prose. A sentence may continue in the next line, as the next word.
-pub(crate) fn words(source: &Source) -> Vec<Word<'_>> {
-    let mut words = Vec::new();
-    for (line, text) in source.lines() {
-        let prose = prose(&source.path, text).unwrap_or_default();
-        words.extend(prose.split_whitespace().map(|text| Word { line, text }));
+pub(crate) fn words(source: &Source) -> Vec<Word> {
+    let is_code = [".rs", ".proto"]
+        .iter()
+        .any(|end| source.path.ends_with(end));
+    if is_code {
+        let lines = rust_text::lines(source);
+        let words = lines
+            .iter()
+            .flat_map(|line| of_line(line.number, &line.comment));
+        return words.collect();
     }
-    words
+    // The reasons of clippy's bans are strings.
+    let is_whole = [".md", ".toml"]
+        .iter()
+        .any(|end| source.path.ends_with(end));
+    let prose = |line| if is_whole { line } else { hash_comment(line) };
+    let lines = source.lines();
+    lines
+        .flat_map(|(number, line)| of_line(number, prose(line)))
+        .collect()
 }
 
-/// The part of a line that is prose.
-fn prose<'a>(path: &str, line: &'a str) -> Option<&'a str> {
-    let ending = path.rsplit('.').next().unwrap_or_default();
-    match ending {
-        // The reasons of clippy's bans are strings.
-        "md" | "toml" => Some(line.trim_start().trim_start_matches('#')),
-        "rs" | "proto" => {
-            let start = comment_start(line)?;
-            Some(line[start..].trim_start_matches(['/', '!']))
-        }
-        _ => {
-            let start = line.find('#')?;
-            let is_comment = line[..start].is_empty() || line[..start].ends_with(' ');
-            is_comment.then(|| line[start..].trim_start_matches('#'))
-        }
-    }
+/// The words of a line's prose.
+fn of_line(line: usize, prose: &str) -> impl Iterator<Item = Word> {
+    let words = prose
+        .trim_start()
+        .trim_start_matches('#')
+        .split_whitespace();
+    words.map(move |text| Word {
+        line,
+        text: text.to_owned(),
+    })
 }
 
-/// Where the comment of a line starts: at `//` outside of a string.
-fn comment_start(line: &str) -> Option<usize> {
-    let bytes = line.as_bytes();
-    let (mut position, mut is_in_string) = (0, false);
-    while position < bytes.len() {
-        let rest = &bytes[position..];
-        match rest {
-            [b'\\', ..] if is_in_string => position += 1,
-            // The quotation mark as a character does not start a string.
-            [b'\'', b'"', b'\'', ..] => position += 2,
-            [b'"', ..] => is_in_string = !is_in_string,
-            // A URL inside a string of several lines is not a comment.
-            [b':', b'/', b'/', ..] => position += 2,
-            [b'/', b'/', ..] if !is_in_string => return Some(position),
-            _ => {}
-        }
-        position += 1;
-    }
-    None
+/// The comment of a line, which starts at a `#` at the beginning or after a space.
+fn hash_comment(line: &str) -> &str {
+    let start = line.find('#').filter(|start| {
+        let before = &line[..*start];
+        before.is_empty() || before.ends_with(' ')
+    });
+    start.map_or("", |start| &line[start..])
 }
 
 #[test]
@@ -80,7 +76,7 @@ let escaped = \"\\\" // no\";
 code
 ";
     let planted = Source::planted("a.rs", text);
-    let found: Vec<&str> = words(&planted).iter().map(|word| word.text).collect();
+    let found: Vec<String> = words(&planted).into_iter().map(|word| word.text).collect();
     assert_eq!(found, ["one", "two", "three", "four"]);
 }
 

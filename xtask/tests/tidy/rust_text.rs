@@ -9,8 +9,16 @@ pub(crate) struct Line {
     pub(crate) number: usize,
     /// Without comments and without the content of string literals.
     pub(crate) code: String,
-    /// The comment and the string literals.
-    pub(crate) prose: String,
+    /// The content of string literals.
+    pub(crate) strings: String,
+    pub(crate) comment: String,
+}
+
+impl Line {
+    /// The string literals and the comment.
+    pub(crate) fn prose(&self) -> String {
+        format!("{} {} ", self.strings, self.comment)
+    }
 }
 
 /// The state of the scanner.
@@ -45,8 +53,7 @@ fn scan(text: &str, from: Place, line: &mut Line) -> Place {
         let length = match place {
             Place::Code => {
                 if rest.starts_with("//") {
-                    line.prose.push_str(rest.trim_start_matches(['/', '!']));
-                    line.prose.push(' ');
+                    line.comment.push_str(rest.trim_start_matches(['/', '!']));
                     return Place::Code;
                 }
                 let (opened, length) = opening(rest, line.code.ends_with(is_word));
@@ -61,18 +68,17 @@ fn scan(text: &str, from: Place, line: &mut Line) -> Place {
                 if next == '\\' && !is_raw {
                     1 + rest[1..].chars().next().map_or(0, char::len_utf8)
                 } else if rest.starts_with(&end) {
-                    line.prose.push(' ');
+                    line.strings.push(' ');
                     place = Place::Code;
                     end.len()
                 } else {
-                    line.prose.push(next);
+                    line.strings.push(next);
                     next.len_utf8()
                 }
             }
         };
         rest = &rest[length..];
     }
-    line.prose.push(' ');
     place
 }
 
@@ -128,7 +134,7 @@ let long = \"three \\
         "",
     ];
     assert_eq!(code, expected);
-    let prose: String = lines.iter().map(|line| line.prose.as_str()).collect();
+    let prose: String = lines.iter().map(Line::prose).collect();
     let words: Vec<&str> = prose.split_whitespace().collect();
     let expected = [
         "http://a.b",
