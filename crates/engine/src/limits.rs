@@ -132,6 +132,8 @@ pub const LABELS_MAX: usize = 64;
 pub const PROCESSES_MAX: usize = 1_024;
 /// Slots of one worker.
 pub const SLOTS_MAX: u32 = 10_000;
+/// Leases of a worker that is gone that one command frees; the rest follows in later entries (A4).
+pub const LEASES_FREED_MAX: usize = 256;
 /// Workers in one namespace (A20).
 pub const WORKERS_MAX: u64 = 10_000;
 /// Time without a heartbeat after which a worker is unhealthy (A20). In milliseconds.

@@ -178,7 +178,9 @@ fn of_timer(
         | TimerKind::LeaseExpiry
         | TimerKind::ReportExpiry
         | TimerKind::WaitExpiry => of_action_run(turn, ids::ActionRunNumber(timer.subject)),
-        TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
+        TimerKind::WorkerSilence | TimerKind::WorkerGone => {
+            Ok(Some((QuarantinedKind::Worker, timer.subject)))
+        }
         TimerKind::CacheExpiry => Ok(Some((QuarantinedKind::Plan, timer.subject))),
         TimerKind::StreamSweep => Ok(Some((QuarantinedKind::Stream, timer.subject))),
         TimerKind::GroupDue => Ok(Some((QuarantinedKind::Group, timer.subject))),

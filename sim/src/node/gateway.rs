@@ -104,7 +104,8 @@ impl Gateway {
             return None;
         }
         let found = self.replica.view(|view| {
-            let leased = view::leased_tasks(view, &offer.namespace, &offer.worker).ok()?;
+            let worker = view::worker(view, &offer.namespace, &offer.worker).ok()??;
+            let leased = view::leased_tasks(view, &worker).ok()?;
             let forgotten = leased.into_iter().find(|task| !held.contains(task))?;
             Some(view::assignment(view, forgotten).ok()??.0)
         });

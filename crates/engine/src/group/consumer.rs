@@ -9,9 +9,10 @@ use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::{Deleted, GroupJoined};
 use crate::store::StoreError;
+use crate::stream;
 use crate::tables::{ConsumerRecord, Consumers, Deliveries, Groups};
 use crate::turn::{Turn, TurnResult};
-use crate::{stream, worker};
+use crate::worker::{self, Counts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -236,7 +237,11 @@ pub(super) fn count(
     let Some(worker) = found.and_then(|found| found.worker.clone()) else {
         return Ok(());
     };
-    worker::count_records(turn, (namespace, &worker), (group, (acked, nacked)))
+    let counts = Counts {
+        completed: acked,
+        failed: nacked,
+    };
+    worker::count_records(turn, (namespace, &worker), group, counts)
 }
 
 /// The consumer, if the holder's process is the current one.

@@ -49,7 +49,7 @@ impl DeleteNamespace {
 /// letter. True if some remain.
 fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
     let removed = worker::remove_unhealthy(turn, namespace, SWEEP_ROWS_MAX)?;
-    let room = SWEEP_ROWS_MAX - removed;
+    let room = SWEEP_ROWS_MAX.saturating_sub(removed);
     let queues = turn.list::<DeadLetterQueues>(namespace, room)?;
     for (queue, _) in &queues {
         turn.delete::<DeadLetterQueues>(queue);

@@ -10,7 +10,7 @@
 //!   would have been. A breaker's probe that was given to another attempt stays with that one.
 //! - action run — the timer of its task's lease or report; a task without a lease returns to the queue, unless it waits
 //!   there already or is delayed.
-//! - worker — its heartbeat timer.
+//! - worker — its heartbeat timer, or the timer that frees the leases of one that is gone.
 //! - schedule — fires again from now on; missed firings are made up within its catch-up window.
 //! - trigger — fires again, from the record where it stopped.
 //! - stream, group — immediately looks for what is due; the timer's own turn repeats the work that panicked.

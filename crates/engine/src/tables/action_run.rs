@@ -3,6 +3,7 @@
 use super::{PayloadRef, tables};
 use crate::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunNumber, WorkerId,
+    WorkerNumber,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -181,6 +182,8 @@ impl TaskError {
 pub struct Lease {
     /// The worker that holds the task.
     pub worker: WorkerId,
+    /// The number under which the lease is listed: the worker's at the time of the assignment.
+    pub holder: WorkerNumber,
     /// The secret that the worker's reports must carry.
     pub secret: u64,
     /// When it ends, in milliseconds.

@@ -27,13 +27,7 @@ impl LabelSet {
 impl Key for LabelSet {
     fn encode(&self, out: &mut KeyBytes) {
         for text in self.0.iter().flat_map(|(name, value)| [name, value]) {
-            for byte in text.bytes() {
-                match byte {
-                    0 => out.extend(ZERO),
-                    other => out.push(other),
-                }
-            }
-            out.extend(TEXT_END);
+            encode_text(text, out);
         }
         out.extend(SET_END);
     }
@@ -58,7 +52,19 @@ impl Key for LabelSet {
     }
 }
 
-fn decode_text(bytes: &mut &[u8]) -> Option<String> {
+/// Appends a text that may contain any character.
+pub(super) fn encode_text(text: &str, out: &mut KeyBytes) {
+    for byte in text.bytes() {
+        match byte {
+            0 => out.extend(ZERO),
+            other => out.push(other),
+        }
+    }
+    out.extend(TEXT_END);
+}
+
+/// Decodes a text from the front of `bytes`.
+pub(super) fn decode_text(bytes: &mut &[u8]) -> Option<String> {
     let mut text = Vec::new();
     loop {
         if let Some(rest) = bytes.strip_prefix(&TEXT_END) {

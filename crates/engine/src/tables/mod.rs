@@ -99,8 +99,9 @@ pub use stream::{
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
-    Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerNumbers, WorkerRecord, WorkerState, WorkerType, Workers,
+    GoneWorkerRecord, GoneWorkers, Process, ProcessKind, ProcessRecord, SilentWorkers,
+    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers,
+    WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows};
 

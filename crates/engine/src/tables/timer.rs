@@ -49,11 +49,13 @@ pub enum TimerKind {
     /// No worker has taken an action run outside any workflow (A2); the subject is the action run, the detail its
     /// attempt.
     WaitExpiry = 11,
+    /// Leases of a worker that is gone are left to free (A4); the subject is the worker.
+    WorkerGone = 12,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
@@ -65,6 +67,7 @@ impl TimerKind {
         Self::GroupDue,
         Self::Continuation,
         Self::WaitExpiry,
+        Self::WorkerGone,
     ];
 
     /// Whether a change of leader postpones the timer (A4).
@@ -78,7 +81,8 @@ impl TimerKind {
             | Self::CacheExpiry
             | Self::StreamSweep
             | Self::Continuation
-            | Self::WaitExpiry => false,
+            | Self::WaitExpiry
+            | Self::WorkerGone => false,
         }
     }
 }
@@ -97,6 +101,7 @@ impl Key for TimerKind {
             Self::GroupDue => 9,
             Self::Continuation => 10,
             Self::WaitExpiry => 11,
+            Self::WorkerGone => 12,
         };
         byte.encode(out);
     }

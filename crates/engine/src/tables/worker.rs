@@ -1,6 +1,7 @@
-//! The worker registry (A20): one table for registrations, another for the activity that changes with every task.
+//! The worker registry (A20): one table for registrations, others for what changes with every task.
 
-use super::tables;
+use super::label::{decode_text, encode_text};
+use super::{Key, KeyBytes, tables};
 use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -11,20 +12,25 @@ tables! {
     20 Workers((Namespace, WorkerId)) -> WorkerRecord, HOT;
     /// By id. Live as long as the worker's record.
     21 WorkerActivities((Namespace, WorkerId)) -> WorkerActivityRecord, HOT;
-    /// Workers by number, for their timers. Live as long as the worker's record.
+    /// Workers by number, for their timers. Live until the worker deregisters or gets another number.
     22 WorkerNumbers(WorkerNumber) -> (Namespace, WorkerId);
     /// How many workers a namespace has. Lives as long as it has any.
     30 WorkerCounts(Namespace) -> u64;
     /// Workers that may be evicted for new ones, by their last heartbeat in milliseconds: those that are unhealthy and
     /// hold no lease. Live while that holds.
     31 SilentWorkers((Namespace, u64, WorkerId)) -> ();
+    /// The tasks that workers hold, by the number of the worker. Live as long as the lease.
+    71 WorkerLeases((WorkerNumber, ActionRunNumber)) -> ();
+    /// The counts of the processes that a worker has registered. Live until it registers without the process, or as
+    /// long as the worker's record.
+    72 WorkerProcesses((Namespace, WorkerId, Process)) -> ProcessRecord, HOT;
+    /// Workers that are gone, by their number, while leases of theirs are left to free (A4).
+    73 GoneWorkers(WorkerNumber) -> GoneWorkerRecord;
 }
 
 /// A worker's registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerRecord {
-    /// Its number.
-    pub number: WorkerNumber,
     /// A new one with each start of its process: a change frees its leases (A4).
     pub incarnation: u64,
     /// What kind of tasks it takes.
@@ -72,36 +78,59 @@ pub enum ProcessKind {
     StreamConsumer,
 }
 
-/// The activity of a worker.
+impl Key for Process {
+    fn encode(&self, out: &mut KeyBytes) {
+        let byte: u8 = match self.kind {
+            ProcessKind::Action => 1,
+            ProcessKind::StreamConsumer => 2,
+        };
+        byte.encode(out);
+        encode_text(&self.name, out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let kind = match u8::decode(bytes)? {
+            1 => ProcessKind::Action,
+            2 => ProcessKind::StreamConsumer,
+            _ => return None,
+        };
+        let name = decode_text(bytes)?;
+        Some(Self { name, kind })
+    }
+}
+
+/// The activity of a worker. Its size does not depend on what the worker does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerActivityRecord {
+    /// Its number. It gets another one when the leases under this number are to be freed (A4).
+    pub number: WorkerNumber,
     /// Whether it gets tasks.
-    pub state: WorkerState,
-    /// Whether it drains; preserved while it is unhealthy (A20).
-    pub is_draining: bool,
+    pub status: WorkerStatus,
     /// Tasks in flight, as last reported.
     pub load: u32,
     /// When it last sent a heartbeat, in milliseconds.
     pub last_heartbeat_at_ms: u64,
     /// When its heartbeat timer is due, in milliseconds; `None` while it is unhealthy.
     pub silence_due_ms: Option<u64>,
-    /// Tasks that it holds (A4).
-    pub leases: Vec<ActionRunNumber>,
+    /// The number of tasks that it holds (A4).
+    pub leases_count: u32,
     /// Tasks completed in its life.
     pub tasks_completed: u64,
     /// Tasks failed in its life.
     pub tasks_failed: u64,
-    /// By process name.
-    pub processes: BTreeMap<String, ProcessRecord>,
 }
 
-/// Whether a worker sends heartbeats.
+/// Whether a worker sends heartbeats, and whether it drains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WorkerState {
+pub enum WorkerStatus {
     /// Its last heartbeat is less than 90 s old.
     Healthy,
+    /// It is healthy, and gets no new tasks (A21).
+    Draining,
     /// Its last heartbeat is older, or it is known to be gone.
     Unhealthy,
+    /// It is unhealthy, and still drains when it recovers (A20).
+    UnhealthyDraining,
 }
 
 /// The counts of one process of a worker.
@@ -115,15 +144,166 @@ pub struct ProcessRecord {
     pub last_run_at_ms: Option<u64>,
 }
 
+/// A worker that is gone and whose leases are being freed (A4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneWorkerRecord {
+    /// Where it was registered.
+    pub namespace: Namespace,
+    /// Its id, which another process may have by now.
+    pub worker: WorkerId,
+    /// The first lease that is left.
+    pub next: ActionRunNumber,
+    /// When its timer is due, in milliseconds.
+    pub due_ms: u64,
+}
+
 impl WorkerActivityRecord {
+    /// Changes the status.
+    ///
+    /// # Panics
+    /// If the transition to `next` is not allowed.
+    pub(crate) fn become_status(&mut self, next: WorkerStatus) {
+        let status = self.status;
+        assert!(
+            status.may_become(next),
+            "expected a status that may follow {status:?}, but {next:?} may not"
+        );
+        self.status = next;
+    }
+
     /// The manual's status; `idle` is derived (A20).
     #[must_use]
-    pub fn status(&self) -> &'static str {
-        match (self.state, self.is_draining) {
-            (WorkerState::Unhealthy, _) => "unhealthy",
-            (WorkerState::Healthy, true) => "draining",
-            (WorkerState::Healthy, false) if self.load == 0 && self.leases.is_empty() => "idle",
-            (WorkerState::Healthy, false) => "active",
+    pub fn published_status(&self) -> &'static str {
+        let is_idle = self.load == 0 && self.leases_count == 0;
+        match self.status {
+            WorkerStatus::Unhealthy | WorkerStatus::UnhealthyDraining => "unhealthy",
+            WorkerStatus::Draining => "draining",
+            WorkerStatus::Healthy if is_idle => "idle",
+            WorkerStatus::Healthy => "active",
+        }
+    }
+}
+
+impl WorkerStatus {
+    /// Whether the transition to `next` is allowed: silence and recovery keep the drain, a drain keeps the health, and
+    /// only a registration ends a drain.
+    #[must_use]
+    pub fn may_become(self, next: Self) -> bool {
+        match (self, next) {
+            (
+                Self::Healthy | Self::Draining | Self::Unhealthy | Self::UnhealthyDraining,
+                Self::Healthy,
+            )
+            | (Self::Healthy | Self::Draining | Self::UnhealthyDraining, Self::Draining)
+            | (Self::Healthy | Self::Unhealthy, Self::Unhealthy)
+            | (
+                Self::Draining | Self::Unhealthy | Self::UnhealthyDraining,
+                Self::UnhealthyDraining,
+            ) => true,
+            (Self::Unhealthy, Self::Draining)
+            | (Self::Draining | Self::UnhealthyDraining, Self::Unhealthy)
+            | (Self::Healthy, Self::UnhealthyDraining) => false,
+        }
+    }
+
+    /// Whether it sends heartbeats.
+    #[must_use]
+    pub fn is_healthy(self) -> bool {
+        match self {
+            Self::Healthy | Self::Draining => true,
+            Self::Unhealthy | Self::UnhealthyDraining => false,
+        }
+    }
+
+    /// Whether it drains; preserved while it is unhealthy (A20).
+    #[must_use]
+    pub fn is_draining(self) -> bool {
+        match self {
+            Self::Draining | Self::UnhealthyDraining => true,
+            Self::Healthy | Self::Unhealthy => false,
+        }
+    }
+
+    /// The status after a heartbeat.
+    pub(crate) fn after_heartbeat(self) -> Self {
+        match self {
+            Self::Healthy | Self::Unhealthy => Self::Healthy,
+            Self::Draining | Self::UnhealthyDraining => Self::Draining,
+        }
+    }
+
+    /// The status after the last heartbeat became too old.
+    pub(crate) fn after_silence(self) -> Self {
+        match self {
+            Self::Healthy | Self::Unhealthy => Self::Unhealthy,
+            Self::Draining | Self::UnhealthyDraining => Self::UnhealthyDraining,
+        }
+    }
+
+    /// The status after a drain began.
+    pub(crate) fn after_drain(self) -> Self {
+        match self {
+            Self::Healthy | Self::Draining => Self::Draining,
+            Self::Unhealthy | Self::UnhealthyDraining => Self::UnhealthyDraining,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_of_status_is_allowed_and_only_a_registration_ends_a_drain() {
+        let all = [
+            WorkerStatus::Healthy,
+            WorkerStatus::Draining,
+            WorkerStatus::Unhealthy,
+            WorkerStatus::UnhealthyDraining,
+        ];
+        for status in all {
+            let changes = [
+                WorkerStatus::after_heartbeat,
+                WorkerStatus::after_silence,
+                WorkerStatus::after_drain,
+            ];
+            for change in changes {
+                assert!(status.may_become(change(status)), "{status:?}");
+            }
+            assert!(status.may_become(WorkerStatus::Healthy), "{status:?}");
+            let others = all.into_iter().filter(|next| status.may_become(*next));
+            let mut others = others.filter(|next| *next != WorkerStatus::Healthy);
+            let keeps_drain = others.all(|next| next.is_draining() || !status.is_draining());
+            assert!(keeps_drain, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_comes_back_from_its_key_whatever_its_name_contains() {
+        let process = |name: &str, kind| Process {
+            name: name.to_owned(),
+            kind,
+        };
+        let processes = [
+            process("", ProcessKind::Action),
+            process("a", ProcessKind::Action),
+            process("a\0", ProcessKind::Action),
+            process("a\0b", ProcessKind::Action),
+            process("ab", ProcessKind::Action),
+            process("a/b", ProcessKind::StreamConsumer),
+        ];
+        let mut encoded = Vec::new();
+        for process in &processes {
+            let mut bytes = KeyBytes::new();
+            process.encode(&mut bytes);
+            let mut rest = bytes.as_slice();
+            assert_eq!(Process::decode(&mut rest).as_ref(), Some(process));
+            assert!(rest.is_empty());
+            encoded.push(bytes);
+        }
+        assert!(encoded.is_sorted());
+        for bytes in [&b""[..], b"\x03a\0\x01", b"\x01a"] {
+            assert_eq!(Process::decode(&mut &*bytes), None, "{bytes:02x?}");
         }
     }
 }

@@ -36,8 +36,7 @@ impl AcceptTask {
         let tracked = plan::tracked(turn, task.record.owner)?;
         let tracked = tracked.ok_or(Rejection::TaskNotTracked(number))?;
         drop_lease(turn, &mut task)?;
-        let worker = (namespace, &lease.worker);
-        worker::count(turn, worker, &task.record.action, true)?;
+        worker::count(turn, &task.record, &lease, true)?;
         let deadline_at_ms = turn.now_ms().saturating_add(tracked.timeout_ms);
         turn.set_timer(report_timer(&task, deadline_at_ms));
         task.record.report = Some(AwaitedReport {

@@ -84,7 +84,7 @@ impl AssignTasks {
         let mut open = Vec::new();
         for (position, offer) in turn.offers().iter().enumerate() {
             if is_for(offer, namespace, &self.action)
-                && worker::is_taking_tasks(turn, namespace, &offer.worker)?
+                && worker::is_taking_tasks(turn, (namespace, &offer.worker))?
             {
                 open.push(OpenOffer {
                     offer,
@@ -168,7 +168,7 @@ pub(super) fn free_offer(
             .iter()
             .any(|labels: &LabelSet| labels.is_subset_of(&offer.labels));
         waiting = Some(queues);
-        if !is_claimed && worker::is_taking_tasks(turn, &offer.namespace, &offer.worker)? {
+        if !is_claimed && worker::is_taking_tasks(turn, (&offer.namespace, &offer.worker))? {
             slots_most = slots;
             best = Some(position);
         }
@@ -191,15 +191,15 @@ pub(super) fn assign(
     turn.take_slot(position);
     let now_ms = turn.now_ms();
     let expires_at_ms = now_ms.saturating_add(task.record.timeout_ms);
+    let worker = (&task.record.namespace, &offer.worker);
     let lease = Lease {
         worker: offer.worker.clone(),
+        holder: worker::add_held_task(turn, worker, task.number)?,
         secret: turn.random(),
         expires_at_ms,
     };
     wait::end(turn, &mut task);
     turn.set_timer(lease_timer(&task, expires_at_ms));
-    let worker = (&task.record.namespace, &offer.worker);
-    worker::add_held_task(turn, worker, task.number)?;
     let kind = EventKind::ActionStarted {
         action_run: task.number,
         worker: offer.worker.clone(),

@@ -30,10 +30,9 @@ impl CompleteTask {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
         let mut leased = check(turn, namespace, &self.token)?;
-        let worker = &leased.lease.worker;
         let task = &mut leased.task;
         drop_lease(turn, task)?;
-        worker::count(turn, (namespace, worker), &task.record.action, true)?;
+        worker::count(turn, &task.record, &leased.lease, true)?;
         task.record.error = None;
         let ending = Ending {
             status: ActionRunStatus::Completed,

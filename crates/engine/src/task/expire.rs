@@ -27,8 +27,7 @@ pub(crate) fn expire(
     let Some(lease) = drop_lease(turn, &mut task)? else {
         return Ok(());
     };
-    let worker = (&task.record.namespace, &lease.worker);
-    worker::count(turn, worker, &task.record.action, false)?;
+    worker::count(turn, &task.record, &lease, false)?;
     revoke(turn, &task, &lease);
     let timeout_ms = task.record.timeout_ms;
     task.record.error = Some(TaskError {

@@ -57,8 +57,7 @@ impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
         drop_lease(turn, &mut task)?;
-        let worker = (namespace, &lease.worker);
-        worker::count(turn, worker, &task.record.action, false)?;
+        worker::count(turn, &task.record, &lease, false)?;
         let code = self.code.as_deref().unwrap_or(self.outcome.name());
         task.record.error = Some(TaskError {
             code: cut(code),

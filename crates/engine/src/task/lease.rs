@@ -85,8 +85,7 @@ pub(super) fn drop_lease(
         return Ok(None);
     };
     turn.clear_timer(lease_timer(task, lease.expires_at_ms));
-    let worker = (&task.record.namespace, &lease.worker);
-    worker::remove_held_task(turn, worker, task.number)?;
+    worker::remove_held_task(turn, &task.record.namespace, &lease, task.number)?;
     Ok(Some(lease))
 }
 

@@ -42,8 +42,7 @@ impl ReportTask {
             return Err(Rejection::ReportTokenMismatch(number).into());
         }
         if let Some(lease) = drop_lease(turn, &mut task)? {
-            let worker = (&task.record.namespace, &lease.worker);
-            worker::count(turn, worker, &task.record.action, true)?;
+            worker::count(turn, &task.record, &lease, true)?;
         }
         drop_report(turn, &mut task);
         task.record.error = None;

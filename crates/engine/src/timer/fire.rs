@@ -58,6 +58,9 @@ impl FireTimer {
             TimerKind::WaitExpiry => {
                 task::expire_wait(turn, ActionRunNumber(timer.subject), timer.detail)?;
             }
+            TimerKind::WorkerGone => {
+                worker::free_leases_left(turn, WorkerNumber(timer.subject))?;
+            }
         }
         Ok(Done {})
     }

@@ -271,7 +271,7 @@ fn is_draining(
         return Ok(false);
     };
     let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker.clone()))?;
-    Ok(activity.is_some_and(|activity| activity.is_draining))
+    Ok(activity.is_some_and(|activity| activity.status.is_draining()))
 }
 
 /// Whether the first of the records that wait in `range` may go out.

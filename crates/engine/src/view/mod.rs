@@ -45,7 +45,7 @@ pub use kv::{KeyCursor, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{
     ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,
-    has_ready, has_ready_for, leased_tasks, workers_of_other_nodes,
+    has_ready, has_ready_for, workers_of_other_nodes,
 };
 pub use page::Page;
 pub use plan::{
@@ -64,7 +64,9 @@ pub use timer::{DueTimers, TimerCursor};
 pub use trace::{TaskVisit, VisitKey, run_trace, task_visit};
 pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
 pub use trigger_firing::{InputJudge, TriggerFiring};
-pub use worker::{WorkerView, worker, workers};
+pub use worker::{
+    WorkerView, WorkerWithCounts, is_leased, leased_tasks, worker, worker_with_counts, workers,
+};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 
 use crate::json::Json;

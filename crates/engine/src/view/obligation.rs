@@ -9,7 +9,7 @@ use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
     Definitions, InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs,
-    WorkerActivities, WorkerState, Workers, encode_key, encode_prefix, read, visit,
+    WorkerActivities, Workers, encode_key, encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
 use crate::{plan, request};
@@ -53,19 +53,6 @@ pub fn has_ready_for<'l>(
         }
     }
     Ok(false)
-}
-
-/// The tasks that are leased to a worker (A4).
-///
-/// # Errors
-/// [`StoreError`] if the store fails.
-pub fn leased_tasks(
-    reader: &dyn Reader,
-    namespace: &Namespace,
-    worker: &WorkerId,
-) -> Result<Vec<ActionRunNumber>, StoreError> {
-    let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker.clone()))?;
-    Ok(activity.map(|activity| activity.leases).unwrap_or_default())
 }
 
 /// The assignment of a leased task, to be handed out again, with its input.
@@ -152,7 +139,7 @@ pub fn workers_of_other_nodes(
     let mut live = Vec::new();
     for (namespace, id, owner, incarnation) in found {
         let activity = read::<WorkerActivities>(reader, &(namespace.clone(), id.clone()))?;
-        if activity.is_some_and(|activity| activity.state == WorkerState::Healthy) {
+        if activity.is_some_and(|activity| activity.status.is_healthy()) {
             live.push((namespace, id, owner, incarnation));
         }
     }

@@ -8,8 +8,9 @@ use crate::ids::{
 };
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRuns, DefinitionNumber, Definitions, Groups, PlanNumbers, Quarantine, QuarantineRecord,
-    QuarantinedItem, QuarantinedKind, Runs, Streams, WorkerNumbers, encode_prefix, read, visit,
+    ActionRuns, DefinitionNumber, Definitions, GoneWorkers, Groups, PlanNumbers, Quarantine,
+    QuarantineRecord, QuarantinedItem, QuarantinedKind, Runs, Streams, WorkerNumbers,
+    encode_prefix, read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -137,7 +138,13 @@ fn name(
             record.map(|record| (record.namespace, number.to_string()))
         }
         QuarantinedKind::Worker => {
-            let worker = read::<WorkerNumbers>(reader, &WorkerNumber(number))?;
+            let number = WorkerNumber(number);
+            let worker = match read::<WorkerNumbers>(reader, &number)? {
+                Some(worker) => Some(worker),
+                None => {
+                    read::<GoneWorkers>(reader, &number)?.map(|gone| (gone.namespace, gone.worker))
+                }
+            };
             worker.map(|(namespace, worker_id)| (namespace, worker_id.to_string()))
         }
         QuarantinedKind::Schedule | QuarantinedKind::Trigger => {

@@ -1,12 +1,13 @@
 //! Reads the worker registry (A20).
 
 use super::page::{Page, Scope, page, prefix};
-use crate::ids::{ActionName, Namespace, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ProcessKind, WorkerActivities, WorkerActivityRecord, WorkerRecord, WorkerState, Workers,
-    encode_prefix, read, visit,
+    Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerLeases,
+    WorkerProcesses, WorkerRecord, WorkerStatus, Workers, encode_prefix, read, visit,
 };
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// A worker.
@@ -18,6 +19,15 @@ pub struct WorkerView {
     pub record: WorkerRecord,
     /// Its activity.
     pub activity: WorkerActivityRecord,
+}
+
+/// A worker with the counts of what it has registered.
+#[derive(Clone, Debug)]
+pub struct WorkerWithCounts {
+    /// The worker.
+    pub worker: WorkerView,
+    /// The counts of each of its processes.
+    pub counts: BTreeMap<Process, ProcessRecord>,
 }
 
 /// The worker `id`.
@@ -40,6 +50,58 @@ pub fn worker(
     }))
 }
 
+/// The worker `id` with its counts.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn worker_with_counts(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    id: &WorkerId,
+) -> Result<Option<WorkerWithCounts>, StoreError> {
+    let Some(worker) = worker(reader, namespace, id)? else {
+        return Ok(None);
+    };
+    let mut counts = BTreeMap::new();
+    let prefix = encode_prefix::<WorkerProcesses>(&(namespace.clone(), id.clone()));
+    let range = KeyRange::prefix(&prefix);
+    visit::<WorkerProcesses>(reader, &range, Order::Ascending, |(.., process), record| {
+        counts.insert(process, record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Some(WorkerWithCounts { worker, counts }))
+}
+
+/// The tasks that a worker holds (A4). Those that a former process of it left behind are not among them.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn leased_tasks(
+    reader: &dyn Reader,
+    worker: &WorkerView,
+) -> Result<Vec<ActionRunNumber>, StoreError> {
+    let mut tasks = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<WorkerLeases>(&worker.activity.number));
+    visit::<WorkerLeases>(reader, &range, Order::Ascending, |(_, task), ()| {
+        tasks.push(task);
+        ControlFlow::Continue(())
+    })?;
+    Ok(tasks)
+}
+
+/// Whether a worker holds a task (A4).
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn is_leased(
+    reader: &dyn Reader,
+    worker: &WorkerView,
+    task: ActionRunNumber,
+) -> Result<bool, StoreError> {
+    let lease = read::<WorkerLeases>(reader, &(worker.activity.number, task))?;
+    Ok(lease.is_some())
+}
+
 /// The workers of a namespace by id.
 ///
 /// # Errors
@@ -48,12 +110,12 @@ pub fn workers(
     reader: &dyn Reader,
     namespace: &Namespace,
     (after, limit): (Option<&[u8]>, usize),
-) -> Result<Page<WorkerView>, StoreError> {
+) -> Result<Page<WorkerWithCounts>, StoreError> {
     let prefix = prefix::<Workers>(namespace);
     page::<Workers, _>(
         reader,
         &Scope::new(&prefix, after, limit),
-        |(namespace, id), _| worker(reader, &namespace, &id),
+        |(namespace, id), _| worker_with_counts(reader, &namespace, &id),
     )
 }
 
@@ -76,9 +138,7 @@ pub(super) fn has_live_worker(
         }
         match read::<WorkerActivities>(reader, &key) {
             Ok(activity) => {
-                is_live = activity.is_some_and(|activity| {
-                    activity.state == WorkerState::Healthy && !activity.is_draining
-                });
+                is_live = activity.is_some_and(|activity| activity.status == WorkerStatus::Healthy);
             }
             Err(error) => failure = Some(error),
         }

@@ -1,8 +1,11 @@
 //! The activity of workers: written here, and by every task that they take and finish.
 
-use crate::ids::{ActionName, ActionRunNumber, GroupRef, Namespace, WorkerId};
+use crate::ids::{ActionRunNumber, GroupRef, Namespace, WorkerId, WorkerNumber};
 use crate::store::StoreError;
-use crate::tables::{SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerState};
+use crate::tables::{
+    ActionRunRecord, Lease, Process, ProcessKind, SilentWorkers, WorkerActivities,
+    WorkerActivityRecord, WorkerLeases, WorkerProcesses,
+};
 use crate::turn::Turn;
 use std::sync::Arc;
 
@@ -12,105 +15,144 @@ pub(crate) type WorkerRef<'a> = (&'a Namespace, &'a WorkerId);
 /// The same, as the key of its rows.
 pub(super) type WorkerKey = (Namespace, WorkerId);
 
+/// How executions of one process ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Counts {
+    /// Tasks that were completed, or records that were acknowledged.
+    pub(crate) completed: u64,
+    /// Tasks that failed, or records that came back.
+    pub(crate) failed: u64,
+}
+
 /// Whether the worker is registered and does not drain (A21).
 pub(crate) fn is_taking_tasks(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
-    worker: &WorkerId,
+    worker: WorkerRef<'_>,
 ) -> Result<bool, StoreError> {
-    let key = (namespace.clone(), worker.clone());
-    Ok(turn
-        .get::<WorkerActivities>(&key)?
-        .is_some_and(|activity| !activity.is_draining))
+    let activity = turn.get::<WorkerActivities>(&key_of(worker))?;
+    Ok(activity.is_some_and(|activity| !activity.status.is_draining()))
 }
 
-/// The worker takes a task.
+/// A registered worker takes a task. Returns the number under which its lease is listed.
 pub(crate) fn add_held_task(
     turn: &mut Turn<'_, '_>,
     worker: WorkerRef<'_>,
     task: ActionRunNumber,
-) -> Result<(), StoreError> {
-    change(turn, worker, |activity| activity.leases.push(task))
+) -> Result<WorkerNumber, StoreError> {
+    let holder = change(turn, &key_of(worker), |activity| {
+        activity.leases_count += 1;
+        activity.number
+    })?;
+    let holder = holder.expect("only a registered worker takes tasks");
+    turn.put::<WorkerLeases>(&(holder, task), ());
+    Ok(holder)
 }
 
-/// The worker no longer holds a task.
+/// The lease on a task of the namespace ends.
 pub(crate) fn remove_held_task(
     turn: &mut Turn<'_, '_>,
-    worker: WorkerRef<'_>,
+    namespace: &Namespace,
+    lease: &Lease,
     task: ActionRunNumber,
 ) -> Result<(), StoreError> {
-    change(turn, worker, |activity| {
-        activity.leases.retain(|held| *held != task)
-    })
+    turn.delete::<WorkerLeases>(&(lease.holder, task));
+    let key = (namespace.clone(), lease.worker.clone());
+    if is_holder(turn, &key, lease)? {
+        change(turn, &key, |activity| activity.leases_count -= 1)?;
+    }
+    Ok(())
 }
 
-/// Counts an execution of `action` by how it ended.
+/// Counts the execution of a task by how it ended, unless the process that held it is gone.
 pub(crate) fn count(
     turn: &mut Turn<'_, '_>,
-    worker: WorkerRef<'_>,
-    action: &ActionName,
+    task: &ActionRunRecord,
+    lease: &Lease,
     is_success: bool,
 ) -> Result<(), StoreError> {
-    let now_ms = turn.now_ms();
-    change(turn, worker, |activity| {
-        let process = activity
-            .processes
-            .entry(action.as_str().to_owned())
-            .or_default();
-        process.last_run_at_ms = Some(now_ms);
-        if is_success {
-            process.run_count += 1;
-            activity.tasks_completed += 1;
-        } else {
-            process.fail_count += 1;
-            activity.tasks_failed += 1;
-        }
-    })
+    let key = (task.namespace.clone(), lease.worker.clone());
+    if !is_holder(turn, &key, lease)? {
+        return Ok(());
+    }
+    let process = Process {
+        name: task.action.to_string(),
+        kind: ProcessKind::Action,
+    };
+    let counts = Counts {
+        completed: u64::from(is_success),
+        failed: u64::from(!is_success),
+    };
+    add_counts(turn, key, process, counts)
 }
 
 /// Counts records of a group, by whether they were acknowledged or came back (A20).
 pub(crate) fn count_records(
     turn: &mut Turn<'_, '_>,
     worker: WorkerRef<'_>,
-    (group, (acked, nacked)): (&GroupRef, (u64, u64)),
+    group: &GroupRef,
+    counts: Counts,
+) -> Result<(), StoreError> {
+    let process = Process {
+        name: format!("{}/{}", group.stream, group.group),
+        kind: ProcessKind::StreamConsumer,
+    };
+    add_counts(turn, key_of(worker), process, counts)
+}
+
+/// Counts for the worker, and for the process if the worker has registered it.
+fn add_counts(
+    turn: &mut Turn<'_, '_>,
+    key: WorkerKey,
+    process: Process,
+    counts: Counts,
 ) -> Result<(), StoreError> {
     let now_ms = turn.now_ms();
-    let name = format!("{}/{}", group.stream, group.group);
-    change(turn, worker, |activity| {
-        let process = activity.processes.entry(name).or_default();
-        process.last_run_at_ms = Some(now_ms);
-        process.run_count += acked;
-        process.fail_count += nacked;
-        activity.tasks_completed += acked;
-        activity.tasks_failed += nacked;
-    })
+    change(turn, &key, |activity| {
+        activity.tasks_completed += counts.completed;
+        activity.tasks_failed += counts.failed;
+    })?;
+    turn.edit::<WorkerProcesses, _>(&(key.0, key.1, process), |record| {
+        record.run_count += counts.completed;
+        record.fail_count += counts.failed;
+        record.last_run_at_ms = Some(now_ms);
+    })?;
+    Ok(())
 }
 
 /// Whether the worker is registered and drains (A21).
 pub(crate) fn is_draining(
     turn: &mut Turn<'_, '_>,
-    (namespace, worker): WorkerRef<'_>,
+    worker: WorkerRef<'_>,
 ) -> Result<bool, StoreError> {
-    let activity = turn.get::<WorkerActivities>(&(namespace.clone(), worker.clone()))?;
-    Ok(activity.is_some_and(|activity| activity.is_draining))
+    let activity = turn.get::<WorkerActivities>(&key_of(worker))?;
+    Ok(activity.is_some_and(|activity| activity.status.is_draining()))
+}
+
+/// Whether the lease counts for the worker: it is not one that a former process left behind.
+fn is_holder(turn: &mut Turn<'_, '_>, key: &WorkerKey, lease: &Lease) -> Result<bool, StoreError> {
+    let activity = turn.get::<WorkerActivities>(key)?;
+    Ok(activity.is_some_and(|activity| activity.number == lease.holder))
+}
+
+fn key_of((namespace, worker): WorkerRef<'_>) -> WorkerKey {
+    (namespace.clone(), worker.clone())
 }
 
 /// Changes a worker's activity; does nothing if the worker has deregistered.
-fn change(
+fn change<R>(
     turn: &mut Turn<'_, '_>,
-    (namespace, worker): WorkerRef<'_>,
-    edit: impl FnOnce(&mut WorkerActivityRecord),
-) -> Result<(), StoreError> {
-    let key = (namespace.clone(), worker.clone());
-    let changed = turn.edit::<WorkerActivities, _>(&key, |activity| {
+    key: &WorkerKey,
+    edit: impl FnOnce(&mut WorkerActivityRecord) -> R,
+) -> Result<Option<R>, StoreError> {
+    let changed = turn.edit::<WorkerActivities, _>(key, |activity| {
         let before = silent_since(activity);
-        edit(activity);
-        (before, silent_since(activity))
+        let result = edit(activity);
+        (before, silent_since(activity), result)
     })?;
-    if let Some((before, after)) = changed {
-        move_among_silent(turn, &key, before, after);
-    }
-    Ok(())
+    Ok(changed.map(|(before, after, result)| {
+        move_among_silent(turn, key, before, after);
+        result
+    }))
 }
 
 /// Writes a worker's activity.
@@ -141,7 +183,7 @@ pub(super) fn delete(
 
 /// Since when a worker that may be evicted for a new one was unhealthy, in milliseconds (A20).
 fn silent_since(activity: &WorkerActivityRecord) -> Option<u64> {
-    let may_go = activity.state == WorkerState::Unhealthy && activity.leases.is_empty();
+    let may_go = !activity.status.is_healthy() && activity.leases_count == 0;
     may_go.then_some(activity.last_heartbeat_at_ms)
 }
 

@@ -1,13 +1,13 @@
 //! Draining and deregistering a worker (A20, A21).
 
 use super::activity::save;
+use super::gone::free_leases;
 use super::register::remove;
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerRecord, Workers};
-use crate::task;
+use crate::tables::{WorkerActivities, WorkerRecord, Workers};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,12 +39,10 @@ impl DrainWorker {
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
-        if !activity.is_draining {
-            let draining = WorkerActivityRecord {
-                is_draining: true,
-                ..Arc::unwrap_or_clone(activity)
-            };
-            save(turn, &key, draining)?;
+        if !activity.status.is_draining() {
+            let mut activity = Arc::unwrap_or_clone(activity);
+            activity.become_status(activity.status.after_drain());
+            save(turn, &key, activity)?;
         }
         turn.effect(Effect::DrainWorker {
             namespace: namespace.clone(),
@@ -61,8 +59,9 @@ impl DeregisterWorker {
             return Ok(Done {});
         };
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
-        for lease in remove(turn, &key)? {
-            task::release(turn, lease)?;
+        let removed = remove(turn, &key)?;
+        if let Some(former) = removed.former {
+            free_leases(turn, former, key)?;
         }
         Ok(Done {})
     }

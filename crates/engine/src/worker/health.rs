@@ -1,15 +1,14 @@
 //! Worker health: missing heartbeats and dead processes (A4, A20).
 
 use super::activity::save;
+use super::gone::{self, detach_leases, free_leases};
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
 use crate::limits::WORKER_SILENCE_MS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{
-    TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerNumbers, WorkerState,
-    Workers,
+    TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerNumbers, Workers,
 };
-use crate::task;
 use crate::timer;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -39,42 +38,34 @@ impl ReleaseWorker {
         if activity.last_heartbeat_at_ms != self.last_heartbeat_at_ms {
             return Err(Rejection::WorkerHealthy(self.worker_id.clone()).into());
         }
-        let mut gone = Arc::unwrap_or_clone(activity);
-        let leases = gone.leases.clone();
-        unwatch(turn, worker.number, &mut gone);
-        gone.state = WorkerState::Unhealthy;
-        gone.load = 0;
-        save(turn, &key, gone)?;
-        for lease in leases {
-            task::release(turn, lease)?;
+        let mut activity = Arc::unwrap_or_clone(activity);
+        let former = detach_leases(turn, &key, &mut activity)?;
+        unwatch(turn, &mut activity);
+        activity.become_status(activity.status.after_silence());
+        activity.load = 0;
+        save(turn, &key, activity)?;
+        if let Some(former) = former {
+            free_leases(turn, former, key)?;
         }
         Ok(Done {})
     }
 }
 
 /// Sets the heartbeat timer, counted from the last heartbeat, unless it is already set.
-pub(super) fn watch(
-    turn: &mut Turn<'_, '_>,
-    worker: WorkerNumber,
-    activity: &mut WorkerActivityRecord,
-) {
+pub(super) fn watch(turn: &mut Turn<'_, '_>, activity: &mut WorkerActivityRecord) {
     if activity.silence_due_ms.is_none() {
         let due_ms = activity
             .last_heartbeat_at_ms
             .saturating_add(WORKER_SILENCE_MS_MAX);
         activity.silence_due_ms = Some(due_ms);
-        turn.set_timer(silence_timer(worker, due_ms));
+        turn.set_timer(silence_timer(activity.number, due_ms));
     }
 }
 
 /// Watches no longer.
-pub(super) fn unwatch(
-    turn: &mut Turn<'_, '_>,
-    worker: WorkerNumber,
-    activity: &mut WorkerActivityRecord,
-) {
+pub(super) fn unwatch(turn: &mut Turn<'_, '_>, activity: &mut WorkerActivityRecord) {
     if let Some(due_ms) = activity.silence_due_ms.take() {
-        turn.clear_timer(silence_timer(worker, due_ms));
+        turn.clear_timer(silence_timer(activity.number, due_ms));
     }
 }
 
@@ -100,9 +91,9 @@ pub(crate) fn mark_unhealthy(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> T
     activity.silence_due_ms = None;
     let silent_ms = turn.now_ms().saturating_sub(activity.last_heartbeat_at_ms);
     if silent_ms < WORKER_SILENCE_MS_MAX {
-        watch(turn, worker, &mut activity);
+        watch(turn, &mut activity);
     } else {
-        activity.state = WorkerState::Unhealthy;
+        activity.become_status(activity.status.after_silence());
     }
     save(turn, &key, activity)?;
     Ok(())
@@ -114,7 +105,7 @@ pub(crate) fn release_from_quarantine(
     worker: WorkerNumber,
 ) -> TurnResult<()> {
     let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
-        return Ok(());
+        return gone::release_from_quarantine(turn, worker);
     };
     let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
         return Ok(());

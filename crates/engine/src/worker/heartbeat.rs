@@ -5,7 +5,7 @@ use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
-use crate::tables::{WorkerActivities, WorkerState, Workers};
+use crate::tables::{WorkerActivities, Workers};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,11 +35,11 @@ impl HeartbeatWorker {
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
         let mut activity = Arc::unwrap_or_clone(activity);
-        activity.state = WorkerState::Healthy;
+        activity.become_status(activity.status.after_heartbeat());
         activity.last_heartbeat_at_ms = turn.now_ms();
         activity.load = self.load;
-        watch(turn, worker.number, &mut activity);
-        let is_draining = activity.is_draining;
+        watch(turn, &mut activity);
+        let is_draining = activity.status.is_draining();
         save(turn, &key, activity)?;
         Ok(HeartbeatRecorded { is_draining })
     }

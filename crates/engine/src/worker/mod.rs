@@ -2,8 +2,10 @@
 
 mod activity;
 mod drain;
+mod gone;
 mod health;
 mod heartbeat;
+mod processes;
 mod register;
 
 pub use drain::{DeregisterWorker, DrainWorker};
@@ -12,7 +14,8 @@ pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
 pub(crate) use activity::{
-    add_held_task, count, count_records, is_draining, is_taking_tasks, remove_held_task,
+    Counts, add_held_task, count, count_records, is_draining, is_taking_tasks, remove_held_task,
 };
+pub(crate) use gone::free_leases_left;
 pub(crate) use health::{mark_unhealthy, release_from_quarantine};
 pub(crate) use register::remove_unhealthy;

@@ -1,8 +1,10 @@
 //! Registering a worker (A20).
 
 use super::activity::{self, WorkerKey};
+use super::gone::{detach_leases, free_leases, new_number};
 use super::health::{unwatch, watch};
-use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
+use super::processes;
+use crate::ids::{Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use crate::limits::WORKERS_MAX;
 use crate::rejection::Rejection;
@@ -10,9 +12,8 @@ use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
 use crate::tables::{
     Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers,
-    WorkerRecord, WorkerState, WorkerType, Workers,
+    WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
-use crate::task;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,33 +51,34 @@ impl RegisterWorker {
         let key = (namespace.clone(), self.worker_id.clone());
         let now_ms = turn.now_ms();
         let existing = turn.get::<Workers>(&key)?;
-        let (number, registered_at_ms) = match &existing {
-            Some(existing) => (existing.number, existing.registered_at_ms),
-            None => (self.admit(turn, namespace)?, now_ms),
+        let mut activity = match turn.get::<WorkerActivities>(&key)? {
+            Some(activity) => Arc::unwrap_or_clone(activity),
+            None => fresh(self.admit(turn, &key)?, now_ms),
         };
-        turn.put::<Workers>(&key, self.record(number, registered_at_ms));
-        let activity = turn
-            .get::<WorkerActivities>(&key)?
-            .map(Arc::unwrap_or_clone);
-        let mut activity = activity.unwrap_or_else(|| fresh(now_ms));
-        let leases = activity.leases.clone();
-        activity.state = WorkerState::Healthy;
-        activity.is_draining = false;
+        let is_replaced = existing
+            .as_ref()
+            .is_some_and(|existing| existing.incarnation != self.incarnation);
+        let former = if is_replaced {
+            detach_leases(turn, &key, &mut activity)?
+        } else {
+            None
+        };
+        let registered_at_ms = existing.map_or(now_ms, |existing| existing.registered_at_ms);
+        turn.put::<Workers>(&key, self.record(registered_at_ms));
+        processes::follow(turn, &key, &self.processes)?;
+        activity.become_status(WorkerStatus::Healthy);
         activity.load = 0;
         activity.last_heartbeat_at_ms = now_ms;
-        watch(turn, number, &mut activity);
+        watch(turn, &mut activity);
         activity::save(turn, &key, activity)?;
-        if existing.is_some_and(|existing| existing.incarnation != self.incarnation) {
-            for task in leases {
-                task::release(turn, task)?;
-            }
+        if let Some(former) = former {
+            free_leases(turn, former, key)?;
         }
         Ok(HeartbeatRecorded { is_draining: false })
     }
 
-    fn record(&self, number: WorkerNumber, registered_at_ms: u64) -> WorkerRecord {
+    fn record(&self, registered_at_ms: u64) -> WorkerRecord {
         WorkerRecord {
-            number,
             incarnation: self.incarnation,
             kind: self.kind,
             max_concurrency: self.max_concurrency,
@@ -91,7 +93,8 @@ impl RegisterWorker {
 
     /// Makes room for a new worker: at the limit, the unhealthy worker without leases that has been silent longest is
     /// evicted (A20).
-    fn admit(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<WorkerNumber> {
+    fn admit(&self, turn: &mut Turn<'_, '_>, key: &WorkerKey) -> TurnResult<WorkerNumber> {
+        let namespace = &key.0;
         if count(turn, namespace)? >= WORKERS_MAX {
             let silent = turn.list::<SilentWorkers>(namespace, 1)?.into_iter().next();
             let ((_, _, longest), _) =
@@ -100,9 +103,7 @@ impl RegisterWorker {
         }
         let workers_count = count(turn, namespace)? + 1;
         turn.put::<WorkerCounts>(namespace, workers_count);
-        let number = WorkerNumber(turn.next_number(|cluster| &mut cluster.workers_count)?);
-        turn.put::<WorkerNumbers>(&number, (namespace.clone(), self.worker_id.clone()));
-        Ok(number)
+        Ok(new_number(turn, key)?)
     }
 }
 
@@ -112,52 +113,61 @@ fn count(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<u64, StoreErr
     Ok(count.map_or(0, |count| *count))
 }
 
-fn fresh(now_ms: u64) -> WorkerActivityRecord {
+fn fresh(number: WorkerNumber, now_ms: u64) -> WorkerActivityRecord {
     WorkerActivityRecord {
-        state: WorkerState::Healthy,
-        is_draining: false,
+        number,
+        status: WorkerStatus::Healthy,
         load: 0,
         last_heartbeat_at_ms: now_ms,
         silence_due_ms: None,
-        leases: Vec::new(),
+        leases_count: 0,
         tasks_completed: 0,
         tasks_failed: 0,
-        processes: BTreeMap::new(),
     }
 }
 
-/// Removes at most `count_max` unhealthy workers without leases from a namespace: they are listed for people only and
-/// do not keep a namespace from deletion (A41). Returns how many.
+/// Removes unhealthy workers without leases from a namespace, until about `rows_max` rows are deleted: they are listed
+/// for people only and do not keep a namespace from deletion (A41). Returns the number of deleted rows, which is at
+/// least `rows_max` if some may remain.
 pub(crate) fn remove_unhealthy(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
-    count_max: usize,
+    rows_max: usize,
 ) -> Result<usize, StoreError> {
-    let silent = turn.list::<SilentWorkers>(namespace, count_max)?;
-    let count = silent.len();
-    for ((_, _, worker_id), _) in silent {
-        remove(turn, &(namespace.clone(), worker_id))?;
+    let mut rows_count = 0;
+    for (_, _, worker_id) in turn.keys::<SilentWorkers>(namespace, rows_max)? {
+        if rows_count >= rows_max {
+            break;
+        }
+        rows_count += remove(turn, &(namespace.clone(), worker_id))?.rows_count;
     }
-    Ok(count)
+    Ok(rows_count)
 }
 
-/// Removes a worker's rows; returns the tasks that it held.
-pub(super) fn remove(
-    turn: &mut Turn<'_, '_>,
-    key: &WorkerKey,
-) -> Result<Vec<ActionRunNumber>, StoreError> {
-    let Some(record) = turn.get::<Workers>(key)? else {
-        return Ok(Vec::new());
+/// What the removal of a worker leaves to its caller.
+#[derive(Default)]
+pub(super) struct Removed {
+    /// Its number, if it held leases: they are to be freed.
+    pub(super) former: Option<WorkerNumber>,
+    /// How many rows were deleted, counting those that each worker has as one.
+    rows_count: usize,
+}
+
+/// Removes a worker's rows.
+pub(super) fn remove(turn: &mut Turn<'_, '_>, key: &WorkerKey) -> Result<Removed, StoreError> {
+    let Some(mut activity) = activity::delete(turn, key)? else {
+        return Ok(Removed::default());
     };
+    unwatch(turn, &mut activity);
     turn.delete::<Workers>(key);
-    turn.delete::<WorkerNumbers>(&record.number);
+    turn.delete::<WorkerNumbers>(&activity.number);
     match count(turn, &key.0)? {
         0 | 1 => turn.delete::<WorkerCounts>(&key.0),
         workers_count => turn.put::<WorkerCounts>(&key.0, workers_count - 1),
     }
-    let Some(mut activity) = activity::delete(turn, key)? else {
-        return Ok(Vec::new());
-    };
-    unwatch(turn, record.number, &mut activity);
-    Ok(activity.leases)
+    let rows_count = 1 + processes::delete(turn, key)?;
+    Ok(Removed {
+        former: (activity.leases_count > 0).then_some(activity.number),
+        rows_count,
+    })
 }

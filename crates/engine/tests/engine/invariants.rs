@@ -14,8 +14,9 @@ mod traces;
 mod triggers;
 mod trimming;
 mod visits;
+mod workers;
 
-use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
+use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
@@ -23,9 +24,8 @@ use flotilla_engine::tables::{
     ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources, Definitions, History,
     IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks,
     PlanWait, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord,
-    RunStatus, Runs, SilentWorkers, StepResults, Table, TimerKey, TimerKind, Timers,
-    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerState, Workers,
-    WorkflowCounts, Workflows, encode_prefix,
+    RunStatus, Runs, StepResults, Table, TimerKey, TimerKind, Timers, WorkflowCounts, Workflows,
+    encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -44,15 +44,12 @@ pub(crate) fn check(store: &MemoryStore) {
         .iter()
         .for_each(|(number, record)| state.check_action_run(*number, record));
     state
-        .workers
-        .iter()
-        .for_each(|(key, activity)| state.check_worker(key, activity));
-    state
         .timers
         .iter()
         .for_each(|timer| state.check_timer(timer));
     state.check_queue();
     state.check_indexes();
+    workers::check(store, &state.action_runs, &state.timers);
     plans::check(store, &state.runs, &state.timers);
     schedules::check(store);
     run_indexes::check(store);
@@ -71,7 +68,8 @@ struct State<'a> {
     runs: BTreeMap<RunNumber, RunRecord>,
     activations: BTreeMap<(RunNumber, u32), Activation>,
     action_runs: BTreeMap<ActionRunNumber, ActionRunRecord>,
-    workers: BTreeMap<(Namespace, WorkerId), WorkerActivityRecord>,
+    /// The numbers under which each leased task is listed.
+    holders: BTreeMap<ActionRunNumber, Vec<WorkerNumber>>,
     timers: BTreeSet<TimerKey>,
     /// The time of the last entry, in milliseconds.
     now_ms: u64,
@@ -84,7 +82,7 @@ impl<'a> State<'a> {
             runs: rows::<Runs>(store, &()).into_iter().collect(),
             activations: rows::<Activations>(store, &()).into_iter().collect(),
             action_runs: rows::<ActionRuns>(store, &()).into_iter().collect(),
-            workers: rows::<WorkerActivities>(store, &()).into_iter().collect(),
+            holders: workers::holders(store),
             timers: rows::<Timers>(store, &())
                 .into_iter()
                 .map(|(timer, ())| timer)
@@ -235,8 +233,7 @@ impl<'a> State<'a> {
                 && (timer.subject, timer.detail) == (number.0, record.attempt)
                 && !(is_queued && timer.due_ms <= now_ms)
         });
-        let holders = self.workers.values().flat_map(|activity| &activity.leases);
-        let holders_count = holders.filter(|held| **held == number).count();
+        let holders: &[WorkerNumber] = self.holders.get(&number).map_or(&[], Vec::as_slice);
         let report = record.report.map(|report| TimerKey {
             kind: TimerKind::ReportExpiry,
             due_ms: report.deadline_at_ms,
@@ -247,14 +244,14 @@ impl<'a> State<'a> {
             (None, ActionRunStatus::Running) => {
                 let has_timer = report.is_some_and(|timer| self.timers.contains(&timer));
                 assert!(has_timer, "{number} waits for a report without a timer");
-                assert!(!is_queued && holders_count == 0, "{number} is accepted");
+                assert!(!is_queued && holders.is_empty(), "{number} is accepted");
             }
             (None, ActionRunStatus::Pending) => {
                 assert!(
                     is_queued != is_delayed,
                     "{number} is pending: {is_queued} {is_delayed}"
                 );
-                assert_eq!(holders_count, 0, "{number} is pending and held");
+                assert!(holders.is_empty(), "{number} is pending and held");
             }
             (Some(lease), ActionRunStatus::Running) => {
                 let timer = TimerKey {
@@ -267,12 +264,9 @@ impl<'a> State<'a> {
                     self.timers.contains(&timer),
                     "{number} has a lease without a timer"
                 );
-                let holder = self
-                    .workers
-                    .get(&(record.namespace.clone(), lease.worker.clone()));
-                let is_held = holder.is_some_and(|activity| activity.leases.contains(&number));
-                assert!(
-                    is_held && holders_count == 1,
+                assert_eq!(
+                    holders,
+                    [lease.holder],
                     "{number} is held by another than it says"
                 );
                 assert!(!is_queued, "{number} is leased and in the queue");
@@ -282,7 +276,7 @@ impl<'a> State<'a> {
                     !status.is_open() && lease.is_none(),
                     "{number} is {status:?}"
                 );
-                assert!(!is_queued && holders_count == 0, "{number} has ended");
+                assert!(!is_queued && holders.is_empty(), "{number} has ended");
                 assert!(record.completed_at_ms.is_some(), "{number} has ended");
             }
         }
@@ -376,19 +370,6 @@ impl<'a> State<'a> {
         assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), actions);
     }
 
-    /// A worker is known by number and name, and a healthy one has exactly one silence timer.
-    fn check_worker(&self, key: &(Namespace, WorkerId), activity: &WorkerActivityRecord) {
-        let worker = read::<Workers>(self.store, key).expect("an activity has a worker");
-        let known = read::<WorkerNumbers>(self.store, &worker.number);
-        assert_eq!(known.as_ref(), Some(key), "{} by its number", key.1);
-        let is_own = |timer: &&TimerKey| {
-            timer.kind == TimerKind::WorkerSilence && timer.subject == worker.number.0
-        };
-        let timers_count = self.timers.iter().filter(is_own).count();
-        let expected = usize::from(activity.state == WorkerState::Healthy);
-        assert_eq!(timers_count, expected, "the silence timers of {}", key.1);
-    }
-
     /// A timer that is set belongs to something that still wants it.
     fn check_timer(&self, timer: &TimerKey) {
         let at = (RunNumber(timer.subject), timer.detail);
@@ -419,10 +400,8 @@ impl<'a> State<'a> {
                 .filter(|record| record.attempt == timer.detail)
                 .and_then(|record| record.lease.as_ref())
                 .is_some_and(|lease| lease.expires_at_ms == timer.due_ms),
-            TimerKind::WorkerSilence => {
-                let number = flotilla_engine::ids::WorkerNumber(timer.subject);
-                read::<WorkerNumbers>(self.store, &number).is_some()
-            }
+            TimerKind::WorkerSilence => workers::is_watched(self.store, timer),
+            TimerKind::WorkerGone => workers::is_left(self.store, timer),
             TimerKind::ReportExpiry => action_run
                 .filter(|record| record.attempt == timer.detail)
                 .and_then(|record| record.report)
@@ -461,30 +440,7 @@ impl<'a> State<'a> {
         let last = self.action_runs.last_key_value();
         assert!(cluster.action_runs_count >= last.map_or(0, |(number, _)| number.0));
         self.check_requests(&cluster);
-        self.check_workers();
         self.check_workflows();
-        assert_eq!(rows::<Workers>(self.store, &()).len(), self.workers.len());
-        assert_eq!(
-            rows::<WorkerNumbers>(self.store, &()).len(),
-            self.workers.len()
-        );
-    }
-
-    /// Workers are counted by namespace, and those that may be evicted are indexed.
-    fn check_workers(&self) {
-        let mut counts: BTreeMap<Namespace, u64> = BTreeMap::new();
-        let mut silent = BTreeSet::new();
-        for ((namespace, id), activity) in &self.workers {
-            *counts.entry(namespace.clone()).or_default() += 1;
-            if activity.state == WorkerState::Unhealthy && activity.leases.is_empty() {
-                silent.insert((namespace.clone(), activity.last_heartbeat_at_ms, id.clone()));
-            }
-        }
-        let counted = rows::<WorkerCounts>(self.store, &());
-        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
-        let listed = rows::<SilentWorkers>(self.store, &());
-        let listed = listed.into_iter().map(|(key, ())| key);
-        assert_eq!(listed.collect::<BTreeSet<_>>(), silent);
     }
 
     /// A workflow counts its revisions, and a namespace its workflows.

@@ -48,8 +48,9 @@ fn assign(replica: &mut Replica) -> Reply {
 /// Completes the task that the worker has.
 fn complete(replica: &mut Replica) {
     let worker = WorkerId::new("w").expect("an id");
-    let leased = view::leased_tasks(&replica.store, &samples::namespace(), &worker);
-    let leased = leased.expect("memory does not fail");
+    let worker = view::worker(&replica.store, &samples::namespace(), &worker);
+    let worker = worker.expect("memory does not fail").expect("registered");
+    let leased = view::leased_tasks(&replica.store, &worker).expect("memory does not fail");
     let held = view::assignment(&replica.store, leased[0]).expect("memory does not fail");
     let (assignment, _) = held.expect("a leased task is assigned");
     let complete = CompleteTask {

@@ -8,6 +8,7 @@ mod retention;
 mod run_index;
 mod schedule;
 mod trigger;
+mod worker;
 
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
@@ -20,14 +21,13 @@ use flotilla_engine::tables::{
     DefinitionRecord, DefinitionSources, Definitions, End, Event, History, HistoryCursor,
     HistoryRecord, IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues,
     LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
-    PayloadsHeld, PendingWorks, ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind,
-    Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
+    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
     RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalCounts, SignalIdPlaces,
-    SignalIds, SignalRecord, SignalsWaiting, SilentWorkers, StepResult, StepResults, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, VersionRecord, Versions,
-    Work, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerRecord,
-    WorkerState, WorkerType, Workers, WorkflowCounts, WorkflowRecord, Workflows, check_row,
-    decode_key, decode_record, decode_row, encode_key, encode_record,
+    SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, Table, TargetResult,
+    TaskError, TimerKey, TimerKind, Timers, TriggeredBy, VersionRecord, Versions, Work,
+    WorkflowCounts, WorkflowRecord, Workflows, check_row, decode_key, decode_record, decode_row,
+    encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -51,7 +51,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=70).collect(),
+        (1..=73).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -146,7 +146,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(activation_rows());
     rows.push(row::<StepResults>((RunNumber(7), StepIndex(0)), result()));
     rows.extend(action_rows());
-    rows.extend(worker_rows());
+    rows.extend(worker::rows());
     rows.extend(plan::rows());
     rows.extend(schedule::rows());
     rows.extend(run_index::rows());
@@ -535,6 +535,7 @@ fn action_run() -> ActionRunRecord {
         error: Some(error()),
         lease: Some(Lease {
             worker: samples::worker(),
+            holder: WorkerNumber(2),
             secret: 5,
             expires_at_ms: 31_000,
         }),
@@ -554,47 +555,4 @@ fn error() -> TaskError {
         code: "declined".to_owned(),
         message: "no funds".to_owned(),
     }
-}
-
-fn worker_rows() -> Vec<Row> {
-    let worker = || (samples::namespace(), samples::worker());
-    let process = ProcessRecord {
-        run_count: 5,
-        fail_count: 1,
-        last_run_at_ms: Some(2_000),
-    };
-    vec![
-        row::<Workers>(
-            worker(),
-            WorkerRecord {
-                number: WorkerNumber(2),
-                incarnation: 5,
-                kind: WorkerType::Stream,
-                max_concurrency: 10,
-                processes: samples::processes(),
-                labels: samples::labels(),
-                metadata: Some(samples::json()),
-                machine_id: Some("host".to_owned()),
-                node: Some(NodeId(2)),
-                registered_at_ms: 1_000,
-            },
-        ),
-        row::<WorkerActivities>(
-            worker(),
-            WorkerActivityRecord {
-                state: WorkerState::Unhealthy,
-                is_draining: true,
-                load: 3,
-                last_heartbeat_at_ms: 2_000,
-                silence_due_ms: Some(92_000),
-                leases: vec![ActionRunNumber(9)],
-                tasks_completed: 5,
-                tasks_failed: 1,
-                processes: BTreeMap::from([("charge".to_owned(), process)]),
-            },
-        ),
-        row::<WorkerNumbers>(WorkerNumber(2), worker()),
-        row::<WorkerCounts>(samples::namespace(), 2),
-        row::<SilentWorkers>((samples::namespace(), 2_000, samples::worker()), ()),
-    ]
 }

@@ -11,7 +11,6 @@ use crate::errors::Refusal;
 use crate::limits::ABSENCE_MAX;
 use crate::workers::WorkerKey;
 use flotilla_engine::limits::LEADER_GRACE_MS;
-use flotilla_engine::tables::WorkerState;
 use flotilla_engine::{Body, Command, ReleaseWorker, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::time::Duration;
@@ -70,7 +69,7 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
         .context
         .gateway
         .read_here(|reader| view::worker(reader, namespace, worker))?;
-    let Some(known) = known.filter(|known| known.activity.state == WorkerState::Healthy) else {
+    let Some(known) = known.filter(|known| known.activity.status.is_healthy()) else {
         return Ok(());
     };
     // This node is alive.

@@ -100,7 +100,7 @@ impl Registration {
                 view::worker(reader, &self.namespace, &self.worker_id)
             })
             .await?;
-        Ok(worker.is_some_and(|worker| worker.activity.is_draining))
+        Ok(worker.is_some_and(|worker| worker.activity.status.is_draining()))
     }
 
     fn body(&self, actions: &Actionset) -> Body {

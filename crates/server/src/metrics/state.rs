@@ -2,11 +2,12 @@
 
 use crate::limits::{METRIC_ACTIONS_MAX, METRIC_LEASES_MAX, METRIC_ROWS_MAX};
 use crate::workers::ActionKey;
-use flotilla_engine::ids::{ActionRunNumber, Namespace};
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{
     ActionRuns, Cluster, ClusterRecord, LabelQueues, ProcessKind, Quarantine, QuarantinedKind,
-    ReadyActions, Table, WorkerActivities, WorkerState, Workers, encode_prefix, read, visit,
+    ReadyActions, Table, WorkerActivities, WorkerLeases, WorkerStatus, Workers, encode_prefix,
+    read, visit,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,9 +41,7 @@ pub(super) struct ByAction(BTreeMap<(String, String), u64>);
 #[derive(Default)]
 struct WorkerCounts {
     by_status: BTreeMap<&'static str, u64>,
-    leases: Vec<ActionRunNumber>,
-    /// Leases beyond the limit.
-    leases_left: u64,
+    leases_count: u64,
     /// The actions of healthy workers that take tasks.
     served: BTreeSet<(Namespace, String)>,
 }
@@ -68,7 +67,7 @@ impl State {
             cluster: read::<Cluster>(reader, &())?.unwrap_or_default(),
             unserved: ByAction::new(unserved.collect(), 0),
             ready: ByAction::new(ready, 0),
-            leased: leased(reader, &worker_counts)?,
+            leased: leased(reader, worker_counts.leases_count)?,
             quarantined: quarantined(reader)?,
             workers: worker_counts.by_status,
         })
@@ -115,15 +114,21 @@ fn ready(reader: &dyn Reader) -> Result<BTreeMap<ActionKey, u64>, StoreError> {
     Ok(ready)
 }
 
-/// Leased tasks by action.
-fn leased(reader: &dyn Reader, worker_counts: &WorkerCounts) -> Result<ByAction, StoreError> {
+/// Leased tasks by action; the action of those beyond the limit is unknown.
+fn leased(reader: &dyn Reader, leases_count: u64) -> Result<ByAction, StoreError> {
     let mut leased: BTreeMap<ActionKey, u64> = BTreeMap::new();
-    for number in &worker_counts.leases {
-        if let Some(run) = read::<ActionRuns>(reader, number)? {
+    let mut looked_up = 0;
+    each_of::<WorkerLeases>(reader, METRIC_LEASES_MAX, |(_, task), ()| {
+        looked_up += 1;
+        if let Some(run) = read::<ActionRuns>(reader, &task)? {
             *leased.entry((run.namespace, run.action)).or_default() += 1;
         }
-    }
-    Ok(ByAction::new(leased, worker_counts.leases_left))
+        Ok(())
+    })?;
+    Ok(ByAction::new(
+        leased,
+        leases_count.saturating_sub(looked_up),
+    ))
 }
 
 fn worker_counts(reader: &dyn Reader) -> Result<WorkerCounts, StoreError> {
@@ -137,21 +142,15 @@ fn worker_counts(reader: &dyn Reader) -> Result<WorkerCounts, StoreError> {
         };
         *worker_counts
             .by_status
-            .entry(activity.status())
+            .entry(activity.published_status())
             .or_default() += 1;
-        if activity.state == WorkerState::Healthy && !activity.is_draining {
+        if activity.status == WorkerStatus::Healthy {
             let actions = worker.processes.into_iter();
             let actions = actions.filter(|process| process.kind == ProcessKind::Action);
             let served = actions.map(|process| (key.0.clone(), process.name));
             worker_counts.served.extend(served);
         }
-        for lease in activity.leases {
-            if worker_counts.leases.len() < METRIC_LEASES_MAX {
-                worker_counts.leases.push(lease);
-            } else {
-                worker_counts.leases_left += 1;
-            }
-        }
+        worker_counts.leases_count += u64::from(activity.leases_count);
         Ok(())
     })?;
     Ok(worker_counts)
@@ -170,6 +169,15 @@ fn quarantined(reader: &dyn Reader) -> Result<BTreeMap<&'static str, u64>, Store
 /// Visits the first rows of a table.
 fn each<T: Table>(
     reader: &dyn Reader,
+    take: impl FnMut(T::Key, T::Record) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    each_of::<T>(reader, METRIC_ROWS_MAX, take)
+}
+
+/// Visits at most `count_max` rows of a table.
+fn each_of<T: Table>(
+    reader: &dyn Reader,
+    count_max: usize,
     mut take: impl FnMut(T::Key, T::Record) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let all = KeyRange::prefix(&encode_prefix::<T>(&()));
@@ -177,7 +185,7 @@ fn each<T: Table>(
     visit::<T>(reader, &all, Order::Ascending, |key, record| {
         count += 1;
         taken = take(key, record);
-        if taken.is_err() || count == METRIC_ROWS_MAX {
+        if taken.is_err() || count == count_max {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

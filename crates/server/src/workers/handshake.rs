@@ -79,7 +79,7 @@ impl Handshake {
             actions: self.actions.iter().cloned().collect(),
             labels: record.labels,
             concurrency: record.max_concurrency,
-            is_draining: activity.is_draining,
+            is_draining: activity.status.is_draining(),
             is_embedded: record.node.is_some(),
         })
     }
@@ -87,10 +87,18 @@ impl Handshake {
     /// The worker's standing. Must be read once the poll is open: a task that is assigned in
     /// between is then among the leases or delivered, and a worker ignores a duplicate.
     pub(super) fn standing(&self, context: &Context) -> Result<Standing, Refusal> {
-        let activity = self.registered(context)?.activity;
+        let found = context.gateway.read_here(|reader| {
+            let Some(known) = self.look_up(reader)? else {
+                return Ok(None);
+            };
+            let leases = view::leased_tasks(reader, &known)?;
+            Ok(Some((known, leases)))
+        })?;
+        let (known, leases) = found.unzip();
+        let activity = self.check_registered(known)?.activity;
         Ok(Standing {
-            is_draining: activity.is_draining,
-            leases: activity.leases,
+            is_draining: activity.status.is_draining(),
+            leases: leases.unwrap_or_default(),
         })
     }
 
@@ -103,13 +111,13 @@ impl Handshake {
     ) -> Result<Option<v1::TaskAssignment>, Refusal> {
         let leased = context.gateway.read_here(|reader| {
             // In one view: the lease may end and the task go to another worker at any time.
-            let known = self.look_up(reader)?.filter(|known| {
-                known.record.incarnation == self.incarnation
-                    && known.activity.leases.contains(&task)
-            });
+            let known = self.look_up(reader)?;
+            let known = known.filter(|known| known.record.incarnation == self.incarnation);
             match known {
-                Some(_) => view::assignment(reader, task),
-                None => Ok(None),
+                Some(known) if view::is_leased(reader, &known, task)? => {
+                    view::assignment(reader, task)
+                }
+                Some(_) | None => Ok(None),
             }
         })?;
         let missing = leased.filter(|(assignment, _)| !self.held.contains(&assignment.token));
@@ -125,7 +133,11 @@ impl Handshake {
     }
 
     fn registered(&self, context: &Context) -> Result<WorkerView, Refusal> {
-        let known = context.gateway.read_here(|reader| self.look_up(reader))?;
+        self.check_registered(context.gateway.read_here(|reader| self.look_up(reader))?)
+    }
+
+    /// Refuses a worker that is not registered, or registered by another process.
+    fn check_registered(&self, known: Option<WorkerView>) -> Result<WorkerView, Refusal> {
         let worker = &self.key.worker;
         let known = known.ok_or_else(|| Rejection::WorkerNotFound(worker.clone()))?;
         if known.record.incarnation != self.incarnation {

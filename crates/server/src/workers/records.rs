@@ -9,9 +9,9 @@ use flotilla_engine::RegisterWorker;
 use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::PROCESSES_MAX;
 use flotilla_engine::tables::{
-    Process, ProcessKind, WorkerActivityRecord, WorkerState, WorkerType,
+    Process, ProcessKind, WorkerActivityRecord, WorkerStatus, WorkerType,
 };
-use flotilla_engine::view::WorkerView;
+use flotilla_engine::view::{WorkerView, WorkerWithCounts};
 
 /// Validates a registration.
 pub(super) fn registration(request: v1::RegisterRequest) -> Result<RegisterWorker, Refusal> {
@@ -69,23 +69,24 @@ fn process(request: &v1::Process) -> Process {
 /// reports it with its heartbeats.
 fn load(kind: WorkerType, activity: &WorkerActivityRecord) -> u32 {
     match kind {
-        WorkerType::Action => u32::try_from(activity.leases.len()).unwrap_or(u32::MAX),
+        WorkerType::Action => activity.leases_count,
         WorkerType::Stream => activity.load,
     }
 }
 
 /// The manual's status; `idle` is derived (A20).
 fn status(activity: &WorkerActivityRecord, load: u32) -> v1::WorkerStatus {
-    match (activity.state, activity.is_draining, load == 0) {
-        (WorkerState::Unhealthy, _, _) => v1::WorkerStatus::Unhealthy,
-        (WorkerState::Healthy, true, _) => v1::WorkerStatus::Draining,
-        (WorkerState::Healthy, false, true) => v1::WorkerStatus::Idle,
-        (WorkerState::Healthy, false, false) => v1::WorkerStatus::Active,
+    match activity.status {
+        WorkerStatus::Unhealthy | WorkerStatus::UnhealthyDraining => v1::WorkerStatus::Unhealthy,
+        WorkerStatus::Draining => v1::WorkerStatus::Draining,
+        WorkerStatus::Healthy if load == 0 => v1::WorkerStatus::Idle,
+        WorkerStatus::Healthy => v1::WorkerStatus::Active,
     }
 }
 
 /// The manual's WorkerRecord.
-pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRecord {
+pub(super) fn record(namespace: &Namespace, found: WorkerWithCounts) -> v1::WorkerRecord {
+    let WorkerWithCounts { worker, counts } = found;
     let WorkerView {
         id,
         record,
@@ -97,11 +98,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
         WorkerType::Stream => v1::WorkerType::Stream,
     };
     let processes = record.processes.iter().map(|process| {
-        let counted = activity
-            .processes
-            .get(&process.name)
-            .cloned()
-            .unwrap_or_default();
+        let counted = counts.get(process).cloned().unwrap_or_default();
         let kind = match process.kind {
             ProcessKind::Action => v1::ProcessKind::Action,
             ProcessKind::StreamConsumer => v1::ProcessKind::StreamConsumer,
@@ -138,7 +135,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
+    use flotilla_engine::ids::WorkerNumber;
     use flotilla_engine::tables::{ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
@@ -149,17 +146,16 @@ mod tests {
         }
     }
 
-    fn activity(state: WorkerState, is_draining: bool, load: u32) -> WorkerActivityRecord {
+    fn activity(status: WorkerStatus, load: u32) -> WorkerActivityRecord {
         WorkerActivityRecord {
-            state,
-            is_draining,
+            number: WorkerNumber(1),
+            status,
             load,
             last_heartbeat_at_ms: 0,
             silence_due_ms: None,
-            leases: Vec::new(),
+            leases_count: 0,
             tasks_completed: 0,
             tasks_failed: 0,
-            processes: BTreeMap::new(),
         }
     }
 
@@ -201,16 +197,16 @@ mod tests {
     }
 
     /// A worker with this registration, with finished tasks and two held ones.
-    fn counted(registered: RegisterWorker) -> WorkerView {
+    fn counted(registered: RegisterWorker) -> WorkerWithCounts {
         let consumer = ProcessRecord {
             run_count: 3,
             fail_count: 1,
             last_run_at_ms: Some(70),
         };
-        WorkerView {
+        let counts = BTreeMap::from([(registered.processes[0].clone(), consumer)]);
+        let worker = WorkerView {
             id: registered.worker_id,
             record: WorkerRecord {
-                number: WorkerNumber(1),
                 incarnation: registered.incarnation,
                 kind: registered.kind,
                 max_concurrency: registered.max_concurrency,
@@ -225,10 +221,10 @@ mod tests {
                 last_heartbeat_at_ms: 80,
                 tasks_completed: 3,
                 tasks_failed: 1,
-                processes: BTreeMap::from([("events/processors".to_owned(), consumer)]),
-                ..activity(WorkerState::Healthy, false, 2)
+                ..activity(WorkerStatus::Healthy, 2)
             },
-        }
+        };
+        WorkerWithCounts { worker, counts }
     }
 
     #[test]
@@ -297,19 +293,20 @@ mod tests {
 
     #[test]
     fn a_silent_worker_is_unhealthy_even_while_it_drains_and_idle_is_derived() {
-        let (healthy, silent) = (WorkerState::Healthy, WorkerState::Unhealthy);
-        let said = |state, is_draining, load| status(&activity(state, is_draining, load), load);
-        assert_eq!(said(silent, true, 1), v1::WorkerStatus::Unhealthy);
-        assert_eq!(said(healthy, true, 0), v1::WorkerStatus::Draining);
-        assert_eq!(said(healthy, false, 0), v1::WorkerStatus::Idle);
-        assert_eq!(said(healthy, false, 1), v1::WorkerStatus::Active);
+        let said = |at, load| status(&activity(at, load), load);
+        let silent = said(WorkerStatus::UnhealthyDraining, 1);
+        assert_eq!(silent, v1::WorkerStatus::Unhealthy);
+        let draining = said(WorkerStatus::Draining, 0);
+        assert_eq!(draining, v1::WorkerStatus::Draining);
+        assert_eq!(said(WorkerStatus::Healthy, 0), v1::WorkerStatus::Idle);
+        assert_eq!(said(WorkerStatus::Healthy, 1), v1::WorkerStatus::Active);
     }
 
     #[test]
     fn the_load_of_an_action_worker_does_not_wait_for_its_heartbeat() {
-        let mut busy = activity(WorkerState::Healthy, false, 7);
+        let mut busy = activity(WorkerStatus::Healthy, 7);
         assert_eq!(load(WorkerType::Action, &busy), 0);
-        busy.leases.push(ActionRunNumber(1));
+        busy.leases_count = 1;
         assert_eq!(load(WorkerType::Action, &busy), 1);
         assert_eq!(load(WorkerType::Stream, &busy), 7);
     }

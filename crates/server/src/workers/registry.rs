@@ -132,7 +132,7 @@ async fn read(
     (namespace, id): (Namespace, WorkerId),
     deadline: Instant,
 ) -> Result<v1::WorkerRecord, Refusal> {
-    let look_up = |reader: &dyn Reader| view::worker(reader, &namespace, &id);
+    let look_up = |reader: &dyn Reader| view::worker_with_counts(reader, &namespace, &id);
     let worker = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)

@@ -5,9 +5,9 @@ use crate::invariants::{read, rows};
 use flotilla_engine::ids::{Namespace, RunNumber, WorkflowName};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    ActionRunOwner, ActionRuns, Definitions, Plans, Quarantine, QuarantineRecord, QuarantinedItem,
-    QuarantinedKind, Runs, Schedules, TimerKey, TimerKind, Timers, TriggeredBy, Workers,
-    encode_key, encode_record,
+    ActionRunOwner, ActionRuns, Definitions, GoneWorkers, Plans, Quarantine, QuarantineRecord,
+    QuarantinedItem, QuarantinedKind, Runs, Schedules, TimerKey, TimerKind, Timers, TriggeredBy,
+    WorkerNumbers, encode_key, encode_record,
 };
 use flotilla_engine::{Applied, Body, Entry, ReleaseQuarantined};
 
@@ -85,8 +85,10 @@ fn subjects(player: &Player) -> Vec<QuarantinedItem> {
             .filter(|(_, record)| record.owner == ActionRunOwner::Caller)
             .map(|(number, _)| (QuarantinedKind::ActionRun, number.0)),
     );
-    let workers = rows::<Workers>(store, &()).into_iter();
-    all.extend(workers.map(|(_, worker)| (QuarantinedKind::Worker, worker.number.0)));
+    let workers = rows::<WorkerNumbers>(store, &()).into_iter();
+    all.extend(workers.map(|(number, _)| (QuarantinedKind::Worker, number.0)));
+    let gone = rows::<GoneWorkers>(store, &()).into_iter();
+    all.extend(gone.map(|(number, _)| (QuarantinedKind::Worker, number.0)));
     let plans = rows::<Plans>(store, &()).into_iter();
     all.extend(plans.map(|(_, plan)| (QuarantinedKind::Plan, plan.number.0)));
     all
@@ -114,7 +116,9 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         | TimerKind::LeaseExpiry
         | TimerKind::ReportExpiry
         | TimerKind::WaitExpiry => of_task(timer),
-        TimerKind::WorkerSilence => (QuarantinedKind::Worker, timer.subject) == (kind, number),
+        TimerKind::WorkerSilence | TimerKind::WorkerGone => {
+            (QuarantinedKind::Worker, timer.subject) == (kind, number)
+        }
         TimerKind::CacheExpiry => (QuarantinedKind::Plan, timer.subject) == (kind, number),
         TimerKind::StreamSweep | TimerKind::GroupDue => false,
     })

@@ -246,7 +246,7 @@ fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             incarnation: line.number("incarnation").unwrap_or(1),
             kind: WorkerType::Action,
             max_concurrency: line.number("concurrency").unwrap_or(10),
-            processes: processes(line.option("actions")),
+            processes: processes(line),
             machine_id: None,
             metadata: None,
             node: line.number("node").map(NodeId),
@@ -304,17 +304,22 @@ fn on_plans(verb: &str, line: &mut Line) -> Option<Body> {
     })
 }
 
-fn processes(actions: Option<String>) -> Vec<Process> {
-    let process = |name: &str| Process {
-        name: name.to_owned(),
-        kind: ProcessKind::Action,
-    };
-    let actions = actions.unwrap_or_default();
-    actions
-        .split(',')
-        .filter(|name| !name.is_empty())
-        .map(process)
-        .collect()
+/// The processes of `actions=A,B` and `groups=STREAM/GROUP`.
+fn processes(line: &mut Line) -> Vec<Process> {
+    let mut processes = Vec::new();
+    let kinds = [
+        ("actions", ProcessKind::Action),
+        ("groups", ProcessKind::StreamConsumer),
+    ];
+    for (option, kind) in kinds {
+        let names = line.option(option).unwrap_or_default();
+        let names = names.split(',').filter(|name| !name.is_empty());
+        processes.extend(names.map(|name| Process {
+            name: name.to_owned(),
+            kind,
+        }));
+    }
+    processes
 }
 
 /// `arun-1` is the token handed out last, `arun-1#1` the first one, `arun-1#0` one never given;

@@ -11,7 +11,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionRuns, Activations, DefinitionNumber, DefinitionRecord, Definitions, GroupPartition,
     Groups, PartitionRecord, PayloadRef, Payloads, Quarantine, QuarantineRecord, QuarantinedKind,
-    Runs, StreamRecord, Streams, TimerKind, Timers, Workers, Workflows,
+    Runs, StreamRecord, Streams, TimerKind, Timers, WorkerActivities, Workflows,
 };
 
 /// What was there before the damage.
@@ -131,7 +131,11 @@ fn worker(world: &mut World, id: &str) {
         Namespace::default_namespace(),
         WorkerId::new(id).expect("a worker id"),
     );
-    let number = world.read::<Workers>(&key).expect("the worker").number.0;
+    let number = world
+        .read::<WorkerActivities>(&key)
+        .expect("the worker")
+        .number
+        .0;
     let timers = world.timers().into_iter();
     let mut own =
         timers.filter(|timer| (timer.kind, timer.subject) == (TimerKind::WorkerSilence, number));

@@ -19,9 +19,9 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
-    Cluster, Definitions, History, IdempotencyKeys, Payloads, PayloadsHeld, Ready, Requests,
-    RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities, Workers,
-    Workflows,
+    Cluster, Definitions, History, IdempotencyKeys, Payloads, PayloadsHeld, Process, Ready,
+    Requests, RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities,
+    WorkerLeases, WorkerProcesses, Workers, Workflows,
 };
 use flotilla_engine::view;
 
@@ -77,7 +77,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             world
                 .rows::<WorkerActivities>()
                 .iter()
-                .map(|((_, id), activity)| format!("{id} {}", activity.status())),
+                .map(|((_, id), activity)| format!("{id} {}", activity.published_status())),
         ),
         "history" => {
             let number = world.run_number(&line.word());
@@ -265,7 +265,7 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
         &mut out,
         format!(
             "{} load {} heard {} registered {} incarnation {} concurrency {} labels {:?}",
-            activity.status(),
+            activity.published_status(),
             activity.load,
             activity.last_heartbeat_at_ms,
             worker.registered_at_ms,
@@ -274,7 +274,11 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
             worker.labels
         ),
     );
-    let leases: Vec<String> = activity.leases.iter().map(ToString::to_string).collect();
+    let leases = invariants::rows::<WorkerLeases>(&world.store, &activity.number);
+    let leases: Vec<String> = leases
+        .iter()
+        .map(|((_, task), ())| task.to_string())
+        .collect();
     line(
         &mut out,
         format!(
@@ -290,7 +294,11 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
         .map(|one| one.name.as_str())
         .collect();
     line(&mut out, format!("runs [{}]", listed.join(" ")));
-    for (name, process) in &activity.processes {
+    let counted = invariants::rows::<WorkerProcesses>(&world.store, key);
+    let counted = counted
+        .iter()
+        .filter(|(_, process)| process.last_run_at_ms.is_some());
+    for ((.., Process { name, .. }), process) in counted {
         let (ran, failed) = (process.run_count, process.fail_count);
         let last = option(" last ", &process.last_run_at_ms);
         line(

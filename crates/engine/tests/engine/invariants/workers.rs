@@ -1,0 +1,127 @@
+//! Workers, their leases and their counts agree (A4, A20).
+
+use super::{read, rows};
+use flotilla_engine::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    ActionRunRecord, GoneWorkers, Process, SilentWorkers, TimerKey, TimerKind, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+type WorkerKey = (Namespace, WorkerId);
+
+/// Panics unless the tables of workers agree.
+pub(super) fn check(
+    store: &MemoryStore,
+    action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>,
+    timers: &BTreeSet<TimerKey>,
+) {
+    let workers: BTreeMap<_, _> = rows::<WorkerActivities>(store, &()).into_iter().collect();
+    for (key, activity) in &workers {
+        check_worker(store, key, activity);
+        check_silence_timer(timers, key, activity);
+    }
+    check_indexes(store, &workers);
+    check_gone(store, timers);
+    for ((number, task), ()) in rows::<WorkerLeases>(store, &()) {
+        let lease = action_runs.get(&task).and_then(|run| run.lease.as_ref());
+        let holder = lease.map(|lease| lease.holder);
+        assert_eq!(holder, Some(number), "{task} is listed, but not leased");
+        let is_known = read::<WorkerNumbers>(store, &number).is_some()
+            || read::<GoneWorkers>(store, &number).is_some();
+        assert!(
+            is_known,
+            "{task} is left under number {}, which no timer frees",
+            number.0
+        );
+    }
+}
+
+/// The numbers of workers under which each leased task is listed.
+pub(super) fn holders(store: &MemoryStore) -> BTreeMap<ActionRunNumber, Vec<WorkerNumber>> {
+    let mut holders: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for ((number, task), ()) in rows::<WorkerLeases>(store, &()) {
+        holders.entry(task).or_default().push(number);
+    }
+    holders
+}
+
+/// Whether a silence timer belongs to a worker.
+pub(super) fn is_watched(store: &MemoryStore, timer: &TimerKey) -> bool {
+    read::<WorkerNumbers>(store, &WorkerNumber(timer.subject)).is_some()
+}
+
+/// Whether a timer frees the leases of a worker that is gone.
+pub(super) fn is_left(store: &MemoryStore, timer: &TimerKey) -> bool {
+    let gone = read::<GoneWorkers>(store, &WorkerNumber(timer.subject));
+    gone.is_some_and(|gone| gone.due_ms == timer.due_ms)
+}
+
+/// A worker is known by number and name, and counts its leases and what it has registered.
+fn check_worker(store: &MemoryStore, key: &WorkerKey, activity: &WorkerActivityRecord) {
+    let worker = read::<Workers>(store, key).expect("an activity has a worker");
+    let known = read::<WorkerNumbers>(store, &activity.number);
+    assert_eq!(known.as_ref(), Some(key), "{} by its number", key.1);
+    let leases = rows::<WorkerLeases>(store, &activity.number);
+    assert_eq!(activity.leases_count as usize, leases.len(), "{}", key.1);
+    let registered: BTreeSet<Process> = worker.processes.into_iter().collect();
+    let counted = rows::<WorkerProcesses>(store, key).into_iter();
+    let counted = counted.map(|((.., process), _)| process);
+    assert_eq!(counted.collect::<BTreeSet<_>>(), registered, "{}", key.1);
+}
+
+/// A healthy worker has exactly one silence timer.
+fn check_silence_timer(
+    timers: &BTreeSet<TimerKey>,
+    (_, id): &WorkerKey,
+    activity: &WorkerActivityRecord,
+) {
+    let is_own = |timer: &&TimerKey| {
+        timer.kind == TimerKind::WorkerSilence && timer.subject == activity.number.0
+    };
+    let timers_count = timers.iter().filter(is_own).count();
+    let expected = usize::from(activity.status.is_healthy());
+    assert_eq!(timers_count, expected, "the silence timers of {id}");
+}
+
+/// Workers are counted by namespace, those that may be evicted are indexed, and no row is left of others.
+fn check_indexes(store: &MemoryStore, workers: &BTreeMap<WorkerKey, WorkerActivityRecord>) {
+    let mut counts: BTreeMap<Namespace, u64> = BTreeMap::new();
+    let mut silent = BTreeSet::new();
+    for ((namespace, id), activity) in workers {
+        *counts.entry(namespace.clone()).or_default() += 1;
+        if !activity.status.is_healthy() && activity.leases_count == 0 {
+            silent.insert((namespace.clone(), activity.last_heartbeat_at_ms, id.clone()));
+        }
+    }
+    let counted = rows::<WorkerCounts>(store, &());
+    assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
+    let listed = rows::<SilentWorkers>(store, &());
+    let listed = listed.into_iter().map(|(key, ())| key);
+    assert_eq!(listed.collect::<BTreeSet<_>>(), silent);
+    assert_eq!(rows::<Workers>(store, &()).len(), workers.len());
+    assert_eq!(rows::<WorkerNumbers>(store, &()).len(), workers.len());
+    for ((namespace, id, process), _) in rows::<WorkerProcesses>(store, &()) {
+        let name = process.name;
+        assert!(workers.contains_key(&(namespace, id)), "{name} is left");
+    }
+}
+
+/// A worker that is gone has no other row, and a timer that frees its leases from the first one on.
+fn check_gone(store: &MemoryStore, timers: &BTreeSet<TimerKey>) {
+    for (number, gone) in rows::<GoneWorkers>(store, &()) {
+        let known = read::<WorkerNumbers>(store, &number);
+        assert_eq!(known, None, "worker {} is gone and registered", number.0);
+        let timer = TimerKey {
+            kind: TimerKind::WorkerGone,
+            due_ms: gone.due_ms,
+            subject: number.0,
+            detail: 0,
+        };
+        assert!(timers.contains(&timer), "worker {} is left", number.0);
+        for ((_, task), ()) in rows::<WorkerLeases>(store, &number) {
+            assert!(task >= gone.next, "{task} of worker {} is left", number.0);
+        }
+    }
+}

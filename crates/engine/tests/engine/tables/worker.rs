@@ -1,0 +1,70 @@
+//! Rows of workers.
+
+use super::{Row, row};
+use crate::samples;
+use flotilla_engine::NodeId;
+use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
+use flotilla_engine::tables::{
+    GoneWorkerRecord, GoneWorkers, ProcessRecord, SilentWorkers, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord,
+    WorkerStatus, WorkerType, Workers,
+};
+
+pub(super) fn rows() -> Vec<Row> {
+    let worker = || (samples::namespace(), samples::worker());
+    let process = ProcessRecord {
+        run_count: 5,
+        fail_count: 1,
+        last_run_at_ms: Some(2_000),
+    };
+    vec![
+        row::<Workers>(
+            worker(),
+            WorkerRecord {
+                incarnation: 5,
+                kind: WorkerType::Stream,
+                max_concurrency: 10,
+                processes: samples::processes(),
+                labels: samples::labels(),
+                metadata: Some(samples::json()),
+                machine_id: Some("host".to_owned()),
+                node: Some(NodeId(2)),
+                registered_at_ms: 1_000,
+            },
+        ),
+        row::<WorkerActivities>(
+            worker(),
+            WorkerActivityRecord {
+                number: WorkerNumber(2),
+                status: WorkerStatus::UnhealthyDraining,
+                load: 3,
+                last_heartbeat_at_ms: 2_000,
+                silence_due_ms: Some(92_000),
+                leases_count: 1,
+                tasks_completed: 5,
+                tasks_failed: 1,
+            },
+        ),
+        row::<WorkerNumbers>(WorkerNumber(2), worker()),
+        row::<WorkerCounts>(samples::namespace(), 2),
+        row::<SilentWorkers>((samples::namespace(), 2_000, samples::worker()), ()),
+        row::<WorkerLeases>((WorkerNumber(2), ActionRunNumber(9)), ()),
+        row::<WorkerProcesses>(
+            (
+                samples::namespace(),
+                samples::worker(),
+                samples::processes().remove(1),
+            ),
+            process,
+        ),
+        row::<GoneWorkers>(
+            WorkerNumber(1),
+            GoneWorkerRecord {
+                namespace: samples::namespace(),
+                worker: samples::worker(),
+                next: ActionRunNumber(8),
+                due_ms: 2_000,
+            },
+        ),
+    ]
+}
