@@ -136,6 +136,8 @@ pub const SLOTS_MAX: u32 = 10_000;
 pub const LEASES_FREED_MAX: usize = 256;
 /// Workers in one namespace (A20).
 pub const WORKERS_MAX: u64 = 10_000;
+/// Processes of one worker that are remembered as replaced (A20).
+pub const REPLACED_PROCESSES_MAX: usize = 16;
 /// Time without a heartbeat after which a worker is unhealthy (A20). In milliseconds.
 pub const WORKER_SILENCE_MS_MAX: u64 = 90_000;
 /// Grace that a new leader gives to every lease and worker (A4). In milliseconds.

@@ -33,6 +33,9 @@ tables! {
 pub struct WorkerRecord {
     /// A new one with each start of its process: a change frees its leases (A4).
     pub incarnation: u64,
+    /// The incarnations of the processes that had the id before, oldest first: while the worker is healthy, they may
+    /// not take it back (A20).
+    pub replaced: Vec<u64>,
     /// What kind of tasks it takes.
     pub kind: WorkerType,
     /// The number of tasks that it runs concurrently; enforced by the worker itself (A22).

@@ -6,7 +6,7 @@ use super::health::{unwatch, watch};
 use super::processes;
 use crate::ids::{Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
-use crate::limits::WORKERS_MAX;
+use crate::limits::{REPLACED_PROCESSES_MAX, WORKERS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Registers a worker, or replaces its registration.
+/// Registers a worker, or replaces its registration. A newer process takes the id from an older one. A process that was
+/// replaced does not take it back while the newer one is healthy: its registration may have been late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterWorker {
     /// Its id.
@@ -55,16 +56,17 @@ impl RegisterWorker {
             Some(activity) => Arc::unwrap_or_clone(activity),
             None => fresh(self.admit(turn, &key)?, now_ms),
         };
-        let is_replaced = existing
-            .as_ref()
-            .is_some_and(|existing| existing.incarnation != self.incarnation);
-        let former = if is_replaced {
-            detach_leases(turn, &key, &mut activity)?
-        } else {
-            None
-        };
-        let registered_at_ms = existing.map_or(now_ms, |existing| existing.registered_at_ms);
-        turn.put::<Workers>(&key, self.record(registered_at_ms));
+        let mut former = None;
+        let mut record = self.record(now_ms);
+        if let Some(existing) = existing {
+            record.registered_at_ms = existing.registered_at_ms;
+            record.replaced = existing.replaced.clone();
+            if existing.incarnation != self.incarnation {
+                self.replace(&existing, activity.status, &mut record.replaced)?;
+                former = detach_leases(turn, &key, &mut activity)?;
+            }
+        }
+        turn.put::<Workers>(&key, record);
         processes::follow(turn, &key, &self.processes)?;
         activity.become_status(WorkerStatus::Healthy);
         activity.load = 0;
@@ -77,9 +79,30 @@ impl RegisterWorker {
         Ok(HeartbeatRecorded { is_draining: false })
     }
 
+    /// Takes the id from another process, and remembers it among those that were replaced.
+    ///
+    /// # Errors
+    /// [`Rejection::WorkerReplaced`] if that process is the newer one, and healthy.
+    fn replace(
+        &self,
+        existing: &WorkerRecord,
+        status: WorkerStatus,
+        replaced: &mut Vec<u64>,
+    ) -> Result<(), Rejection> {
+        if status.is_healthy() && replaced.contains(&self.incarnation) {
+            return Err(Rejection::WorkerReplaced(self.worker_id.clone()));
+        }
+        replaced.retain(|incarnation| *incarnation != self.incarnation);
+        replaced.push(existing.incarnation);
+        let excess = replaced.len().saturating_sub(REPLACED_PROCESSES_MAX);
+        replaced.drain(..excess);
+        Ok(())
+    }
+
     fn record(&self, registered_at_ms: u64) -> WorkerRecord {
         WorkerRecord {
             incarnation: self.incarnation,
+            replaced: Vec::new(),
             kind: self.kind,
             max_concurrency: self.max_concurrency,
             processes: self.processes.clone(),

@@ -14,9 +14,10 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic_types::StatusExt;
 
-/// The reasons that require a worker to register: it is not in the registry, or another process
-/// took its id.
-const NOT_REGISTERED: [&str; 2] = ["worker_not_found", "worker_replaced"];
+/// The reason by which a worker learns that it is not in the registry.
+const NOT_FOUND: &str = "worker_not_found";
+/// The reason by which a worker learns that another process took its id.
+const REPLACED: &str = "worker_replaced";
 
 /// An embedded worker's entry in the registry. It registers once per process, and again only if its
 /// actions changed or the cluster has no entry for it, because a registration ends a drain.
@@ -50,7 +51,10 @@ impl Registration {
         if is_done || (self.known.is_some() && self.is_drained().await?) {
             return Ok(());
         }
-        self.submit(self.body(actions)).await?;
+        if let Err(refusal) = self.submit(self.body(actions)).await {
+            self.note_reason(refusal.reason());
+            return Err(refusal);
+        }
         self.known = Some(actions.clone());
         Ok(())
     }
@@ -75,9 +79,15 @@ impl Registration {
         }
     }
 
-    /// Records a refusal's reason; true if the worker has to register again.
+    /// Records a refusal's reason; true if the worker has to register again. If another process took
+    /// its id, it registers as a new process: the registry does not let a replaced one take the id
+    /// back. The other process has ended, because a node's data directory belongs to one process.
     pub(super) fn note_reason(&mut self, reason: &str) -> bool {
-        let is_lost = NOT_REGISTERED.contains(&reason);
+        let is_replaced = reason == REPLACED;
+        let is_lost = is_replaced || reason == NOT_FOUND;
+        if is_replaced {
+            self.incarnation = rand::random();
+        }
         if is_lost {
             self.known = None;
         }
@@ -119,5 +129,57 @@ impl Registration {
             machine_id: None,
             node: Some(self.context.node),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StillNode;
+
+    fn registration(node: &StillNode, incarnation: u64) -> Registration {
+        Registration {
+            worker_id: worker_id(node.context.node),
+            incarnation,
+            context: node.context.clone(),
+            slots: Slots::of_machine(),
+            namespace: Namespace::default_namespace(),
+            known: None,
+        }
+    }
+
+    fn registered(node: &StillNode) -> u64 {
+        let namespace = Namespace::default_namespace();
+        let id = worker_id(node.context.node);
+        let worker = node.read(|reader| view::worker(reader, &namespace, &id));
+        worker.unwrap().record.incarnation
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_worker_takes_its_id_back_from_a_process_of_before_as_a_new_one() {
+        let node = StillNode::start().await;
+        let actions = Actionset::default();
+        let mut worker = registration(&node, 1);
+        worker.renew(&actions).await.unwrap();
+        // The command of a process that has ended arrives late.
+        registration(&node, 2).renew(&actions).await.unwrap();
+        assert!(worker.note_reason("worker_replaced"));
+        worker.renew(&actions).await.unwrap();
+        assert_eq!(registered(&node), worker.incarnation);
+        let refusal = registration(&node, 2).renew(&actions).await.unwrap_err();
+        assert_eq!(refusal.reason(), "worker_replaced");
+        assert_eq!(registered(&node), worker.incarnation);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_worker_that_is_refused_as_replaced_registers_as_a_new_process() {
+        let node = StillNode::start().await;
+        let actions = Actionset::default();
+        registration(&node, 1).renew(&actions).await.unwrap();
+        registration(&node, 2).renew(&actions).await.unwrap();
+        let mut worker = registration(&node, 1);
+        worker.renew(&actions).await.unwrap_err();
+        worker.renew(&actions).await.unwrap();
+        assert_eq!(registered(&node), worker.incarnation);
     }
 }

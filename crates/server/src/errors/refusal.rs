@@ -43,6 +43,11 @@ impl Refusal {
         }
     }
 
+    /// The code by which clients distinguish refusals.
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
     /// A malformed request.
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
         Self::new(ServerCode::InvalidArgument, message).at(field)

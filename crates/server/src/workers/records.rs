@@ -208,6 +208,7 @@ mod tests {
             id: registered.worker_id,
             record: WorkerRecord {
                 incarnation: registered.incarnation,
+                replaced: Vec::new(),
                 kind: registered.kind,
                 max_concurrency: registered.max_concurrency,
                 processes: registered.processes,

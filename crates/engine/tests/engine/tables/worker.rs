@@ -22,6 +22,7 @@ pub(super) fn rows() -> Vec<Row> {
             worker(),
             WorkerRecord {
                 incarnation: 5,
+                replaced: vec![4, 3],
                 kind: WorkerType::Stream,
                 max_concurrency: 10,
                 processes: samples::processes(),
