@@ -62,7 +62,8 @@ impl BlockingPool {
     /// [`io::Error`] if the system cannot create a thread.
     pub(crate) fn serve<T: Send + 'static>(
         &self,
-        (name, job_kind): (String, JobKind),
+        name: String,
+        job_kind: JobKind,
         mut queue: mpsc::Receiver<T>,
         mut work: impl FnMut(T, &mut mpsc::Receiver<T>) + Send + 'static,
     ) -> io::Result<()> {
@@ -198,7 +199,7 @@ mod tests {
                 }
             };
             blocking_pool
-                .serve(("test".to_owned(), JobKind::Apply), queue, work)
+                .serve("test".to_owned(), JobKind::Apply, queue, work)
                 .unwrap();
             for number in 0..99 {
                 sender.send(number).await.unwrap();
@@ -235,7 +236,7 @@ mod tests {
         let (sender, queue) = mpsc::channel(1);
         let work = |(), _: &mut mpsc::Receiver<()>| panic!("no room");
         blocking_pool
-            .serve(("test".to_owned(), JobKind::Apply), queue, work)
+            .serve("test".to_owned(), JobKind::Apply, queue, work)
             .unwrap();
         sender.send(()).await.unwrap();
         sender.closed().await;

@@ -16,7 +16,7 @@ use crate::execution::{BlockingPool, Execution};
 use crate::fatal::FatalError;
 use crate::identity::{self, IdentityError};
 use crate::log::device::DeviceError;
-use crate::log::store::{LogOpenError, LogStore};
+use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::membership::cluster_id;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
@@ -152,12 +152,13 @@ fn open_directory(
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&environment.clock), node_id));
     let applied_state = AppliedState::new();
-    let log = LogStore::open(
+    let log_parts = LogParts {
         node_id,
         device,
-        applied_state.state_durable.subscribe(),
-        (blocking_pool, Arc::clone(&environment.observer)),
-    );
+        observer: Arc::clone(&environment.observer),
+        state_durable: applied_state.state_durable.subscribe(),
+    };
+    let log = LogStore::open(log_parts, blocking_pool);
     let log = log.map_err(|error| {
         let directory = directory.clone();
         StartError::Log { directory, error }

@@ -110,7 +110,8 @@ impl Member {
     pub(super) async fn nack(
         &self,
         take_id: u64,
-        (id, delay): (&str, Duration),
+        id: &str,
+        delay: Duration,
     ) -> Result<bool, ClientError> {
         let request = v1::NackRecordsRequest {
             stream: self.setup.stream.clone(),
@@ -129,7 +130,8 @@ impl Member {
     pub(super) async fn touch(
         &self,
         take_id: u64,
-        (id, extend): (&str, Duration),
+        id: &str,
+        extend: Duration,
     ) -> Result<(), ClientError> {
         let request = v1::TouchRecordsRequest {
             stream: self.setup.stream.clone(),

@@ -36,7 +36,8 @@ impl HeldRecord {
     pub(super) fn new(
         member: Arc<Member>,
         delivery: v1::Delivery,
-        (take_id, ack_timeout): (u64, Duration),
+        take_id: u64,
+        ack_timeout: Duration,
     ) -> Self {
         Self {
             member,
@@ -85,7 +86,7 @@ impl HeldRecord {
                     message,
                     "a record is returned"
                 );
-                self.member.nack(self.take_id, (id, delay)).await
+                self.member.nack(self.take_id, id, delay).await
             }
         }
     }
@@ -122,8 +123,8 @@ impl HeldRecord {
         let pause = (self.ack_timeout / 3).max(Duration::from_millis(1));
         loop {
             sleep(pause).await;
-            let touched = (self.record.id.as_str(), self.ack_timeout);
-            match self.member.touch(self.take_id, touched).await {
+            let id = self.record.id.as_str();
+            match self.member.touch(self.take_id, id, self.ack_timeout).await {
                 Ok(()) => {}
                 Err(error) if error.is_passing() => {
                     tracing::warn!(record = self.record.id, %error, "a record's ack deadline was not extended");

@@ -179,8 +179,8 @@ impl Service {
             };
             backoff.reset();
             for delivery in deliveries {
-                let taken = (take_id, ack_timeout);
-                self.start(HeldRecord::new(self.member.clone(), delivery, taken));
+                let member = self.member.clone();
+                self.start(HeldRecord::new(member, delivery, take_id, ack_timeout));
             }
             take_id = rand::random();
         }

@@ -83,7 +83,7 @@ async fn give(node: &mut FakeNode, id: &str) -> u64 {
     take.take_id
 }
 
-async fn expect_nack(node: &mut FakeNode, (take_id, id): (u64, &str)) -> u64 {
+async fn expect_nack(node: &mut FakeNode, take_id: u64, id: &str) -> u64 {
     let (nack, call) = node.unary::<v1::NackRecordsRequest>("nack_records").await;
     assert_eq!((nack.take_id, nack.ids), (take_id, vec![id.to_owned()]));
     call.answer(v1::NackRecordsResponse::default());
@@ -132,11 +132,7 @@ async fn a_handler_that_fails_panics_or_takes_too_long_gives_its_record_back() {
     employ(&mut node, LONG_MS).await;
     for (id, delay_ms) in [("1-0", 5_000), ("2-0", 0), ("3-0", 0), ("4-0", 0)] {
         let take_id = give(&mut node, id).await;
-        assert_eq!(
-            expect_nack(&mut node, (take_id, id)).await,
-            delay_ms,
-            "{id}"
-        );
+        assert_eq!(expect_nack(&mut node, take_id, id).await, delay_ms, "{id}");
     }
 }
 

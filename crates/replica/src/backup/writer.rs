@@ -38,14 +38,14 @@ impl Writer {
             piece.extend_from_slice(MAGIC);
             piece.push(FORMAT);
             let body = header.encode();
-            push_block(&mut piece, KIND_HEADER, (crc32fast::hash(&body), &body));
+            push_block(&mut piece, KIND_HEADER, crc32fast::hash(&body), &body);
         } else {
             match self.packer.pack()? {
                 None => return Ok(None),
                 Some(Part::Rows {
                     checksum,
                     compressed,
-                }) => push_block(&mut piece, KIND_ROWS, (checksum, &compressed)),
+                }) => push_block(&mut piece, KIND_ROWS, checksum, &compressed),
                 Some(Part::End { row_count, digest }) => {
                     let end = End {
                         row_count,
@@ -53,7 +53,7 @@ impl Writer {
                         digest: self.hasher.digest128(),
                     };
                     let body = end.encode();
-                    push_block(&mut piece, KIND_END, (crc32fast::hash(&body), &body));
+                    push_block(&mut piece, KIND_END, crc32fast::hash(&body), &body);
                 }
             }
         }
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-fn push_block(piece: &mut Vec<u8>, kind: u8, (checksum, body): (u32, &[u8])) {
+fn push_block(piece: &mut Vec<u8>, kind: u8, checksum: u32, body: &[u8]) {
     let length = u32::try_from(body.len()).expect("a part is bounded far below 4 GiB");
     piece.push(kind);
     piece.extend_from_slice(&length.to_be_bytes());

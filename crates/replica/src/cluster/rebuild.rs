@@ -195,12 +195,7 @@ impl Rebuild<'_> {
             .filter_map(|part| ready(part.ok()))
             .boxed();
         let begin = snapshots::receive_begin(&mut parts).await?;
-        snapshots::receive_rows(
-            begin,
-            parts,
-            (self.store.as_ref(), &self.links.blocking_pool),
-        )
-        .await
+        snapshots::receive_rows(begin, parts, self.store.as_ref(), &self.links.blocking_pool).await
     }
 }
 

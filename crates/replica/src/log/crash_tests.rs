@@ -6,7 +6,7 @@ use crate::log::device::{Durability, LogDevice, Operation};
 use crate::log::memory_device::MemoryDevice;
 use crate::log::record::{self, LogEntry};
 use crate::log::rocks::RocksLog;
-use crate::log::store::{LogOpenError, LogStore};
+use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::log::vote::Vote;
 use crate::raft::type_config::{LogId, TypeConfig};
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -31,15 +31,20 @@ fn entry(term: u64, index: u64) -> LogEntry {
 }
 
 fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
-    LogStore::open(
-        1,
+    open_behind(device, watch::channel(Some(u64::MAX)).1)
+}
+
+fn open_behind(
+    device: Arc<dyn LogDevice>,
+    state_durable: watch::Receiver<Option<u64>>,
+) -> Result<LogStore, LogOpenError> {
+    let parts = LogParts {
+        node_id: 1,
         device,
-        watch::channel(Some(u64::MAX)).1,
-        (
-            &BlockingPool::from(Execution::OwnThreads),
-            Arc::new(NoObserver),
-        ),
-    )
+        observer: Arc::new(NoObserver),
+        state_durable,
+    };
+    LogStore::open(parts, &BlockingPool::from(Execution::OwnThreads))
 }
 
 type Flushed = OneshotReceiverOf<TypeConfig, io::Result<()>>;
@@ -156,9 +161,7 @@ async fn a_log_that_does_not_have_the_entry_of_the_state_goes_on_behind_it() {
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
-    let blocking_pool = BlockingPool::from(Execution::OwnThreads);
-    let mut store =
-        LogStore::open(1, device, receiver, (&blocking_pool, Arc::new(NoObserver))).unwrap();
+    let mut store = open_behind(device, receiver).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();

@@ -59,6 +59,15 @@ pub enum LogOpenError {
     Thread(io::Error),
 }
 
+/// What a node's log works with.
+pub(crate) struct LogParts {
+    pub(crate) node_id: u64,
+    pub(crate) device: Arc<dyn LogDevice>,
+    pub(crate) observer: Arc<dyn Observer>,
+    /// The last index that the state store would still have after a power cut: no purge passes it.
+    pub(crate) state_durable: watch::Receiver<Option<u64>>,
+}
+
 /// The log behind openraft's storage trait; clones share it.
 #[derive(Clone)]
 pub(crate) struct LogStore {
@@ -74,17 +83,18 @@ pub(crate) struct LogStore {
 impl LogStore {
     /// Opens the log, verifies every record and starts its writer.
     ///
-    /// `state_durable` is the last index that the state store would still have after a power cut:
-    /// no purge passes it.
-    ///
     /// # Errors
     /// [`LogOpenError`] for an unusable device or record.
     pub(crate) fn open(
-        node_id: u64,
-        device: Arc<dyn LogDevice>,
-        state_durable: watch::Receiver<Option<u64>>,
-        (blocking_pool, observer): (&BlockingPool, Arc<dyn Observer>),
+        parts: LogParts,
+        blocking_pool: &BlockingPool,
     ) -> Result<Self, LogOpenError> {
+        let LogParts {
+            node_id,
+            device,
+            observer,
+            state_durable,
+        } = parts;
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
         let writer = Writer {

@@ -4,7 +4,7 @@ use crate::clock::{StampClock, SystemClock};
 use crate::environment::NoObserver;
 use crate::execution::{BlockingPool, Execution};
 use crate::log::record::LogEntry;
-use crate::log::store::LogStore;
+use crate::log::store::{LogParts, LogStore};
 use crate::membership::{StoredMembership, term_of};
 use crate::raft::type_config::LogId;
 use crate::raft::type_config::TypeConfig;
@@ -109,8 +109,13 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
         let observer = Arc::new(NoObserver);
-        let log = LogStore::open(1, device, state_durable, (&blocking_pool, observer.clone()))
-            .expect("an empty log");
+        let log_parts = LogParts {
+            node_id: 1,
+            device,
+            observer: observer.clone(),
+            state_durable,
+        };
+        let log = LogStore::open(log_parts, &blocking_pool).expect("an empty log");
         let applier = Applier {
             engine_version: ENGINE_VERSION,
             node_id: 1,

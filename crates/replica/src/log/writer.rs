@@ -68,7 +68,7 @@ impl Writer {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let name = format!("log-writer-{node_id}");
         let mut failure: Option<String> = None;
-        blocking_pool.serve((name, JobKind::LogWrite), receiver, move |first, queue| {
+        blocking_pool.serve(name, JobKind::LogWrite, receiver, move |first, queue| {
             self.write_together(first, queue, &mut failure);
         })?;
         Ok(sender)

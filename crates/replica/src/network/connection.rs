@@ -208,7 +208,7 @@ impl NetSnapshot<TypeConfig> for Connection {
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let sender = self.local.sender(self.target);
-        let parts = snapshots::send((sender, &vote), snapshot, self.blocking_pool.clone());
+        let parts = snapshots::send(sender, &vote, snapshot, self.blocking_pool.clone());
         let limit = option.hard_ttl();
         let response = tokio::select! {
             response = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => response,

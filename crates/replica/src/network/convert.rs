@@ -92,7 +92,8 @@ pub(crate) fn append_in(
 
 pub(crate) fn appended_out(
     result: &StreamAppendResult<TypeConfig>,
-    (wall_ms, room): (u64, DiskPressure),
+    wall_ms: u64,
+    room: DiskPressure,
 ) -> protocol::AppendResponse {
     let result = match result {
         Ok(last) => append_response::Result::Matched(protocol::Matched {
@@ -287,7 +288,7 @@ mod tests {
             Err(StreamAppendError::Conflict(log_id)),
             Err(StreamAppendError::HigherVote(Vote::new(3, 2))),
         ] {
-            let arrived = appended_in(appended_out(&result, (7, DiskPressure::Normal))).unwrap();
+            let arrived = appended_in(appended_out(&result, 7, DiskPressure::Normal)).unwrap();
             assert_eq!(
                 arrived.map_err(|e| e.to_string()),
                 result.map_err(|e| e.to_string())

@@ -82,8 +82,12 @@ impl PeerCalls for Handler {
                 .stream_append(Box::pin(requests))
                 .map(move |result| {
                     let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
-                    let own_state = (core.local.clock.wall_ms(), core.disk_pressure());
-                    Ok(convert::appended_out(&result, own_state))
+                    let wall_ms = core.local.clock.wall_ms();
+                    Ok(convert::appended_out(
+                        &result,
+                        wall_ms,
+                        core.disk_pressure(),
+                    ))
                 });
             let responses: Responses<AppendResponse> = Box::pin(responses);
             Ok(responses)
@@ -131,8 +135,9 @@ impl PeerCalls for Handler {
             // The estimate of the needed space was only a guess.
             let parts =
                 parts.take_while(move |_| ready(core.disk_pressure() > DiskPressure::Critical));
-            let place = (self.core.store.as_ref(), &self.core.links.blocking_pool);
-            let received = snapshots::receive_rows(begin, parts.boxed(), place).await?;
+            let store = self.core.store.as_ref();
+            let pool = &self.core.links.blocking_pool;
+            let received = snapshots::receive_rows(begin, parts.boxed(), store, pool).await?;
             let installed = self
                 .core
                 .raft
@@ -159,7 +164,7 @@ impl PeerCalls for Handler {
             let vote = self.core.raft.server_metrics().borrow_watched().vote;
             let sender = self.core.local.sender(asker);
             let blocking_pool = self.core.links.blocking_pool.clone();
-            let parts = snapshots::send((sender, &vote), snapshot, blocking_pool);
+            let parts = snapshots::send(sender, &vote, snapshot, blocking_pool);
             let responses: Responses<SnapshotPart> = Box::pin(parts.map(Ok));
             Ok(responses)
         })

@@ -24,7 +24,8 @@ type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
 
 /// Streams the parts of a snapshot, packed while they are sent.
 pub(crate) fn send(
-    (sender, vote): (Sender, &Vote),
+    sender: Sender,
+    vote: &Vote,
     snapshot: Snapshot,
     blocking_pool: BlockingPool,
 ) -> Requests<SnapshotPart> {
@@ -117,7 +118,8 @@ pub(crate) async fn receive_begin(
 pub(crate) async fn receive_rows(
     begin: SnapshotBegin,
     mut parts: Requests<SnapshotPart>,
-    (store, blocking_pool): (&dyn StateStore, &BlockingPool),
+    store: &dyn StateStore,
+    blocking_pool: &BlockingPool,
 ) -> Result<ReceivedSnapshot, ReceiveError> {
     let last_membership = convert::membership_in(&begin.membership);
     let meta = SnapshotMeta {

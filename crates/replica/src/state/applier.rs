@@ -161,7 +161,7 @@ impl Applier {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let name = format!("apply-{}", active.applier.node_id);
         blocking_pool
-            .serve((name, JobKind::Apply), receiver, move |job, _| {
+            .serve(name, JobKind::Apply, receiver, move |job, _| {
                 active.work(job)
             })
             .map_err(|error| StoreError(Box::new(error)))?;
@@ -346,7 +346,7 @@ impl ActiveApplier {
                 index,
                 digest,
             } => {
-                self.compare_digests(&mut applied, index, (node, digest))?;
+                self.compare_digests(&mut applied, index, node, digest)?;
             }
             Control::RaiseEngineVersion { version } => {
                 self.check_known(version)?;
@@ -373,7 +373,8 @@ impl ActiveApplier {
         &self,
         applied: &mut Applied,
         index: u64,
-        (node, digest): (u64, u128),
+        node: u64,
+        digest: u128,
     ) -> Result<(), ApplyError> {
         let reader = self.reader.as_ref();
         let mut reports = rows::digest_reports(reader, index)?;

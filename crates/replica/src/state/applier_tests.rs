@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// Applies a node's digest report.
-    async fn hear(&mut self, at: u64, (node, index, digest): (u64, u64, u128)) {
+    async fn hear(&mut self, at: u64, node: u64, index: u64, digest: u128) {
         let control = Control::DigestReport {
             node,
             index,
@@ -112,9 +112,9 @@ async fn a_replaced_state_is_not_judged_by_what_was_reported_of_the_one_before()
     let mut node = Node::over(store, &blocking_pool);
     node.take(100, &[(1, RIGHT), (OWN, WRONG)]).await;
     // What is among the reports that came with the state, and what was in flight.
-    node.hear(101, (2, 96, RIGHT)).await;
+    node.hear(101, 2, 96, RIGHT).await;
     for (at, node_id, digest) in [(102, OWN, WRONG), (103, 1, RIGHT), (104, 2, RIGHT)] {
-        node.hear(at, (node_id, 112, digest)).await;
+        node.hear(at, node_id, 112, digest).await;
     }
     assert!(!node.is_diverged());
     // The next state keeps what is known of the one before it, and the entry that it is of.
@@ -127,7 +127,7 @@ async fn a_replaced_state_is_not_judged_by_what_was_reported_of_the_one_before()
     assert_eq!(found, Some(identity));
     // Reports about its own state are valid.
     for (at, node_id, digest) in [(119, OWN, WRONG), (120, 1, RIGHT), (121, 2, RIGHT)] {
-        node.hear(at, (node_id, 120, digest)).await;
+        node.hear(at, node_id, 120, digest).await;
     }
     assert!(node.is_diverged());
     drop(node);

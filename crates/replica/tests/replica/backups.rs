@@ -337,7 +337,7 @@ async fn a_state_that_an_entry_of_the_rest_of_its_log_proves_wrong_is_not_backed
         .zip(reports)
         .map(|(index, report)| Operation::Put {
             index,
-            record: record((term, index), report),
+            record: record(term, index, report),
         })
         .collect();
     log.write(&operations[..2], Durability::Synced).unwrap();

@@ -12,7 +12,7 @@ pub(crate) enum Payload {
 }
 
 /// The bytes of a record.
-pub(crate) fn record((term, index): (u64, u64), body: Payload) -> Bytes {
+pub(crate) fn record(term: u64, index: u64, body: Payload) -> Bytes {
     let (kind, body) = match body {
         Payload::Blank => (0, Vec::new()),
         Payload::DigestReport {

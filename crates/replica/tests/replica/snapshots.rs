@@ -112,7 +112,7 @@ async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_
     let from = last - 1;
     let stale = (from..last + 5).map(|index| Operation::Put {
         index,
-        record: record((term - 1, index), Payload::Blank),
+        record: record(term - 1, index, Payload::Blank),
     });
     let operations: Vec<Operation> = [Operation::Truncate { from }]
         .into_iter()

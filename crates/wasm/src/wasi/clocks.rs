@@ -44,7 +44,8 @@ pub(super) fn resolution(memory: &mut Memory<'_>, clock: u32, result: u32) -> Re
 pub(super) fn time(
     process: &Process,
     memory: &mut Memory<'_>,
-    (clock, result): (u32, u32),
+    clock: u32,
+    result: u32,
 ) -> Result<(), Refused> {
     let nanoseconds = Clock::new(clock)?.now(process).as_nanos();
     let nanoseconds = u64::try_from(nanoseconds).unwrap_or(u64::MAX);

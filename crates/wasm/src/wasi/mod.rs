@@ -25,6 +25,8 @@ use crate::guest::{self, Guest};
 use crate::span::Span;
 use answer::{Errno, Refused};
 use memory::Memory;
+use poll::PollRequest;
+use streams::Transfer;
 use wasmtime::{FuncType, Linker, Val, ValType};
 
 pub(crate) use call::run;
@@ -51,13 +53,13 @@ fn link_process(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         ARGS_SIZES_GET,
         |mut call: Caller<'_>, count, bytes| {
             serve(&mut call, |guest, memory| {
-                strings::sizes(guest.state.arguments(), memory, (count, bytes))
+                strings::sizes(guest.state.arguments(), memory, count, bytes)
             })
         },
     )?;
     linker.func_wrap(MODULE, ARGS_GET, |mut call: Caller<'_>, pointers, bytes| {
         serve(&mut call, |guest, memory| {
-            strings::place(guest.state.arguments(), memory, (pointers, bytes))
+            strings::place(guest.state.arguments(), memory, pointers, bytes)
         })
     })?;
     linker.func_wrap(
@@ -65,7 +67,7 @@ fn link_process(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         ENVIRON_SIZES_GET,
         |mut call: Caller<'_>, count, bytes| {
             serve(&mut call, |guest, memory| {
-                strings::sizes(guest.state.variables(), memory, (count, bytes))
+                strings::sizes(guest.state.variables(), memory, count, bytes)
             })
         },
     )?;
@@ -74,7 +76,7 @@ fn link_process(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         ENVIRON_GET,
         |mut call: Caller<'_>, pointers, bytes| {
             serve(&mut call, |guest, memory| {
-                strings::place(guest.state.variables(), memory, (pointers, bytes))
+                strings::place(guest.state.variables(), memory, pointers, bytes)
             })
         },
     )?;
@@ -108,7 +110,7 @@ fn link_clocks(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         CLOCK_TIME_GET,
         |mut call: Caller<'_>, clock, _precision: u64, result| {
             serve(&mut call, |guest, memory| {
-                clocks::time(&guest.state, memory, (clock, result))
+                clocks::time(&guest.state, memory, clock, result)
             })
         },
     )?;
@@ -117,7 +119,13 @@ fn link_clocks(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         POLL_ONEOFF,
         |mut call: Caller<'_>, subscriptions, events, count, result| {
             serve(&mut call, |guest, memory| {
-                poll::poll(guest, memory, (subscriptions, count), (events, result))
+                let request = PollRequest {
+                    subscriptions,
+                    events,
+                    count,
+                    result,
+                };
+                poll::poll(guest, memory, &request)
             })
         },
     )?;
@@ -131,7 +139,12 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         FD_READ,
         |mut call: Caller<'_>, descriptor, buffers, count, result| {
             serve(&mut call, |guest, memory| {
-                streams::read(guest, memory, descriptor, (buffers, count, result))
+                let transfer = Transfer {
+                    buffers,
+                    count,
+                    result,
+                };
+                streams::read(guest, memory, descriptor, transfer)
             })
         },
     )?;
@@ -140,7 +153,12 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         FD_WRITE,
         |mut call: Caller<'_>, descriptor, buffers, count, result| {
             serve(&mut call, |guest, memory| {
-                streams::write(guest, memory, descriptor, (buffers, count, result))
+                let transfer = Transfer {
+                    buffers,
+                    count,
+                    result,
+                };
+                streams::write(guest, memory, descriptor, transfer)
             })
         },
     )?;
@@ -152,7 +170,7 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         FD_FDSTAT_GET,
         |mut call: Caller<'_>, descriptor, result| {
             serve(&mut call, |guest, memory| {
-                streams::descriptor_status(&guest.state, memory, (descriptor, result))
+                streams::descriptor_status(&guest.state, memory, descriptor, result)
             })
         },
     )?;
@@ -172,7 +190,7 @@ fn link_streams(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
         FD_FILESTAT_GET,
         |mut call: Caller<'_>, descriptor, result| {
             serve(&mut call, |guest, memory| {
-                streams::file_status(&guest.state, memory, (descriptor, result))
+                streams::file_status(&guest.state, memory, descriptor, result)
             })
         },
     )?;

@@ -30,19 +30,32 @@ enum State {
     Refused(Errno),
 }
 
+/// The guest's arguments; all but the count are pointers into its memory.
+pub(super) struct PollRequest {
+    /// The subscriptions.
+    pub(super) subscriptions: u32,
+    /// Where the events go; there is room for one per subscription.
+    pub(super) events: u32,
+    /// The number of subscriptions.
+    pub(super) count: u32,
+    /// Where the number of events goes.
+    pub(super) result: u32,
+}
+
 /// Waits until one subscription is ready, and reports all that are ready by then.
 ///
 /// A guest that sleeps keeps its thread. It sleeps no longer than its call may take.
 pub(super) fn poll(
     guest: &Guest<Process>,
     memory: &mut Memory<'_>,
-    (list, count): (u32, u32),
-    (events, result): (u32, u32),
+    request: &PollRequest,
 ) -> Result<(), Refused> {
+    let count = request.count;
     if count == 0 {
         return Err(Errno::Invalid.into());
     }
-    let subscriptions: Vec<Subscription> = memory::places(list, count, SUBSCRIPTION_BYTES)?
+    let places = memory::places(request.subscriptions, count, SUBSCRIPTION_BYTES)?;
+    let subscriptions: Vec<Subscription> = places
         .map(|place| Subscription::read(&guest.state, &memory.load(place?)?))
         .collect::<Result<_, _>>()?;
     let waited = subscriptions
@@ -55,11 +68,11 @@ pub(super) fn poll(
         .iter()
         .filter(|subscription| subscription.state.due() <= waited);
     let mut told_count = 0;
-    for (subscription, place) in told.zip(memory::places(events, count, EVENT_BYTES)?) {
+    for (subscription, place) in told.zip(memory::places(request.events, count, EVENT_BYTES)?) {
         memory.store(place?, subscription.event())?;
         told_count += 1;
     }
-    Ok(memory.store_length(result, told_count)?)
+    Ok(memory.store_length(request.result, told_count)?)
 }
 
 #[allow(

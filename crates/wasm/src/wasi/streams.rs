@@ -13,23 +13,34 @@ const WRITE: u64 = 1 << 6;
 /// The right `poll_fd_readwrite`, as a bit.
 const POLL: u64 = 1 << 27;
 
+/// Which memory of the guest a call reads or writes.
+#[derive(Clone, Copy)]
+pub(super) struct Transfer {
+    /// A pointer to the list of buffers.
+    pub(super) buffers: u32,
+    /// The number of buffers.
+    pub(super) count: u32,
+    /// A pointer to the number of bytes that were transferred.
+    pub(super) result: u32,
+}
+
 /// Reads the input: all of it is available, so 0 bytes mean its end.
 pub(super) fn read(
     guest: &mut Guest<Process>,
     memory: &mut Memory<'_>,
     descriptor: u32,
-    (buffers, count, result): (u32, u32, u32),
+    transfer: Transfer,
 ) -> Result<(), Refused> {
     match guest.state.stream(descriptor)? {
         Stream::Stdin => {}
         Stream::Stdout | Stream::Stderr => return Err(Errno::BadDescriptor.into()),
     }
-    memory.store_length(result, 0)?;
+    memory.store_length(transfer.result, 0)?;
     let mut done = 0;
-    for buffer in memory.buffers(buffers, count)? {
+    for buffer in memory.buffers(transfer.buffers, transfer.count)? {
         done += guest.state.read(memory.write(buffer)?);
     }
-    Ok(memory.store_length(result, done)?)
+    Ok(memory.store_length(transfer.result, done)?)
 }
 
 /// Writes to stdout or stderr, at most a limited number of bytes per call, as the returned length
@@ -38,13 +49,13 @@ pub(super) fn write(
     guest: &mut Guest<Process>,
     memory: &mut Memory<'_>,
     descriptor: u32,
-    (buffers, count, result): (u32, u32, u32),
+    transfer: Transfer,
 ) -> Result<(), Refused> {
     let stream = guest.state.stream(descriptor)?;
     // Checked first, so that a guest that retries writes nothing twice.
-    memory.store_length(result, 0)?;
+    memory.store_length(transfer.result, 0)?;
     let mut done = 0;
-    for buffer in memory.buffers(buffers, count)? {
+    for buffer in memory.buffers(transfer.buffers, transfer.count)? {
         let bytes = memory.read(buffer)?;
         let bytes = &bytes[..bytes.len().min(WASI_COPY_BYTES_MAX - done)];
         match stream {
@@ -54,14 +65,15 @@ pub(super) fn write(
         }
         done += bytes.len();
     }
-    Ok(memory.store_length(result, done)?)
+    Ok(memory.store_length(transfer.result, done)?)
 }
 
 /// A stream has an unknown type, as a pipe has: so no library takes it for a terminal.
 pub(super) fn descriptor_status(
     process: &Process,
     memory: &mut Memory<'_>,
-    (descriptor, result): (u32, u32),
+    descriptor: u32,
+    result: u32,
 ) -> Result<(), Refused> {
     let rights = POLL
         | match process.stream(descriptor)? {
@@ -77,7 +89,8 @@ pub(super) fn descriptor_status(
 pub(super) fn file_status(
     process: &Process,
     memory: &mut Memory<'_>,
-    (descriptor, result): (u32, u32),
+    descriptor: u32,
+    result: u32,
 ) -> Result<(), Refused> {
     process.stream(descriptor)?;
     Ok(memory.store(result, [0; 64])?)

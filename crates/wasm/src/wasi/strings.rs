@@ -8,7 +8,8 @@ use crate::span::Span;
 pub(super) fn sizes(
     texts: &[String],
     memory: &mut Memory<'_>,
-    (count, bytes): (u32, u32),
+    count: u32,
+    bytes: u32,
 ) -> Result<(), Refused> {
     memory.store_length(count, texts.len())?;
     memory.store_length(bytes, texts.iter().map(|text| text.len() + 1).sum())?;
@@ -19,7 +20,8 @@ pub(super) fn sizes(
 pub(super) fn place(
     texts: &[String],
     memory: &mut Memory<'_>,
-    (mut pointers, mut bytes): (u32, u32),
+    mut pointers: u32,
+    mut bytes: u32,
 ) -> Result<(), Refused> {
     for text in texts {
         let text = [text.as_bytes(), &[0]].concat();

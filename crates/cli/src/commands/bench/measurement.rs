@@ -118,8 +118,11 @@ impl<'a> Bench<'a> {
     ) -> Result<(), Failure> {
         let is_all_failed = measured.is_all_failed();
         let error = measured.error.take();
-        let labels = self.report.labels();
-        let mut report = Report::new((self.flags, conditions, labels), &measured, looks);
+        let conditions = Conditions {
+            labels: self.report.labels(),
+            ..conditions
+        };
+        let mut report = Report::new(self.flags, conditions, &measured, looks);
         report.error = error.as_ref().map(|error| error.message().to_owned());
         self.session.output.value(&report, Report::text)?;
         if let Some(path) = &self.report.plot {

@@ -51,7 +51,7 @@ impl Read {
         let bench = Bench::open(session, &self.load, &self.report, &[])?;
         create_workflow(bench.client(), &start::source(RETENTION_MS)).await?;
         let payloads = Payloads::new(self.payload);
-        let run_ids = start_runs(bench.client(), (WORKFLOW, self.runs), &payloads).await?;
+        let run_ids = start_runs(bench.client(), WORKFLOW, self.runs, &payloads).await?;
         let reads = Reads {
             run_ids,
             is_stale: self.stale,

@@ -35,7 +35,8 @@ pub(super) async fn start(
 /// expected number, and returns when it arrived.
 pub(super) async fn carry_out(
     piece: &Piece,
-    (workflow, input): (&str, Bytes),
+    workflow: &str,
+    input: Bytes,
     n: u64,
 ) -> Result<Instant, Failure> {
     let request = start_of(workflow, input);

@@ -54,7 +54,8 @@ pub(super) async fn register_action(client: &Client, name: &str) -> Result<(), F
 /// Starts this many runs and returns their ids.
 pub(super) async fn start_runs(
     client: &Client,
-    (workflow, count): (&str, u32),
+    workflow: &str,
+    count: u32,
     payloads: &Payloads,
 ) -> Result<Vec<String>, Failure> {
     let starts = stream::iter(0..count).map(|number| {

@@ -74,7 +74,7 @@ impl Steps {
             _ => format!("flo-bench-steps-{}-with-data", self.steps),
         };
         let retention_ms = self.keeping.retention_ms();
-        let source = source((&workflow, retention_ms), self.steps, self.payload > 0);
+        let source = source(&workflow, retention_ms, self.steps, self.payload > 0);
         // Before the workers start, which may be external ones.
         register_action(bench.client(), ACTION).await?;
         create_workflow(bench.client(), &source).await?;
@@ -106,7 +106,7 @@ impl Steps {
 }
 
 /// A workflow whose steps pass the number on.
-fn source((name, retention_ms): (&str, u128), steps: u16, has_data: bool) -> String {
+fn source(name: &str, retention_ms: u128, steps: u16, has_data: bool) -> String {
     let mut source = format!(
         "kind: Workflow\nname: {name}\nversion: \"1\"\nretention_ms: {retention_ms}\n\
          start: {{run: \"@actions/{ACTION}\", transitions: {{success: {}, failure: flo.Failed}}}}\n",
@@ -155,7 +155,7 @@ impl Work for Runs {
     async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
         let input = self.payloads.input(piece.number);
         let count = piece.number + self.steps;
-        runs::carry_out(piece, (&self.workflow, input), count).await
+        runs::carry_out(piece, &self.workflow, input, count).await
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_workflows_are_valid() {
         for (steps, has_data) in [(1, false), (2, true), (3, false), (100, true)] {
-            let source = source(("flo-bench-steps", 1_000), steps, has_data);
+            let source = source("flo-bench-steps", 1_000, steps, has_data);
             let findings = flotilla_dsl::parse(&source).findings;
             assert!(findings.is_empty(), "{source}\n{findings:?}");
         }

@@ -110,7 +110,7 @@ impl Work for Echoes {
 
     async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
         let input = self.payloads.input(piece.number);
-        runs::carry_out(piece, (WORKFLOW, input), piece.number).await
+        runs::carry_out(piece, WORKFLOW, input, piece.number).await
     }
 }
 

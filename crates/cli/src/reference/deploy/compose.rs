@@ -42,7 +42,7 @@ pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
     findings.expect(FILE, nodes.len() == 3, "three nodes");
     for (name, config) in &nodes {
         check_node(name, config, &services[name], findings);
-        check_tls(name, config, &services[name], services, findings);
+        check_tls(name, config, services, findings);
         check_peers(name, config, &nodes, findings);
     }
     check_volumes(&project, findings);
@@ -209,16 +209,21 @@ fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &m
 fn check_tls(
     name: &str,
     config: &ServerConfig,
-    service: &Value,
     services: &Map<String, Value>,
     findings: &mut Findings,
 ) {
+    let service = &services[name];
     let volumes = texts(&service["volumes"]);
     let mounts = volumes
         .iter()
         .filter_map(|volume| volume.strip_prefix(&format!("{CERTIFICATES}:")));
     let mount = mounts.filter_map(|mount| mount.strip_suffix(":ro")).next();
-    let files = tls::check(FILE, name, config, mount.unwrap_or_default(), findings);
+    let node = tls::Node {
+        path: FILE,
+        name,
+        config,
+    };
+    let files = node.check(mount.unwrap_or_default(), findings);
     findings.expect(
         FILE,
         files == tls::MADE,

@@ -4,6 +4,7 @@ use super::Findings;
 use super::containers::{Pod, items, selects, text};
 use super::image::Image;
 use super::kubernetes::Cluster;
+use crate::reference::launch::Launch;
 use serde_json::Value;
 use std::path::Path;
 
@@ -25,25 +26,38 @@ pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
         findings.expect(path, is_let_in, "the network policy to let it in");
         let mut calls = pod.of_flo();
         match (calls.next(), calls.next()) {
-            (Some(container), None) => check_backup(pod, container, cluster, image, findings),
+            (Some(container), None) => {
+                let launch = pod.launch(container, image);
+                if let Err(error) = launch.check() {
+                    findings.push(path, error);
+                }
+                let call = Call {
+                    pod,
+                    container,
+                    launch,
+                };
+                check_backup(&call, cluster, findings);
+            }
             _ => findings.push(path, "expected one container of flo"),
         }
     }
 }
 
+/// A call of flo by a container of a pod.
+struct Call<'a> {
+    pod: Pod<'a>,
+    container: &'a Value,
+    launch: Launch,
+}
+
 /// Checks that a backup goes to an existing claim, and calls the clients' service with a client
 /// certificate.
-fn check_backup(
-    pod: Pod<'_>,
-    container: &Value,
-    cluster: &Cluster,
-    image: &Image,
-    findings: &mut Findings,
-) {
-    let launch = pod.launch(container, image);
-    if let Err(error) = launch.check() {
-        findings.push(pod.path, error);
-    }
+fn check_backup(call: &Call<'_>, cluster: &Cluster, findings: &mut Findings) {
+    let Call {
+        pod,
+        container,
+        launch,
+    } = call;
     let [cluster_verb, backup_verb, file, ..] = &launch.arguments[..] else {
         return findings.push(pod.path, "expected `flo cluster backup FILE`");
     };

@@ -143,11 +143,23 @@ fn read(folder: &str, mut cluster: Cluster, files: &Files, findings: &mut Findin
             cluster.manifests.extend(below.manifests);
             cluster.maps.extend(below.maps);
             cluster.replicas = below.replicas.or(cluster.replicas);
+        } else if files.has(&resource) {
+            push_manifests(&resource, files, &mut cluster, findings);
         } else {
-            push_manifests(&path, &resource, files, &mut cluster, findings);
+            let finding = format!("expected {resource}, but there is no such file");
+            findings.push(&path, finding);
         }
     }
-    push_maps(&path, &kustomization, files, &mut cluster, findings);
+    for generator in items(&kustomization["configMapGenerator"]) {
+        // Otherwise a changed file would change the map's name and restart every node.
+        let is_stable = kustomization["generatorOptions"]["disableNameSuffixHash"] == true;
+        findings.expect(&path, is_stable, "disableNameSuffixHash");
+        let generator = Generator {
+            path: &path,
+            value: generator,
+        };
+        generator.push_map(files, &mut cluster, findings);
+    }
     for component in items(&kustomization["components"]) {
         let component = beside(folder, text(component));
         cluster = read(&component, cluster, files, findings);
@@ -165,16 +177,7 @@ fn read(folder: &str, mut cluster: Cluster, files: &Files, findings: &mut Findin
     cluster
 }
 
-fn push_manifests(
-    by: &str,
-    path: &str,
-    files: &Files,
-    cluster: &mut Cluster,
-    findings: &mut Findings,
-) {
-    if !files.has(path) {
-        return findings.push(by, format!("expected {path}, but there is no such file"));
-    }
+fn push_manifests(path: &str, files: &Files, cluster: &mut Cluster, findings: &mut Findings) {
     match files.documents(path) {
         Ok(documents) => {
             for manifest in documents {
@@ -186,30 +189,30 @@ fn push_manifests(
     }
 }
 
-fn push_maps(
-    path: &str,
-    kustomization: &Value,
-    files: &Files,
-    cluster: &mut Cluster,
-    findings: &mut Findings,
-) {
-    let folder = path.strip_suffix(KUSTOMIZATION).unwrap_or_default();
-    for generator in items(&kustomization["configMapGenerator"]) {
-        let name = text(&generator["name"]);
-        let is_merged = generator["behavior"] == "merge";
+/// A generator of config maps.
+struct Generator<'a> {
+    /// The kustomization that it is in.
+    path: &'a str,
+    value: &'a Value,
+}
+
+impl Generator<'_> {
+    /// Adds its files to the config map that it names.
+    fn push_map(&self, files: &Files, cluster: &mut Cluster, findings: &mut Findings) {
+        let Self { path, value } = *self;
+        let folder = path.strip_suffix(KUSTOMIZATION).unwrap_or_default();
+        let name = text(&value["name"]);
+        let is_merged = value["behavior"] == "merge";
         let is_known = cluster.maps.contains_key(name) == is_merged;
         findings.expect(path, is_known, format!("{name} to be made once"));
         let map = cluster.maps.entry(name.to_owned()).or_default();
-        for file in items(&generator["files"]) {
+        for file in items(&value["files"]) {
             let file = beside(folder, text(file));
             findings.expect(path, files.has(&file), format!("{file} to be there"));
             let key = file.rsplit('/').next().unwrap_or_default();
             let is_new = map.insert(key.to_owned(), file.clone()).is_none();
             findings.expect(path, is_new, format!("{key} to be given once"));
         }
-        // Otherwise a changed file would change the map's name and restart every node.
-        let is_stable = kustomization["generatorOptions"]["disableNameSuffixHash"] == true;
-        findings.expect(path, is_stable, "disableNameSuffixHash");
     }
 }
 

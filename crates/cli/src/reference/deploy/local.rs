@@ -26,7 +26,12 @@ pub(super) fn check(files: &Files, findings: &mut Findings) {
         let has_peers = config.peers == nodes[0].1.peers && config.peers.len() == nodes.len();
         findings.expect(path, has_peers, "all nodes in the list of peers");
         findings.expect_where_peers_look(path, config);
-        let made = tls::check(path, "the node", config, CERTIFICATES, findings);
+        let node = tls::Node {
+            path,
+            name: "the node",
+            config,
+        };
+        let made = node.check(CERTIFICATES, findings);
         findings.expect(
             path,
             made == tls::MADE,

@@ -330,7 +330,12 @@ fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findi
     let volume = volume.unwrap_or(&Value::Null);
     let mount = items(&set.container["volumeMounts"]).find(|mount| mount["name"] == volume["name"]);
     let folder = mount.map_or("", |mount| text(&mount["mountPath"]));
-    let files = tls::check(set.path, pod, node, folder, findings);
+    let tls_node = tls::Node {
+        path: set.path,
+        name: pod,
+        config: node,
+    };
+    let files = tls_node.check(folder, findings);
     findings.expect(
         set.path,
         files == SECRET,

@@ -79,7 +79,12 @@ pub(super) fn check_config(
         is_state,
         format!("the data to be in the StateDirectory, {data}"),
     );
-    tls::check(CONFIG, "the node", &config, "/etc/flotilla", findings);
+    let node = tls::Node {
+        path: CONFIG,
+        name: "the node",
+        config: &config,
+    };
+    node.check("/etc/flotilla", findings);
     if config.join.is_none() {
         findings.expect_where_peers_look(CONFIG, &config);
     }

@@ -8,7 +8,6 @@ use crate::commands::bench::report::{Conditions, Report};
 use crate::commands::bench::usage::Snapshot;
 use crate::output::Format;
 use expect_test::expect;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// A report of as many seconds as clients, with equal latencies.
@@ -29,11 +28,7 @@ fn report(clients: u16, latency: Duration) -> Report {
         at: Instant::now(),
         at_ms: 0,
     };
-    Report::new(
-        (&flags, conditions, BTreeMap::new()),
-        &measured,
-        &[look.clone(), look],
-    )
+    Report::new(&flags, conditions, &measured, &[look.clone(), look])
 }
 
 /// The visible texts of the figure.
@@ -90,11 +85,7 @@ fn nothing_that_was_measured_is_no_reason_to_fail() {
     let flags = LoadFlags::of_count(1, 1, 1);
     let conditions = Conditions::new("start", "starts", "acknowledged start");
     let measured = Measured::nothing(&[]);
-    let report = Report::new(
-        (&flags, conditions, BTreeMap::new()),
-        &measured,
-        &[look.clone(), look],
-    );
+    let report = Report::new(&flags, conditions, &measured, &[look.clone(), look]);
     let svg = of_one(&report).svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }

@@ -237,7 +237,7 @@ mod tests {
                 }
             }
         });
-        Schedule::planned((first, 100), dues, CancellationToken::new())
+        Schedule::planned(first, 100, dues, CancellationToken::new())
     }
 
     fn closed() -> Schedule {

@@ -27,7 +27,8 @@ pub(super) fn count(passed: Duration, rate: u32) -> u64 {
 /// Sends each start time when it has come, until the token is cancelled or the receiver is dropped.
 /// A full channel delays the sending, but does not change the times.
 pub(super) fn pace(
-    (first, rate): (Instant, u32),
+    first: Instant,
+    rate: u32,
     dues: &mpsc::Sender<Instant>,
     stop: &CancellationToken,
 ) {

@@ -48,13 +48,14 @@ impl Schedule {
         };
         let (sender, come) = mpsc::channel(DUES_MAX);
         let (first, stopped) = (Instant::now(), stop.clone());
-        std::thread::spawn(move || pacer::pace((first, rate), &sender, &stopped));
-        Self::planned((first, rate), come, stop)
+        std::thread::spawn(move || pacer::pace(first, rate, &sender, &stopped));
+        Self::planned(first, rate, come, stop)
     }
 
     /// A schedule for a rate, with the times from the pacer.
     pub(super) fn planned(
-        (first, rate): (Instant, u32),
+        first: Instant,
+        rate: u32,
         come: mpsc::Receiver<Instant>,
         stop: CancellationToken,
     ) -> Self {

@@ -29,6 +29,8 @@ pub(super) struct Conditions {
     pub(super) payload_bytes: Option<u32>,
     /// The number of runs left open at the end, if the workload is about them.
     pub(super) open_runs: Option<u64>,
+    /// The labels given on the command line.
+    pub(super) labels: BTreeMap<String, String>,
 }
 
 /// The report. Unknown values are absent, including those that a report saved by an earlier version
@@ -105,6 +107,7 @@ impl Conditions {
             steps_per_run: None,
             payload_bytes: None,
             open_runs: None,
+            labels: BTreeMap::new(),
         }
     }
 }
@@ -112,7 +115,8 @@ impl Conditions {
 impl Report {
     /// Computes the figures from the samples taken at the start and the end.
     pub(super) fn new(
-        (flags, conditions, labels): (&LoadFlags, Conditions, BTreeMap<String, String>),
+        flags: &LoadFlags,
+        conditions: Conditions,
         measured: &Measured,
         [before, after]: &[Look; 2],
     ) -> Self {
@@ -127,7 +131,7 @@ impl Report {
         });
         Self {
             workload: conditions.workload.to_owned(),
-            labels,
+            labels: conditions.labels,
             flo_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             started_at_ms: Some(before.at_ms),
             unit: conditions.unit.to_owned(),

@@ -82,11 +82,11 @@ impl Node {
     pub(super) fn all(before: &Snapshot, after: &Snapshot, runs: u64) -> Vec<Self> {
         let nodes = after.nodes.iter();
         nodes
-            .map(|node| Self::new((before, after.leader), node, runs))
+            .map(|node| Self::new(before, after.leader, node, runs))
             .collect()
     }
 
-    fn new((before, leader): (&Snapshot, Option<u64>), after: &NodeSnapshot, runs: u64) -> Self {
+    fn new(before: &Snapshot, leader: Option<u64>, after: &NodeSnapshot, runs: u64) -> Self {
         let span = Span::of(before, after);
         let span = span.as_ref();
         let usage = after.usage.as_ref();

@@ -64,11 +64,11 @@ fn report(measured: &Measured) -> Report {
 fn report_between(looks: &[Look; 2], measured: &Measured) -> Report {
     let conditions = Conditions {
         steps_per_run: Some(3),
+        labels: BTreeMap::from([("open_runs".to_owned(), "1000".to_owned())]),
         ..Conditions::new("steps", "runs", "run")
     };
-    let labels = BTreeMap::from([("open_runs".to_owned(), "1000".to_owned())]);
     let flags = LoadFlags::of_count(4_000, 64, 1);
-    Report::new((&flags, conditions, labels), measured, looks)
+    Report::new(&flags, conditions, measured, looks)
 }
 
 fn check(report: &Report, expected: &Expect) {
