@@ -37,7 +37,8 @@ impl Faults {
     pub(crate) fn new(
         scenario: Scenario,
         mut random: Random,
-        (network, record): (Network, Record),
+        network: Network,
+        record: Record,
     ) -> Self {
         Self {
             scenario,

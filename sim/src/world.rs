@@ -114,7 +114,7 @@ impl World {
         let chance = Random::of(plan.seed, "faults");
         Self {
             machines: HOSTS.into_iter().map(machine).collect(),
-            faults: Faults::new(plan.scenario, chance, (network.clone(), record.clone())),
+            faults: Faults::new(plan.scenario, chance, network.clone(), record.clone()),
             outside: simulated_runtime(),
             turns: Random::of(plan.seed, "turns"),
             seen: BTreeMap::new(),
@@ -138,9 +138,10 @@ impl World {
             hosts: HOSTS.to_vec(),
             name,
         };
-        let operator = (caller("operator".to_owned()), self.time.clone());
+        let operator = caller("operator".to_owned());
         let until_ms = plan.seconds * 1_000;
-        self.outside.spawn(operate(operator, until_ms));
+        self.outside
+            .spawn(operate(operator, self.time.clone(), until_ms));
         for number in 1..=load.workers {
             let caller = caller(format!("worker {number}"));
             self.outside.spawn(
@@ -230,7 +231,7 @@ impl World {
                 break;
             }
         }
-        invariants::progress::judge(&self.machines, (served_ms, SERVICE_MS_MAX))
+        invariants::progress::judge(&self.machines, served_ms, SERVICE_MS_MAX)
     }
 
     /// How many snapshots were made, and how many installed.

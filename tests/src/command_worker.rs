@@ -5,6 +5,17 @@ use crate::process::Process;
 use crate::scratch::Scratch;
 use std::process::ExitStatus;
 
+/// What a worker runs for the records of a consumer group.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordCommand<'a> {
+    /// The stream.
+    pub stream: &'a str,
+    /// The group of the stream.
+    pub group: &'a str,
+    /// A command for `sh -c`, for each record.
+    pub script: &'a str,
+}
+
 /// A worker whose actions are commands for `sh -c`.
 #[derive(Debug)]
 pub struct CommandWorker {
@@ -27,23 +38,18 @@ impl CommandWorker {
     /// # Panics
     /// When that does not happen in time.
     #[must_use]
-    pub fn consume(
-        flo: &Flo,
-        scratch: &Scratch,
-        id: &str,
-        (stream, group, script): (&str, &str, &str),
-    ) -> Self {
+    pub fn consume(flo: &Flo, scratch: &Scratch, id: &str, command: RecordCommand<'_>) -> Self {
         let arguments = [
             "--worker-id",
             id,
             "--stream",
-            stream,
+            command.stream,
             "--group",
-            group,
+            command.group,
             "--",
             "sh",
             "-c",
-            script,
+            command.script,
         ];
         Self::exec(flo, scratch, &arguments)
     }

@@ -29,7 +29,7 @@ mod wait;
 pub use answer::{Answer, Refusal};
 pub use certificates::Certificates;
 pub use cluster::Cluster;
-pub use command_worker::CommandWorker;
+pub use command_worker::{CommandWorker, RecordCommand};
 pub use dev_node::DevNode;
 pub use flo::Flo;
 pub use host::Host;

@@ -88,8 +88,9 @@ impl Cluster {
             }
             server
         };
+        let nodes = launch(folder, ports, &server)?;
         let certificates = Some(folder.join(CERTIFICATES));
-        Self::launch(binary, folder, certificates, (ports, &server))
+        Ok(Self::of(binary, folder, certificates, nodes))
     }
 
     /// Starts nodes on free ports, without TLS and without the files of `deploy/local`: for a comparison with
@@ -106,7 +107,8 @@ impl Cluster {
             node::listen(&mut server, ports, &peers);
             server
         };
-        Self::launch(binary, folder, None, (ports, &server))
+        let nodes = launch(folder, ports, &server)?;
+        Ok(Self::of(binary, folder, None, nodes))
     }
 
     /// As [`Self::start_plain`], without an earlier cluster in that folder; returns once all nodes serve.
@@ -127,25 +129,13 @@ impl Cluster {
         Ok(cluster)
     }
 
-    fn launch(
-        binary: &Path,
-        folder: &Path,
-        certificates: Option<PathBuf>,
-        (ports, server): (Vec<Ports>, &dyn Fn(NodeId, Ports) -> Command),
-    ) -> Result<Self> {
-        let mut nodes = Vec::new();
-        for (node_id, ports) in (1..).zip(ports) {
-            let mut server = server(node_id, ports);
-            server.current_dir(folder);
-            let log = folder.join(OWN).join(format!("node{node_id}.log"));
-            nodes.push(Node::start(node_id, ports, server, log)?);
-        }
-        Ok(Self {
+    fn of(binary: &Path, folder: &Path, certificates: Option<PathBuf>, nodes: Vec<Node>) -> Self {
+        Self {
             binary: binary.to_owned(),
             folder: folder.join(OWN),
             certificates,
             nodes,
-        })
+        }
     }
 
     /// The ids of all nodes.
@@ -297,6 +287,22 @@ impl Cluster {
         let node = nodes.find(|node| node.id() == node_id);
         node.expect("ids come from this cluster")
     }
+}
+
+/// Starts a node for each of the ports, with the command that `server` gives for it.
+fn launch(
+    folder: &Path,
+    ports: Vec<Ports>,
+    server: &dyn Fn(NodeId, Ports) -> Command,
+) -> Result<Vec<Node>> {
+    let mut nodes = Vec::new();
+    for (node_id, ports) in (1..).zip(ports) {
+        let mut server = server(node_id, ports);
+        server.current_dir(folder);
+        let log = folder.join(OWN).join(format!("node{node_id}.log"));
+        nodes.push(Node::start(node_id, ports, server, log)?);
+    }
+    Ok(nodes)
 }
 
 impl Drop for Cluster {

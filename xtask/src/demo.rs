@@ -164,7 +164,7 @@ fn crash_leader(cluster: &mut Cluster, book: &mut OrderBook, sandbox: &Sandbox) 
         "node {dead} is the leader and {open_runs_count} runs are open: kill -9 {process_id}"
     ));
 
-    let gap = book.take_order_of_gap(cluster, (dead, killed_at))?;
+    let gap = book.take_order_of_gap(cluster, dead, killed_at)?;
     let successor = cluster.wait_for_leader(Some(dead), interrupt)?;
     let Leader { node_id, term } = successor;
     say(format!("node {node_id} is the new leader, in term {term}"));

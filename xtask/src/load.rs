@@ -23,7 +23,15 @@ pub(crate) fn measure(
     command: &mut Command,
     length: Duration,
 ) -> Result<Value> {
-    measure_beside(sandbox, (name, command), length, || Ok(()))
+    let program = Program { name, command };
+    measure_beside(sandbox, program, length, || Ok(()))
+}
+
+/// A program that puts a load on a cluster and prints reports.
+pub(crate) struct Program<'a> {
+    /// Names its log.
+    pub(crate) name: &'a str,
+    pub(crate) command: &'a mut Command,
 }
 
 /// The same, while a function is called repeatedly.
@@ -32,10 +40,11 @@ pub(crate) fn measure(
 /// As [`measure`], or what the function returns.
 pub(crate) fn measure_beside(
     sandbox: &Sandbox,
-    (name, command): (&str, &mut Command),
+    program: Program<'_>,
     length: Duration,
     beside: impl FnMut() -> Result<()>,
 ) -> Result<Value> {
+    let Program { name, command } = program;
     let log = sandbox.log(name);
     // Output of an earlier load must not count for this one.
     let _ = fs::remove_file(&log);

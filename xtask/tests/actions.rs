@@ -47,7 +47,7 @@ impl Attempt {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    fn fail(&self, action: &str, input: &str, (code, message): (i32, &str)) {
+    fn fail(&self, action: &str, input: &str, code: i32, message: &str) {
         let output = self.run(action, input);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -73,7 +73,7 @@ fn an_order_is_valid_when_it_has_an_id_and_costs_something() {
         (r#"{"order_id":"A-1","amount":-3}"#, "its amount is -3"),
         ("{}", "order_id"),
     ] {
-        attempt.fail("validate-order", input, (65, message));
+        attempt.fail("validate-order", input, 65, message);
     }
 }
 
@@ -94,7 +94,7 @@ fn an_order_is_charged_once_however_often_it_is_tried() {
 #[test]
 fn a_bank_that_sleeps_answers_the_second_attempt() {
     let input = r#"{"order_id":"A-1","amount":100,"card":"4000"}"#;
-    Attempt::new(1).fail("charge-payment", input, (1, "did not answer"));
+    Attempt::new(1).fail("charge-payment", input, 1, "did not answer");
     let output = Attempt::new(2).succeed("charge-payment", input);
     assert_eq!(output["charged"], 119.00);
 }

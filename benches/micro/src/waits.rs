@@ -30,7 +30,7 @@ const WAIT_MS: u64 = 60_000;
 /// Runs that complete in the turn that starts them.
 pub(crate) fn no_ops(runs: usize, entry_commands: usize) -> Recording {
     let mut recorder = Recorder::begin(vec![requests::create(NO_OP)]);
-    start(&mut recorder, ("start", "no-op"), runs, entry_commands);
+    NO_OP_STARTS.apply(&mut recorder, runs, entry_commands);
     recorder.expect_completed(runs);
     recorder.finish()
 }
@@ -38,7 +38,7 @@ pub(crate) fn no_ops(runs: usize, entry_commands: usize) -> Recording {
 /// Runs that wait, and then a signal for each.
 pub(crate) fn signals(runs: usize, entry_commands: usize) -> Recording {
     let mut recorder = Recorder::begin(vec![requests::create(WAIT)]);
-    let parked = start(&mut recorder, ("park", "wait"), runs, entry_commands);
+    let parked = WAIT_STARTS.apply(&mut recorder, runs, entry_commands);
     let go = SignalType::new("go").expect("a legal type");
     for some in parked.chunks(entry_commands) {
         let signals = some.iter().map(|run_id| {
@@ -55,7 +55,7 @@ pub(crate) fn signals(runs: usize, entry_commands: usize) -> Recording {
 /// Runs that wait, and whose timers then fall due together.
 pub(crate) fn timers(runs: usize, entry_commands: usize) -> Recording {
     let mut recorder = Recorder::begin(vec![requests::create(WAIT)]);
-    start(&mut recorder, ("park", "wait"), runs, entry_commands);
+    WAIT_STARTS.apply(&mut recorder, runs, entry_commands);
     recorder.pass(WAIT_MS);
     let due = due_waits(&recorder);
     for some in due.chunks(entry_commands) {
@@ -69,23 +69,35 @@ pub(crate) fn timers(runs: usize, entry_commands: usize) -> Recording {
     recorder.finish()
 }
 
-/// Starts runs, a given number per entry.
-fn start(
-    recorder: &mut Recorder,
-    (stage, workflow): (&'static str, &str),
-    runs: usize,
-    entry_commands: usize,
-) -> Vec<RunId> {
-    let workflow = WorkflowName::new(workflow).expect("a legal name");
-    let mut started = Vec::with_capacity(runs);
-    while started.len() < runs {
-        let count = entry_commands.min(runs - started.len());
-        let starts = (0..count).map(|_| recorder.sent(requests::start(&workflow)));
-        let starts = starts.collect();
-        let applied = recorder.apply(stage, Vec::new(), starts);
-        started.extend(run_ids(&applied));
+/// The stage of a recording that starts runs.
+struct Starts {
+    stage: &'static str,
+    workflow: &'static str,
+}
+
+const NO_OP_STARTS: Starts = Starts {
+    stage: "start",
+    workflow: "no-op",
+};
+const WAIT_STARTS: Starts = Starts {
+    stage: "park",
+    workflow: "wait",
+};
+
+impl Starts {
+    /// Starts runs, a given number per entry.
+    fn apply(&self, recorder: &mut Recorder, runs: usize, entry_commands: usize) -> Vec<RunId> {
+        let workflow = WorkflowName::new(self.workflow).expect("a legal name");
+        let mut started = Vec::with_capacity(runs);
+        while started.len() < runs {
+            let count = entry_commands.min(runs - started.len());
+            let starts = (0..count).map(|_| recorder.sent(requests::start(&workflow)));
+            let starts = starts.collect();
+            let applied = recorder.apply(self.stage, Vec::new(), starts);
+            started.extend(run_ids(&applied));
+        }
+        started
     }
-    started
 }
 
 fn run_ids(applied: &Applied) -> impl Iterator<Item = RunId> {

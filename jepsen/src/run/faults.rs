@@ -2,7 +2,7 @@
 
 use super::{Participants, Plan};
 use crate::checker::Violation;
-use crate::history::{Fault, Recorder};
+use crate::history::Fault;
 use crate::stage::{Stage, await_service};
 use rand::RngExt;
 use std::time::{Duration, Instant};
@@ -23,14 +23,14 @@ pub(crate) struct Struck {
 pub(crate) fn storm(
     plan: &mut Plan,
     stage: &mut Stage,
-    (recorder, participants): (&Recorder, &Participants),
+    participants: &Participants,
     struck: &mut Struck,
 ) {
     let started = Instant::now();
     while started.elapsed() < plan.pace.duration && struck.faults.len() < plan.pace.strikes_max {
         let calm_ms = stage.random.random_range(CALM_MS);
         participants.wait(Duration::from_millis(calm_ms));
-        let started_us = recorder.now();
+        let started_us = participants.now();
         let what = plan.nemesis.strike(stage);
         println!("{:>6} ms: {what}", started_us / 1_000);
         participants.wait(plan.nemesis.hold());
@@ -40,7 +40,7 @@ pub(crate) fn storm(
             nemesis: plan.nemesis.name().to_owned(),
             what,
             started_us,
-            ended_us: recorder.now(),
+            ended_us: participants.now(),
         });
         if !ended.is_empty() && !plan.nemesis.may_end_nodes() {
             let text = format!("nodes {ended:?} ended by themselves");

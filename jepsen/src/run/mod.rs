@@ -29,9 +29,12 @@ pub fn run(mut plan: Plan) -> Report {
         Err(violation) => return Report::without_stage(&plan, violation),
     };
     let recorder = Arc::new(Recorder::default());
-    let mut struck = Struck::default();
-    let mut history = History::default();
-    let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut struck, &mut history));
+    let mut events = Events::default();
+    let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut events));
+    let Events {
+        mut struck,
+        mut history,
+    } = events;
     if played.is_err() {
         stage.describe_threads();
         if history.work_until_us == 0 {
@@ -59,20 +62,22 @@ pub fn run(mut plan: Plan) -> Report {
     report
 }
 
+/// What happened on the stage so far; it is judged even if the play panics.
+#[derive(Default)]
+struct Events {
+    struck: Struck,
+    history: History,
+}
+
 /// Everything that happens on the stage.
-fn play(
-    plan: &mut Plan,
-    stage: &mut Stage,
-    recorder: &Arc<Recorder>,
-    struck: &mut Struck,
-    history: &mut History,
-) {
+fn play(plan: &mut Plan, stage: &mut Stage, recorder: &Arc<Recorder>, events: &mut Events) {
+    let Events { struck, history } = events;
     let flo = stage.cluster.flo();
     for workload in &plan.workloads {
         workload.prepare(&flo);
     }
     let participants = Participants::begin(plan, stage.nodes(), recorder);
-    faults::storm(plan, stage, (recorder, &participants), struck);
+    faults::storm(plan, stage, &participants, struck);
     participants.stop_clients();
     history.work_until_us = recorder.now();
     stage.cluster.await_health();

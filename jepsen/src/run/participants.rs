@@ -2,8 +2,8 @@
 
 use super::Plan;
 use crate::checker::Violation;
-use crate::history::Recorder;
-use crate::workload::{Nodes, Session, Workload};
+use crate::history::{Moment, Recorder};
+use crate::workload::{ClientId, Nodes, Session, Workload};
 use flotilla_client::Client;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -63,6 +63,11 @@ impl Participants {
         participants
     }
 
+    /// The time in the history.
+    pub(crate) fn now(&self) -> Moment {
+        self.recorder.now()
+    }
+
     /// Stops the clients.
     pub(crate) fn stop_clients(&self) {
         self.clients_stop.cancel();
@@ -106,9 +111,12 @@ impl Participants {
     /// Calls the cluster.
     pub(crate) fn ask<T, F: Future<Output = T>>(&self, ask: impl FnOnce(Client) -> F) -> T {
         self.runtime.block_on(async {
-            let identity = ("probe", 0);
+            let client = ClientId {
+                workload: "probe",
+                process: 0,
+            };
             let (recorder, stop) = (self.recorder.clone(), self.workers_stop.clone());
-            let session = Session::new(identity, &self.nodes, recorder, stop);
+            let session = Session::new(client, &self.nodes, recorder, stop);
             ask(session.client).await
         })
     }
@@ -125,9 +133,12 @@ impl Participants {
         process: u64,
         stop: &CancellationToken,
     ) -> Session {
-        let identity = (workload.name(), process);
+        let client = ClientId {
+            workload: workload.name(),
+            process,
+        };
         let (recorder, stop) = (self.recorder.clone(), stop.clone());
-        let mut session = Session::new(identity, &self.nodes, recorder, stop);
+        let mut session = Session::new(client, &self.nodes, recorder, stop);
         session.client = session.client.with_timeout(self.call_timeout);
         session
     }

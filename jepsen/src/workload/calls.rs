@@ -14,7 +14,8 @@ pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Starts a run with an idempotency key, and the same key as its input.
 pub(super) async fn start(
     session: &Session,
-    (workflow, key): (&str, &str),
+    workflow: &str,
+    key: &str,
 ) -> Result<String, ClientError> {
     let request = v1::StartRunRequest {
         workflow: workflow.to_owned(),
@@ -25,7 +26,8 @@ pub(super) async fn start(
     let call = session.client.start_run(request);
     let started = session
         .call(
-            ("start", json!({"key": key})),
+            "start",
+            json!({"key": key}),
             call,
             |started| json!({"made": started.run_id}),
         )

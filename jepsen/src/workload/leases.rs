@@ -1,6 +1,7 @@
 //! Tasks of workers: a task never has two live holders, and each acknowledged invocation completes.
 
 use super::calls::LOOK_PAUSE;
+use super::session::Invocation;
 use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
 use crate::checker::{Hold, Violation, overlapping};
@@ -54,7 +55,7 @@ impl Workload for Leases {
             let input = json!({"key": key});
             let show = |invoked: &v1::InvokeActionResponse| json!({"made": invoked.action_run_id});
             // The history has the outcome.
-            let _ = session.call(("invoke", input), call, show).await;
+            let _ = session.call("invoke", input, call, show).await;
             session.rest(PAUSE).await;
         }
         .boxed()
@@ -146,9 +147,12 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let input = std::mem::take(&mut self.input);
-        self.session
-            .note(("hold", input), self.invoked_us, Value::Null);
+        let invocation = Invocation {
+            name: "hold",
+            input: std::mem::take(&mut self.input),
+            invoked_us: self.invoked_us,
+        };
+        self.session.note(invocation, Value::Null);
     }
 }
 

@@ -14,7 +14,7 @@ mod watch;
 mod workers;
 
 pub use nodes::{Nodes, OneNode};
-pub use session::Session;
+pub use session::{ClientId, Session};
 
 use crate::checker::Violation;
 use crate::history::History;

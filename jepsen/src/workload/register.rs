@@ -1,5 +1,6 @@
 //! Keys as registers: reads from any node, writes and swaps are linearizable.
 
+use super::session::Invocation;
 use super::{Session, Workload};
 use crate::checker::{Access, Call, Violation, is_linearizable};
 use crate::history::{History, Operation, Outcome, describe_error, outcome_of};
@@ -39,7 +40,7 @@ impl Workload for Register {
                     let node = random.random_range(0..session.each.len());
                     read(session, &key, node).await;
                 }
-                5..8 => write(session, (&key, number), None).await,
+                5..8 => write(session, &key, number, None).await,
                 _ => swap(session, &key, number).await,
             }
             session.rest(PAUSE).await;
@@ -78,26 +79,30 @@ impl Workload for Register {
 /// Reads from one node, once; returns the value that it saw.
 async fn read(session: &Session, key: &str, node: usize) -> Option<v1::KeyValue> {
     let input = json!({"key": key, "node": node});
-    let invoked_us = session.recorder.now();
+    let invocation = Invocation {
+        name: "read",
+        input,
+        invoked_us: session.recorder.now(),
+    };
     let item = match session.each[node].get_key(key).await {
         Ok(answer) => answer.item,
         // A read without a response saw nothing and changed nothing.
         Err(None) => return None,
         Err(Some(error)) => {
-            session.note_failure(("read", input), invoked_us, &error);
+            session.note_failure(invocation, &error);
             return None;
         }
     };
     let value = item.as_ref().and_then(value_of);
-    session.note(("read", input), invoked_us, json!(value));
+    session.note(invocation, json!(value));
     item
 }
 
-async fn write(session: &Session, (key, value): (&str, u64), if_version: Option<u64>) {
+async fn write(session: &Session, key: &str, value: u64, if_version: Option<u64>) {
     let call = session.client.set_key(set(key, value, if_version));
     let input = json!({"key": key, "value": value});
     // The history has the outcome.
-    let _ = session.call(("write", input), call, |_| Value::Null).await;
+    let _ = session.call("write", input, call, |_| Value::Null).await;
 }
 
 /// Sets the key if it still has the value that was just read.

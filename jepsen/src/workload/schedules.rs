@@ -48,7 +48,7 @@ impl Workload for Schedules {
             });
             let show = |schedule: &v1::Schedule| json!({"fired": schedule.fired_count});
             // It fires by itself; this read is for the timeline.
-            let _ = session.call(("look", Value::Null), call, show).await;
+            let _ = session.call("look", Value::Null, call, show).await;
             session.rest(Duration::from_millis(INTERVAL_MS)).await;
         }
         .boxed()

@@ -1,12 +1,32 @@
 //! One client of a workload.
 
 use super::nodes::{Nodes, OneNode};
-use crate::history::{Operation, Outcome, Recorder, describe_error, outcome_of};
+use crate::history::{Moment, Operation, Outcome, Recorder, describe_error, outcome_of};
 use flotilla_client::{Client, ClientError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// Which client of which workload.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientId {
+    /// The workload.
+    pub workload: &'static str,
+    /// The client's number in the workload.
+    pub process: u64,
+}
+
+/// An operation that was begun, before its outcome.
+#[derive(Clone, Debug)]
+pub struct Invocation<'a> {
+    /// The operation's name.
+    pub name: &'a str,
+    /// Its input.
+    pub input: Value,
+    /// When it was begun.
+    pub invoked_us: Moment,
+}
 
 /// One client of a workload: its calls are recorded.
 #[derive(Clone, Debug)]
@@ -34,11 +54,12 @@ impl Session {
     /// When an endpoint is not an address.
     #[must_use]
     pub fn new(
-        (workload, process): (&'static str, u64),
+        client: ClientId,
         nodes: &Nodes,
         recorder: Arc<Recorder>,
         stop: CancellationToken,
     ) -> Self {
+        let ClientId { workload, process } = client;
         let own = nodes.turned(usize::try_from(process).unwrap_or(0));
         Self {
             workload,
@@ -54,46 +75,42 @@ impl Session {
     /// Makes a call and records it. `show` formats the response.
     pub async fn call<T>(
         &self,
-        (name, input): (&str, Value),
+        name: &str,
+        input: Value,
         call: impl Future<Output = Result<T, ClientError>>,
         show: impl FnOnce(&T) -> Value,
     ) -> Result<T, ClientError> {
-        let invoked_us = self.recorder.now();
+        let invocation = Invocation {
+            name,
+            input,
+            invoked_us: self.recorder.now(),
+        };
         let answer = call.await;
         let (outcome, output) = match &answer {
             Ok(answer) => (Outcome::Ok, show(answer)),
             Err(error) => (outcome_of(error), describe_error(error)),
         };
-        self.record((name, input), invoked_us, (outcome, output));
+        self.record(invocation, outcome, output);
         answer
     }
 
-    /// Records an operation that took from `invoked_us` until now and succeeded.
-    pub fn note(&self, operation: (&str, Value), invoked_us: u64, output: Value) {
-        self.record(operation, invoked_us, (Outcome::Ok, output));
+    /// Records an operation that has ended now and succeeded.
+    pub fn note(&self, invocation: Invocation<'_>, output: Value) {
+        self.record(invocation, Outcome::Ok, output);
     }
 
-    /// Records an operation that took from `invoked_us` until now, had no effect and failed.
-    pub fn note_failure(&self, operation: (&str, Value), invoked_us: u64, error: &ClientError) {
-        self.record(
-            operation,
-            invoked_us,
-            (Outcome::Fail, describe_error(error)),
-        );
+    /// Records an operation that has ended now, had no effect and failed.
+    pub fn note_failure(&self, invocation: Invocation<'_>, error: &ClientError) {
+        self.record(invocation, Outcome::Fail, describe_error(error));
     }
 
-    fn record(
-        &self,
-        (name, input): (&str, Value),
-        invoked_us: u64,
-        (outcome, output): (Outcome, Value),
-    ) {
+    fn record(&self, invocation: Invocation<'_>, outcome: Outcome, output: Value) {
         self.recorder.record(Operation {
             workload: self.workload.to_owned(),
             process: self.process,
-            name: name.to_owned(),
-            input,
-            invoked_us,
+            name: invocation.name.to_owned(),
+            input: invocation.input,
+            invoked_us: invocation.invoked_us,
             returned_us: self.recorder.now(),
             outcome,
             output,

@@ -50,7 +50,7 @@ impl Workload for Signals {
             let number = self.signals.fetch_add(1, Ordering::Relaxed);
             let run = format!("signals-{}", number / SIGNALS_PER_RUN);
             // The run may exist already: the same key gives the same run.
-            if let Ok(run_id) = start(session, (WORKFLOW, &run)).await {
+            if let Ok(run_id) = start(session, WORKFLOW, &run).await {
                 signal(session, &run_id, number).await;
                 if random.random_bool(REPEATED) {
                     signal(session, &run_id, number).await;
@@ -100,7 +100,7 @@ async fn signal(session: &Session, run_id: &str, number: u64) {
     let input = json!({"key": key, "run": run_id});
     // The history has the outcome.
     let _ = session
-        .call(("signal", input), call, |_| json!({"made": run_id}))
+        .call("signal", input, call, |_| json!({"made": run_id}))
         .await;
 }
 

@@ -49,7 +49,7 @@ impl Workload for Starts {
             };
             let key = format!("key-{number}");
             // If a client fails, the next one may use the same key.
-            let _ = start(session, (WORKFLOW, &key)).await;
+            let _ = start(session, WORKFLOW, &key).await;
             session.rest(PAUSE).await;
         }
         .boxed()

@@ -2,6 +2,7 @@
 //! each of its steps once.
 
 use super::calls::{attempt, await_end, define, events, run, runs, start};
+use super::session::Invocation;
 use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
@@ -78,7 +79,7 @@ impl Workload for Steps {
         async move {
             let key = format!("steps-{}", self.keys.fetch_add(1, Ordering::Relaxed));
             // The history has the outcome.
-            let _ = start(session, (WORKFLOW, &key)).await;
+            let _ = start(session, WORKFLOW, &key).await;
             session.rest(PAUSE).await;
         }
         .boxed()
@@ -88,7 +89,7 @@ impl Workload for Steps {
         let noting = session.clone();
         let seen = Arc::<Seen>::default();
         let handler: Handler = Arc::new(move |worker, context| {
-            count(noting.clone(), (worker, seen.clone()), context).boxed()
+            count(noting.clone(), worker, seen.clone(), context).boxed()
         });
         workers::work(session, ACTIONS, handler).boxed()
     }
@@ -169,7 +170,8 @@ type Seen = Mutex<BTreeSet<(String, String)>>;
 /// Fails at first, so that retries happen, then counts.
 async fn count(
     session: Session,
-    (worker, seen): (String, Arc<Seen>),
+    worker: String,
+    seen: Arc<Seen>,
     context: ActionContext,
 ) -> Handled {
     #[derive(Deserialize)]
@@ -189,7 +191,12 @@ async fn count(
         return Err(HandlerError::retry("the first attempt fails"));
     }
     let input = json!({"key": key, "step": step, "task": context.task_id(), "worker": worker});
-    session.note(("execute", input), invoked_us, Value::Null);
+    let invocation = Invocation {
+        name: "execute",
+        input,
+        invoked_us,
+    };
+    session.note(invocation, Value::Null);
     Ok(ActionResult::success(json!({"key": key})))
 }
 

@@ -60,7 +60,7 @@ impl Workload for Triggers {
             });
             let input = json!({"key": key});
             // The history has the outcome.
-            let _ = session.call(("append", input), call, |_| Value::Null).await;
+            let _ = session.call("append", input, call, |_| Value::Null).await;
             session.rest(PAUSE).await;
         }
         .boxed()

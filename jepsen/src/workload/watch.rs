@@ -1,6 +1,7 @@
 //! Runs that are watched to their end: no event is missing or duplicated.
 
 use super::calls::{await_end, define, run, runs, start};
+use super::session::Invocation;
 use super::{Session, Workload};
 use crate::checker::{Violation, numbered};
 use crate::history::History;
@@ -55,7 +56,7 @@ impl Workload for Watch {
     fn step<'a>(&'a self, session: &'a Session, _random: &'a mut StdRng) -> BoxFuture<'a, ()> {
         async move {
             let key = format!("watch-{}", self.keys.fetch_add(1, Ordering::Relaxed));
-            let Ok(run_id) = start(session, (WORKFLOW, &key)).await else {
+            let Ok(run_id) = start(session, WORKFLOW, &key).await else {
                 return;
             };
             let invoked_us = session.recorder.now();
@@ -78,7 +79,12 @@ impl Workload for Watch {
                 }
             }
             let output = json!({"seqs": seqs, "ended": is_ended});
-            session.note(("watch", json!({"run": run_id})), invoked_us, output);
+            let invocation = Invocation {
+                name: "watch",
+                input: json!({"run": run_id}),
+                invoked_us,
+            };
+            session.note(invocation, output);
         }
         .boxed()
     }

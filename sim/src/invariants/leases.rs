@@ -90,7 +90,7 @@ impl Reports {
 mod tests {
     use super::*;
 
-    fn assigned(worker: &str, (attempt, secret): (u32, u64), times_ms: (u64, u64)) -> Assigned {
+    fn assigned(worker: &str, attempt: u32, secret: u64, times_ms: (u64, u64)) -> Assigned {
         Assigned {
             worker: WorkerId::new(worker).unwrap(),
             token: TaskToken {
@@ -105,7 +105,7 @@ mod tests {
 
     fn broken_by(second: Assigned) -> usize {
         let mut events = Events::default();
-        let first = assigned("a", (1, 11), (0, 3_000));
+        let first = assigned("a", 1, 11, (0, 3_000));
         events.assigned.insert((5, first.token), vec![first]);
         events.assigned.insert((9, second.token), vec![second]);
         check(&events).len()
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_second_holder_before_the_lease_has_ended_is_found() {
-        assert_eq!(broken_by(assigned("b", (2, 12), (3_000, 6_000))), 0);
-        assert_eq!(broken_by(assigned("b", (2, 12), (2_999, 6_000))), 1);
-        assert_eq!(broken_by(assigned("b", (1, 12), (100, 3_100))), 1);
+        assert_eq!(broken_by(assigned("b", 2, 12, (3_000, 6_000))), 0);
+        assert_eq!(broken_by(assigned("b", 2, 12, (2_999, 6_000))), 1);
+        assert_eq!(broken_by(assigned("b", 1, 12, (100, 3_100))), 1);
     }
 }

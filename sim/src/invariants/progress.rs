@@ -49,7 +49,8 @@ pub(crate) fn all_ended(machines: &[Machine]) -> bool {
 /// What is still open when the time is over.
 pub(crate) fn judge(
     machines: &[Machine],
-    (served_ms, served_ms_max): (Option<u64>, u64),
+    served_ms: Option<u64>,
+    served_ms_max: u64,
 ) -> Vec<String> {
     let mut broken = Vec::new();
     if served_ms.is_none_or(|served_ms| served_ms > served_ms_max) {

@@ -31,7 +31,7 @@ impl Network {
         let ask: Ask<T> = Arc::new(ask);
         if let Some(echo_ms) = self.echo_ms() {
             // No caller waits for the response to an echo.
-            self.ask_at(echo_ms, route, (Arc::clone(&ask), Answer::default()));
+            self.ask_at(echo_ms, route, Arc::clone(&ask), Answer::default());
         }
         self.ask(route, ask).await
     }
@@ -49,7 +49,7 @@ impl Network {
         let (sender, receiver) = oneshot::channel();
         let answer: Answer<T> = Arc::new(Mutex::new(Some(sender)));
         match self.arrival_ms(route) {
-            Some(arrival_ms) => self.ask_at(arrival_ms, route, (ask, answer)),
+            Some(arrival_ms) => self.ask_at(arrival_ms, route, ask, answer),
             None => self.at(self.silence_ms(), move || {
                 tell(&answer, Err(CallError::Lost));
             }),
@@ -57,12 +57,7 @@ impl Network {
         receiver.await.unwrap_or(Err(CallError::Lost))
     }
 
-    fn ask_at<T: Send + 'static>(
-        &self,
-        due_ms: u64,
-        route: Route,
-        (ask, answer): (Ask<T>, Answer<T>),
-    ) {
+    fn ask_at<T: Send + 'static>(&self, due_ms: u64, route: Route, ask: Ask<T>, answer: Answer<T>) {
         let network = self.clone();
         self.at(due_ms, move || {
             let Some(process) = network.process(route.to) else {

@@ -31,8 +31,8 @@ impl Network {
         let (question_sender, question_receiver) = mpsc::channel(ARRIVED_MAX);
         let (answer_sender, answer_receiver) = mpsc::channel(ARRIVED_MAX);
         let (opened_sender, opened) = oneshot::channel();
-        let mut forth = Pipe::new(route, (question_sender, &line));
-        let mut back = Pipe::new(route.back(), (answer_sender, &line));
+        let mut forth = Pipe::new(route, question_sender, &line);
+        let mut back = Pipe::new(route.back(), answer_sender, &line);
         let network = self.clone();
         forth.carry(move || {
             let Some(process) = network.process(route.to) else {
@@ -115,7 +115,7 @@ struct Pipe<T: Send + 'static> {
 type Arrived<T> = Arc<Mutex<Option<mpsc::Sender<T>>>>;
 
 impl<T: Send + 'static> Pipe<T> {
-    fn new(route: Route, (arrived, line): (mpsc::Sender<T>, &Arc<Line>)) -> Self {
+    fn new(route: Route, arrived: mpsc::Sender<T>, line: &Arc<Line>) -> Self {
         let arrived = Arc::new(Mutex::new(Some(arrived)));
         let end = Arc::clone(&arrived);
         line.add_end(move || close(&end));

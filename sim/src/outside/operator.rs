@@ -7,7 +7,7 @@ use crate::time::Time;
 use std::time::Duration;
 
 /// Registers and creates what the clients need; when their time is over, disables the schedule.
-pub(crate) async fn operate((mut caller, time): (Caller, Time), until_ms: u64) {
+pub(crate) async fn operate(mut caller: Caller, time: Time, until_ms: u64) {
     for body in workload::preparations() {
         let command = caller.command(body);
         let outcome = caller.insist(command).await;

@@ -1,6 +1,6 @@
 //! Streams and their consumers from the command line.
 
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, RecordCommand, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,8 +59,12 @@ fn a_worker_waits_for_its_stream_is_counted_and_leaves_when_it_is_stopped() {
         "cat >> {0}; echo \" $FLO_RECORD_ID\" >> {0}",
         output.display()
     );
-    let consumed = ("orders", "billing", script.as_str());
-    let mut worker = CommandWorker::consume(&flo, node.scratch(), "w1", consumed);
+    let command = RecordCommand {
+        stream: "orders",
+        group: "billing",
+        script: &script,
+    };
+    let mut worker = CommandWorker::consume(&flo, node.scratch(), "w1", command);
     let id = flo.text(&["stream", "append", "orders", "hello"]);
     await_group(&flo, |group| group["acked_count"] == 1);
     let seen = fs::read_to_string(output).expect("the program wrote it");
@@ -107,9 +111,13 @@ fn a_storm_of_refusals_loses_nothing_and_poison_goes_to_the_dead_letter_stream()
          echo \"$payload\" >> {}",
         output.display()
     );
-    let consumed = ("orders", "billing", script.as_str());
+    let command = RecordCommand {
+        stream: "orders",
+        group: "billing",
+        script: &script,
+    };
     let workers =
-        ["w1", "w2"].map(|id| CommandWorker::consume(&flo, cluster.scratch(), id, consumed));
+        ["w1", "w2"].map(|id| CommandWorker::consume(&flo, cluster.scratch(), id, command));
     let mut appended = BTreeSet::new();
     for id in cluster.ids() {
         let payloads: Vec<String> = (0..RECORDS_PER_NODE)

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::bench::Bench;
 use super::python::Python;
+use super::report::Report;
 use super::results::{Results, Series};
 use crate::client::Client;
 use crate::cluster::Cluster;
@@ -57,7 +58,8 @@ pub(super) fn measure_starts(bench: &Bench<'_>, results: &mut Results) -> Result
     let cluster = start(bench)?;
     for series in [STARTS_128, STARTS_1] {
         let load = ["bench", "start"];
-        measure(bench, &cluster.client(), &load, (results, series))?;
+        let report = measure(bench, &cluster.client(), &load, series.clients)?;
+        results.add(series, report);
     }
     cluster.stop(bench.interrupt())
 }
@@ -116,27 +118,21 @@ impl Served<'_> {
         for series in self.series {
             // The load starts no worker itself.
             let load = ["bench", "steps", "--steps", "3", "--workers", "0"];
-            measure(bench, &cluster.client(), &load, (results, series))?;
+            let report = measure(bench, &cluster.client(), &load, series.clients)?;
+            results.add(series, report);
         }
         process::stop_all([&mut worker], bench.interrupt())?;
         cluster.stop(bench.interrupt())
     }
 }
 
-fn measure(
-    bench: &Bench<'_>,
-    client: &Client<'_>,
-    load: &[&str],
-    (results, series): (&mut Results, Series),
-) -> Result<()> {
-    let pace = bench.pace(series.clients);
+fn measure(bench: &Bench<'_>, client: &Client<'_>, load: &[&str], clients: u16) -> Result<Report> {
+    let pace = bench.pace(clients);
     let pace = pace.iter().map(String::as_str);
     // The namespace of the workers, whatever namespace a load uses by default.
     let place = ["--namespace", "default"];
     let words: Vec<&str> = load.iter().copied().chain(place).chain(pace).collect();
-    let report = bench.load("flo-load", &mut client.command(&words))?;
-    results.add(series, report);
-    Ok(())
+    bench.load("flo-load", &mut client.command(&words))
 }
 
 /// Three new nodes without TLS, like the other systems.

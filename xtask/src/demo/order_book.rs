@@ -84,7 +84,8 @@ impl OrderBook {
     pub(super) fn take_order_of_gap(
         &mut self,
         cluster: &Cluster,
-        (dead, killed_at): (NodeId, Instant),
+        dead: NodeId,
+        killed_at: Instant,
     ) -> Result<Duration> {
         let client = cluster.client_of(|node_id| node_id != dead);
         let started = start(&client, &OF_GAP)?;

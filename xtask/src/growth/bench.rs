@@ -14,6 +14,7 @@ use super::report::Report;
 use super::show;
 use crate::cluster::Cluster;
 use crate::interrupt::Interrupt;
+use crate::load::{self, Program};
 use crate::sandbox::Sandbox;
 use crate::stages::say;
 use crate::{child, flo};
@@ -107,8 +108,12 @@ impl<'a> Bench<'a> {
         for (option, value) in [("--seconds", seconds), ("--warm-up", warm_up)] {
             arguments.extend([option.to_owned(), value.to_string()]);
         }
-        let length = Duration::from_secs(u64::from(seconds + warm_up));
-        self.run(cluster, (&load.name(), &arguments), length, beside)
+        let call = Call {
+            name: load.name(),
+            arguments,
+            length: Duration::from_secs(u64::from(seconds + warm_up)),
+        };
+        self.run(cluster, &call, beside)
     }
 
     /// Runs a load that ends on its own, at the latest after this duration.
@@ -116,8 +121,12 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// If it fails.
     pub(super) fn fill(&self, cluster: &Cluster, load: &Load, limit: Duration) -> Result<Report> {
-        let arguments = load.arguments();
-        self.run(cluster, (&load.name(), &arguments), limit, || Ok(()))
+        let call = Call {
+            name: load.name(),
+            arguments: load.arguments(),
+            length: limit,
+        };
+        self.run(cluster, &call, || Ok(()))
     }
 
     /// Draws a figure from reports; the options name the x axis.
@@ -157,14 +166,16 @@ impl<'a> Bench<'a> {
     fn run(
         &self,
         cluster: &Cluster,
-        (name, arguments): (&str, &[String]),
-        length: Duration,
+        call: &Call,
         beside: impl FnMut() -> Result<()>,
     ) -> Result<Report> {
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut command = cluster.client().command(&words);
-        let load = ("flo bench", &mut command);
-        let printed = crate::load::measure_beside(self.sandbox, load, length, beside)
+        let name = &call.name;
+        let words: Vec<&str> = call.arguments.iter().map(String::as_str).collect();
+        let program = Program {
+            name: "flo bench",
+            command: &mut cluster.client().command(&words),
+        };
+        let printed = load::measure_beside(self.sandbox, program, call.length, beside)
             .with_context(|| format!("expected figures of `flo bench {name}`"))?;
         let number = self.saved.replace(self.saved.get() + 1);
         let file = self.sandbox.folder().join(format!("report-{number}.json"));
@@ -173,6 +184,15 @@ impl<'a> Bench<'a> {
         say(format!("{name}: {}", told(&report)));
         Ok(report)
     }
+}
+
+/// A call of `flo bench`.
+struct Call {
+    /// The load's name.
+    name: String,
+    arguments: Vec<String>,
+    /// How long it takes at most.
+    length: Duration,
 }
 
 /// A report in one line.

@@ -53,32 +53,30 @@ const fn case(workload: Workload, stage: Option<&'static str>, commands: usize) 
 pub(crate) fn bench(criterion: &mut Criterion) {
     for case in &CASES {
         for entry_commands in ENTRY_COMMANDS {
-            let id = BenchmarkId::new(case.workload.name(), entry_commands);
-            measure(criterion, ("apply", id), case, entry_commands);
+            measure(criterion, "apply", case, entry_commands);
         }
     }
     for case in &CASES {
         for entry_commands in ENTRY_COMMANDS {
-            let id = BenchmarkId::new(case.workload.name(), entry_commands);
-            measure(criterion, (WITH_WRITE, id), case, entry_commands);
+            measure(criterion, WITH_WRITE, case, entry_commands);
         }
     }
     for case in &STAGES {
-        let stage = case.stage.expect("each of the table has one");
-        let id = BenchmarkId::new(case.workload.name(), stage);
-        measure(criterion, ("stage", id), case, ENTRY_COMMANDS_USUAL);
+        measure(criterion, BY_STAGE, case, ENTRY_COMMANDS_USUAL);
     }
 }
 
 /// The group that includes writing.
 const WITH_WRITE: &str = "apply and write";
+/// The group whose parameter is a stage.
+const BY_STAGE: &str = "stage";
 
-fn measure(
-    criterion: &mut Criterion,
-    (name, id): (&str, BenchmarkId),
-    case: &Case,
-    entry_commands: usize,
-) {
+fn measure(criterion: &mut Criterion, name: &str, case: &Case, entry_commands: usize) {
+    let workload = case.workload.name();
+    let id = match case.stage.filter(|_| name == BY_STAGE) {
+        Some(stage) => BenchmarkId::new(workload, stage),
+        None => BenchmarkId::new(workload, entry_commands),
+    };
     let runs = case.workload.runs(entry_commands);
     // Made only if this measurement was selected.
     let recording = LazyCell::new(|| checked(case, runs, entry_commands));

@@ -80,35 +80,81 @@ impl Log {
     }
 }
 
-pub(crate) fn bench(criterion: &mut Criterion) {
-    for entry_commands in ENTRY_COMMANDS {
-        let recording = Workload::Steps.record(entry_commands, entry_commands);
-        let record = Bytes::from(recording.middle_entry().encode());
-        let commands = u64::try_from(entry_commands).expect("an entry is small");
-        let case = |name| (BenchmarkId::new(name, entry_commands), commands);
-        floor(criterion, case("floor"), &record);
-        append(criterion, case("append"), (&record, 1, Durability::Synced));
-        let unsynced = (&record, 1, Durability::Deferred);
-        append(criterion, case("append unsynced"), unsynced);
-        let (id, commands) = case("append 8");
-        let batch = (&record, BATCH_RECORDS, Durability::Synced);
-        append(criterion, (id, commands * BATCH_RECORDS), batch);
-        read(criterion, case("read"), &record);
+/// An entry of the log.
+struct Entry {
+    record: Bytes,
+    commands: usize,
+}
+
+impl Entry {
+    fn new(commands: usize) -> Self {
+        let recording = Workload::Steps.record(commands, commands);
+        Self {
+            record: Bytes::from(recording.middle_entry().encode()),
+            commands,
+        }
+    }
+
+    fn id(&self, name: &str) -> BenchmarkId {
+        BenchmarkId::new(name, self.commands)
+    }
+
+    /// The commands in this many entries.
+    fn throughput(&self, entries: u64) -> Throughput {
+        let commands = u64::try_from(self.commands).expect("an entry is small");
+        Throughput::Elements(commands * entries)
     }
 }
 
-fn floor(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &Bytes) {
+/// A kind of write to the log.
+struct Append {
+    name: &'static str,
+    /// Records per write.
+    records: u64,
+    durability: Durability,
+}
+
+const APPENDS: [Append; 3] = [
+    Append {
+        name: "append",
+        records: 1,
+        durability: Durability::Synced,
+    },
+    Append {
+        name: "append unsynced",
+        records: 1,
+        durability: Durability::Deferred,
+    },
+    Append {
+        name: "append 8",
+        records: BATCH_RECORDS,
+        durability: Durability::Synced,
+    },
+];
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    for entry_commands in ENTRY_COMMANDS {
+        let entry = Entry::new(entry_commands);
+        floor(criterion, &entry);
+        for append in &APPENDS {
+            append.bench(criterion, &entry);
+        }
+        read(criterion, &entry);
+    }
+}
+
+fn floor(criterion: &mut Criterion, entry: &Entry) {
     let directory = directory();
     let path = directory.path().join("floor");
     let mut group = group(criterion, "log");
-    group.throughput(Throughput::Elements(commands));
-    group.bench_function(id, |bencher| {
+    group.throughput(entry.throughput(1));
+    group.bench_function(entry.id("floor"), |bencher| {
         bencher.iter_custom(|rounds| {
             let mut time = Duration::ZERO;
             let mut file = File::create(&path).expect("the directory is new");
             for round in 1..=rounds {
                 let started = Instant::now();
-                file.write_all(record).expect("there is room");
+                file.write_all(&entry.record).expect("there is room");
                 file.sync_data().expect("there is room");
                 time += started.elapsed();
                 if round % PURGE_RECORDS == 0 {
@@ -121,27 +167,32 @@ fn floor(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: 
     group.finish();
 }
 
-fn append(
-    criterion: &mut Criterion,
-    (id, commands): (BenchmarkId, u64),
-    (record, records, durability): (&Bytes, u64, Durability),
-) {
-    let mut log = Log::new();
-    log.append(record, records, durability);
-    assert_eq!(log.read(record), (records, 0), "what was written is there");
-    let mut group = group(criterion, "log");
-    group.throughput(Throughput::Elements(commands));
-    group.bench_function(id, |bencher| {
-        bencher.iter_custom(|rounds| {
-            let append = |_| log.append(record, records, durability);
-            (0..rounds).map(append).sum()
+impl Append {
+    fn bench(&self, criterion: &mut Criterion, entry: &Entry) {
+        let Self {
+            name,
+            records,
+            durability,
+        } = *self;
+        let mut log = Log::new();
+        log.append(&entry.record, records, durability);
+        let found = log.read(&entry.record);
+        assert_eq!(found, (records, 0), "what was written is there");
+        let mut group = group(criterion, "log");
+        group.throughput(entry.throughput(records));
+        group.bench_function(entry.id(name), |bencher| {
+            bencher.iter_custom(|rounds| {
+                let append = |_| log.append(&entry.record, records, durability);
+                (0..rounds).map(append).sum()
+            });
         });
-    });
-    group.finish();
+        group.finish();
+    }
 }
 
 /// Reads like a restarting replica: all records, starting with the first.
-fn read(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &Bytes) {
+fn read(criterion: &mut Criterion, entry: &Entry) {
+    let record = &entry.record;
     let records = if is_measuring() { PURGE_RECORDS } else { 16 };
     let mut log = Log::new();
     for _ in 0..records {
@@ -149,7 +200,9 @@ fn read(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &
     }
     assert_eq!(log.read(record), (records, 0), "what was written is there");
     let mut group = group(criterion, "log");
-    group.throughput(Throughput::Elements(records * commands));
-    group.bench_function(id, |bencher| bencher.iter(|| log.read(record)));
+    group.throughput(entry.throughput(records));
+    group.bench_function(entry.id("read"), |bencher| {
+        bencher.iter(|| log.read(record))
+    });
     group.finish();
 }

@@ -90,14 +90,14 @@ fn definition(site: &Site) -> String {
 
 /// A start with the same key and input finds the original run.
 fn start(site: &Site, key: &str) -> String {
-    site.start((WORKFLOW, &json!({"customer": key})), key)
+    site.start(WORKFLOW, &json!({"customer": key}), key)
 }
 
 fn leave_ended(site: &Site, key: &str) -> Ended {
     let run_id = start(site, key);
     let output = json!({"by": key});
-    site.signal(&run_id, ("go", "go"), &output);
-    site.signal(&run_id, ("confirm", "confirm"), &json!({}));
+    site.signal(&run_id, "go", "go", &output);
+    site.signal(&run_id, "confirm", "confirm", &json!({}));
     let run = site.await_end(&run_id, "completed");
     assert_eq!(run["output"], output, "{run}");
     Ended {
@@ -128,7 +128,7 @@ fn leave_cancelled(site: &Site) -> String {
 fn leave_open(site: &Site, key: &str) -> Open {
     let run_id = start(site, key);
     let kept_signal_id = format!("{key}-confirm");
-    site.signal(&run_id, ("confirm", &kept_signal_id), &json!({}));
+    site.signal(&run_id, "confirm", &kept_signal_id, &json!({}));
     Open {
         run_id,
         key: key.to_owned(),
@@ -142,9 +142,9 @@ fn go_on(site: &Site, open: &Open) {
     let run = site.run(&run_id);
     assert_eq!(run["status"], "waiting", "{run}");
     // It is a duplicate: it has no effect.
-    site.signal(&run_id, ("confirm", &open.kept_signal_id), &json!({}));
+    site.signal(&run_id, "confirm", &open.kept_signal_id, &json!({}));
     let output = json!({"after": "the upgrade"});
-    site.signal(&run_id, ("go", "go"), &output);
+    site.signal(&run_id, "go", "go", &output);
     let run = site.await_end(&run_id, "completed");
     assert_eq!(run["output"], output, "{run}");
     assert_eq!(site.count_events(&run_id, "signal_received"), 2, "{run}");

@@ -27,7 +27,7 @@ impl Site<'_> {
     }
 
     /// Starts a run, or finds the one that was started with this key.
-    pub(super) fn start(&self, (workflow, input): (&str, &Value), key: &str) -> String {
+    pub(super) fn start(&self, workflow: &str, input: &Value, key: &str) -> String {
         let input = input.to_string();
         let start = ["workflow", "start", workflow, &input];
         self.flo
@@ -35,7 +35,7 @@ impl Site<'_> {
     }
 
     /// Signals a run.
-    pub(super) fn signal(&self, run_id: &str, (signal, id): (&str, &str), payload: &Value) {
+    pub(super) fn signal(&self, run_id: &str, signal: &str, id: &str, payload: &Value) {
         let payload = payload.to_string();
         let signal = ["workflow", "signal", run_id, "--type", signal, &payload];
         drop(self.flo.text(&[&signal[..], &["--id", id]].concat()));

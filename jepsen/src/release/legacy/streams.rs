@@ -1,7 +1,7 @@
 //! A stream with a group: some records acknowledged, some in flight, some unread.
 
 use super::{DUE_MS, Legacy, Site, read};
-use flotilla_tests::{CommandWorker, TIMEOUT, wait_until};
+use flotilla_tests::{CommandWorker, RecordCommand, TIMEOUT, wait_until};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
@@ -89,7 +89,12 @@ fn append(site: &Site, name: &str) -> Vec<String> {
 }
 
 fn consume(site: &Site, id: &str, program: &str) -> CommandWorker {
-    CommandWorker::consume(&site.flo, site.scratch, id, (STREAM, GROUP, program))
+    let command = RecordCommand {
+        stream: STREAM,
+        group: GROUP,
+        script: program,
+    };
+    CommandWorker::consume(&site.flo, site.scratch, id, command)
 }
 
 fn records(site: &Site) -> Vec<Record> {

@@ -104,7 +104,7 @@ impl Legacy for Tasks {
 fn start(site: &Site, name: &str) -> Started {
     let input = json!({"task": name});
     Started {
-        run_id: site.start((WORKFLOW, &input), name),
+        run_id: site.start(WORKFLOW, &input, name),
         input,
     }
 }

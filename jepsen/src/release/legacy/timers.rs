@@ -16,7 +16,7 @@ impl Legacy for Timers {
 
     fn leave(&self, site: &Site) -> Value {
         site.define(&definition());
-        let start = |number| site.start((WORKFLOW, &json!({})), &format!("timer-{number}"));
+        let start = |number| site.start(WORKFLOW, &json!({}), &format!("timer-{number}"));
         let run_ids: Vec<String> = (0..RUNS).map(start).collect();
         for run_id in &run_ids {
             let run = site.run(run_id);
