@@ -10,6 +10,7 @@ use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, GroupRecord, Groups};
 use crate::turn::{Turn, TurnResult};
+use crate::worker::{self, Counts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -64,9 +65,14 @@ impl AckRecords {
         }
         let name = &self.consumer;
         let holder = Holder { name, number };
-        let counts = (removed.len() as u64, 0);
-        consumer::count(turn, (namespace, target.0), (&self.group, &holder), counts)?;
-        finish(turn, target, (&holder, removed.len()))
+        if let Some(worker) = consumer::worker_of(turn, target.0, &holder)? {
+            let counts = Counts {
+                completed: removed.len() as u64,
+                failed: 0,
+            };
+            worker::count_records(turn, (namespace, &worker), &self.group, counts)?;
+        }
+        finish(turn, target, &holder, removed.len())
     }
 }
 
@@ -94,9 +100,14 @@ impl NackRecords {
         }
         let name = &self.consumer;
         let holder = Holder { name, number };
-        let counts = (0, removed.len() as u64);
-        consumer::count(turn, (namespace, target.0), (&self.group, &holder), counts)?;
-        finish(turn, target, (&holder, removed.len()))
+        if let Some(worker) = consumer::worker_of(turn, target.0, &holder)? {
+            let counts = Counts {
+                completed: 0,
+                failed: removed.len() as u64,
+            };
+            worker::count_records(turn, (namespace, &worker), &self.group, counts)?;
+        }
+        finish(turn, target, &holder, removed.len())
     }
 }
 
@@ -116,7 +127,7 @@ fn remove_delivered(
     if removed.is_empty() {
         return Ok(None);
     }
-    keep(turn, key, (delivery.consumer, left));
+    keep(turn, key, delivery.consumer, left);
     Ok(Some((delivery.consumer, removed)))
 }
 
@@ -124,7 +135,8 @@ fn remove_delivered(
 pub(super) fn keep(
     turn: &mut Turn<'_, '_>,
     key: &DeliveryKey,
-    (consumer, records): (u32, Vec<DeliveredRecord>),
+    consumer: u32,
+    records: Vec<DeliveredRecord>,
 ) {
     if records.is_empty() {
         turn.delete::<Deliveries>(key);
@@ -145,9 +157,11 @@ fn frees(group: &GroupRecord, record: &DeliveredRecord) -> bool {
 /// Stores a group after some of its deliveries ended.
 fn finish(
     turn: &mut Turn<'_, '_>,
-    (number, group): NumberedGroup,
-    (holder, count): (&Holder<'_>, usize),
+    target: NumberedGroup,
+    holder: &Holder<'_>,
+    count: usize,
 ) -> TurnResult<DeliveriesEnded> {
+    let (number, group) = target;
     turn.put::<Groups>(&number, group);
     consumer::note_heartbeat(turn, number, holder)?;
     let count = u32::try_from(count).expect("a delivery is bounded");

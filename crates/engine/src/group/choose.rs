@@ -37,7 +37,8 @@ impl<'a> Choice<'a> {
     pub(super) fn new(
         target: &'a mut NumberedGroup,
         stream: &'a StreamRecord,
-        (consumer, count_max): (u32, usize),
+        consumer: u32,
+        count_max: usize,
     ) -> Self {
         Self {
             target,
@@ -126,7 +127,7 @@ impl<'a> Choice<'a> {
         if content.as_ref().is_some_and(|content| !self.fits(content)) {
             return Ok(ControlFlow::Break(()));
         }
-        waiting::take(turn, self.group(), (key, &found));
+        waiting::take(turn, self.group(), key, &found);
         match content {
             Some(content) => {
                 let attempt = found.attempts.saturating_add(1);
@@ -180,7 +181,7 @@ impl<'a> Choice<'a> {
             if !self.fits(&content) {
                 return ControlFlow::Break(());
             }
-            pass(self.group(), partition, (id, content.position));
+            pass(self.group(), partition, id, content.position);
             let chosen = ChosenRecord {
                 id,
                 partition,

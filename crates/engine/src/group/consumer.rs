@@ -12,7 +12,6 @@ use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{ConsumerRecord, Consumers, Deliveries, Groups};
 use crate::turn::{Turn, TurnResult};
-use crate::worker::{self, Counts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -171,7 +170,8 @@ pub(super) struct Holder<'a> {
 pub(super) fn require_joined(
     turn: &mut Turn<'_, '_>,
     group: GroupNumber,
-    (name, incarnation): (&ConsumerName, u64),
+    name: &ConsumerName,
+    incarnation: u64,
 ) -> TurnResult<Arc<ConsumerRecord>> {
     let found = turn.get::<Consumers>(&(group, name.clone()))?;
     let found = found.ok_or_else(|| Rejection::ConsumerNotFound(name.clone()))?;
@@ -226,22 +226,14 @@ pub(super) fn note_heartbeat(
     Ok(())
 }
 
-/// Counts acked or failed deliveries for the consumer's worker (A20).
-pub(super) fn count(
+/// The worker on whose behalf the holder consumes, if any (A20).
+pub(super) fn worker_of(
     turn: &mut Turn<'_, '_>,
-    (namespace, number): (&Namespace, GroupNumber),
-    (group, holder): (&GroupRef, &Holder<'_>),
-    (acked, nacked): (u64, u64),
-) -> Result<(), StoreError> {
-    let found = current(turn, number, holder)?;
-    let Some(worker) = found.and_then(|found| found.worker.clone()) else {
-        return Ok(());
-    };
-    let counts = Counts {
-        completed: acked,
-        failed: nacked,
-    };
-    worker::count_records(turn, (namespace, &worker), group, counts)
+    group: GroupNumber,
+    holder: &Holder<'_>,
+) -> Result<Option<WorkerId>, StoreError> {
+    let found = current(turn, group, holder)?;
+    Ok(found.and_then(|found| found.worker.clone()))
 }
 
 /// The consumer, if the holder's process is the current one.

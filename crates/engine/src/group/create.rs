@@ -2,14 +2,14 @@
 
 use super::quarantine::check_in_service;
 use super::{NumberedGroup, dead_letter_name, find};
-use crate::ids::{GroupName, GroupNumber, GroupRef, Namespace, StreamNumber};
+use crate::ids::{GroupName, GroupNumber, GroupRef, Namespace};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::GroupCreated;
 use crate::store::StoreError;
-use crate::stream::{self, RecordId, StreamPosition};
+use crate::stream::{self, NumberedStream, RecordId, StreamPosition};
 use crate::tables::{
-    GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, StreamRecord, Streams,
+    GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, Streams,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -59,18 +59,19 @@ impl CreateGroup {
 /// Makes a group record, which the caller stores.
 pub(super) fn create(
     turn: &mut Turn<'_, '_>,
-    (stream_number, mut stream): (StreamNumber, StreamRecord),
+    source: NumberedStream,
     name: &GroupName,
     new: &NewGroup,
 ) -> TurnResult<NumberedGroup> {
-    dead_letter_name(&stream.name, name)?;
-    if stream.group_count == GROUPS_MAX {
+    dead_letter_name(&source.1.name, name)?;
+    if source.1.group_count == GROUPS_MAX {
         return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
     }
-    let mut partitions = Vec::with_capacity(stream.partitions.len());
-    for partition in (0..).take(stream.partitions.len()) {
-        partitions.push(begin(turn, (stream_number, &stream), partition, new.start)?);
+    let mut partitions = Vec::with_capacity(source.1.partitions.len());
+    for partition in (0..).take(source.1.partitions.len()) {
+        partitions.push(begin(turn, &source, partition, new.start)?);
     }
+    let (stream_number, mut stream) = source;
     let number = GroupNumber(turn.next_number(|cluster| &mut cluster.group_count)?);
     turn.put::<GroupNames>(&(stream_number, name.clone()), number);
     stream.group_count += 1;
@@ -103,10 +104,11 @@ pub(super) fn create(
 /// The position at which a group begins to read a partition.
 fn begin(
     turn: &Turn<'_, '_>,
-    (number, stream): (StreamNumber, &StreamRecord),
+    source: &NumberedStream,
     partition: u32,
     start: StreamPosition,
 ) -> Result<GroupPartition, StoreError> {
+    let (number, stream) = source;
     let tail = stream.last_id.next();
     let next = match start {
         StreamPosition::Id(id) => id.min(tail),
@@ -119,8 +121,8 @@ fn begin(
     } else if next < tail {
         // After the removed records (design rule 4).
         let from = found.front.map_or(next, |front| front.max(next));
-        let place = (number, partition, from);
-        turn.visit_from::<Records>(&(number, partition), &place, |_, content| {
+        let place = (*number, partition, from);
+        turn.visit_from::<Records>(&(*number, partition), &place, |_, content| {
             passed_count = content.position - 1;
             ControlFlow::Break(())
         })?;

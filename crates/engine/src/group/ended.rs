@@ -16,6 +16,7 @@ use crate::tables::{
     Consumers, Deliveries, DeliveryPosition, DeliveryRecord, GroupRecord, encode_prefix, range_from,
 };
 use crate::turn::Turn;
+use crate::worker::{self, Counts};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -176,9 +177,9 @@ fn end(
     if ended_count > 0 {
         if is_here {
             let (name, number) = (&key.1, delivery.consumer);
-            count_expired(turn, target, (&Holder { name, number }, ended_count))?;
+            count_expired(turn, target, &Holder { name, number }, ended_count)?;
         }
-        keep(turn, &key, (delivery.consumer, left));
+        keep(turn, &key, delivery.consumer, left);
     }
     Ok((ended_count, is_whole))
 }
@@ -186,14 +187,23 @@ fn end(
 /// Counts missed ack deadlines as failures of the consumer's worker (A20).
 fn count_expired(
     turn: &mut Turn<'_, '_>,
-    (number, group): &NumberedGroup,
-    (holder, count): (&Holder<'_>, u64),
+    target: &NumberedGroup,
+    holder: &Holder<'_>,
+    count: u64,
 ) -> Result<(), StoreError> {
+    let (number, group) = target;
     let stream = stream::load(turn, group.stream)?;
     let name = GroupRef {
         stream: stream.name.clone(),
         group: group.name.clone(),
     };
-    let owner = (&stream.namespace, *number);
-    consumer::count(turn, owner, (&name, holder), (0, count))
+    if let Some(worker) = consumer::worker_of(turn, *number, holder)? {
+        let worker = (&stream.namespace, &worker);
+        let counts = Counts {
+            completed: 0,
+            failed: count,
+        };
+        worker::count_records(turn, worker, &name, counts)?;
+    }
+    Ok(())
 }

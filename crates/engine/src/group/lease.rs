@@ -22,7 +22,8 @@ pub(super) fn end_of_lease(now_ms: u64, length_ms: u64) -> u64 {
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     target: &mut NumberedGroup,
-    (count, expires_at_ms): (usize, u64),
+    count: usize,
+    expires_at_ms: u64,
 ) {
     let count = u32::try_from(count).expect("a delivery is bounded");
     *target.1.leases.entry(expires_at_ms).or_default() += count;

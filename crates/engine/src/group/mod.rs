@@ -31,7 +31,7 @@ pub(crate) use delete::delete_all;
 pub(crate) use due::fire_timer;
 pub(crate) use own::{Claim, check_name, claim, load, release, set_holding};
 pub(crate) use quarantine::{quarantine, release_from_quarantine};
-pub(crate) use redelivery::move_to_dead_letters;
+pub(crate) use redelivery::{DeadRecord, move_to_dead_letters};
 pub(crate) use waiting::{orders as waiting_orders, range as waiting_range};
 
 use crate::effect::Effect;
@@ -89,7 +89,7 @@ fn partition_of(group: &mut GroupRecord, partition: u32) -> &mut GroupPartition 
 }
 
 /// Moves the group's position past a record of a partition and any removed records before it.
-pub(crate) fn pass(group: &mut GroupRecord, partition: u32, (id, position): (RecordId, u64)) {
+pub(crate) fn pass(group: &mut GroupRecord, partition: u32, id: RecordId, position: u64) {
     let own = partition_of(group, partition);
     let skipped_count = position - own.passed_count - 1;
     own.next = id.next();

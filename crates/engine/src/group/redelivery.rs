@@ -36,12 +36,13 @@ pub(super) fn return_record(
     let attempts = attempts(record, reason);
     lease::land(&mut target.1, record);
     if is_last(&target.1, record, reason) {
-        move_to_dead_letters(
-            turn,
-            target,
-            (record.partition, record.id),
-            (attempts, None),
-        )?;
+        let dead = DeadRecord {
+            partition: record.partition,
+            id: record.id,
+            deliveries: attempts,
+            reason: None,
+        };
+        move_to_dead_letters(turn, &mut target.1, &dead)?;
         return Ok(true);
     }
     let waiting = RedeliveryRecord {
@@ -49,7 +50,7 @@ pub(super) fn return_record(
         attempts,
         due_ms,
     };
-    waiting::put(turn, target, (record.id, waiting));
+    waiting::put(turn, target, record.id, waiting);
     if due_ms > now_ms {
         arm(turn, target, due_ms);
     }
@@ -70,13 +71,28 @@ fn attempts(record: &DeliveredRecord, reason: Reason) -> u32 {
     }
 }
 
+/// A record that goes to the dead-letter stream.
+pub(crate) struct DeadRecord<'a> {
+    pub(crate) partition: u32,
+    pub(crate) id: RecordId,
+    /// The number of deliveries that failed.
+    pub(crate) deliveries: u32,
+    /// Why it is moved, if known.
+    pub(crate) reason: Option<&'a str>,
+}
+
 /// Moves a record to the dead-letter stream. Its headers state where it comes from and, if known, why it was moved.
 pub(crate) fn move_to_dead_letters(
     turn: &mut Turn<'_, '_>,
-    (_, group): &mut NumberedGroup,
-    (partition, id): (u32, RecordId),
-    (deliveries, reason): (u32, Option<&str>),
+    group: &mut GroupRecord,
+    dead: &DeadRecord<'_>,
 ) -> Result<(), StoreError> {
+    let DeadRecord {
+        partition,
+        id,
+        deliveries,
+        reason,
+    } = *dead;
     let source = stream::load(turn, group.stream)?;
     let Some(content) = turn.get::<Records>(&(group.stream, partition, id))? else {
         group.lost_count += 1;
@@ -97,7 +113,7 @@ pub(crate) fn move_to_dead_letters(
     };
     let name = dead_letter_name(&source.name, &group.name);
     let name = name.expect("a group is created only if this is a name");
-    if stream::append(turn, (&source.namespace, &name), new)? {
+    if stream::append(turn, &source.namespace, &name, new)? {
         group.dead_count += 1;
     } else {
         group.lost_count += 1;

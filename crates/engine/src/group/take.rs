@@ -37,8 +37,7 @@ impl TakeRecords {
         namespace: &Namespace,
     ) -> TurnResult<RecordsTaken> {
         let mut target = require(turn, namespace, &self.group)?;
-        let process = (&self.consumer, self.incarnation);
-        let consumer = consumer::require_joined(turn, target.0, process)?;
+        let consumer = consumer::require_joined(turn, target.0, &self.consumer, self.incarnation)?;
         let key = (target.0, self.consumer.clone(), self.take);
         if let Some(given) = turn.get::<Deliveries>(&key)? {
             // Records that an older process took under the same id must be returned first.
@@ -52,8 +51,8 @@ impl TakeRecords {
         }
         let stream = stream::load(turn, target.1.stream)?;
         let count_max = usize::try_from(self.count_max).unwrap_or(usize::MAX);
-        let wanted = (consumer.number, count_max.min(READ_RECORDS_MAX));
-        let mut choice = Choice::new(&mut target, &stream, wanted);
+        let count_max = count_max.min(READ_RECORDS_MAX);
+        let mut choice = Choice::new(&mut target, &stream, consumer.number, count_max);
         choice.fill(turn)?;
         let (chosen, is_anything_lost) = (choice.chosen, choice.is_anything_lost);
         if !chosen.is_empty() {
@@ -70,7 +69,7 @@ impl TakeRecords {
                 records: records.collect(),
             };
             turn.put::<Deliveries>(&key, delivery);
-            lease::begin(turn, &mut target, (chosen.len(), expires_at_ms));
+            lease::begin(turn, &mut target, chosen.len(), expires_at_ms);
             let holder = Holder {
                 name: &self.consumer,
                 number: consumer.number,

@@ -52,10 +52,10 @@ impl TouchRecords {
         let mut records = delivery.records.clone();
         for record in records.iter_mut().filter(|one| ids.contains(&one.id)) {
             lease::end(&mut target.1, record);
-            lease::begin(turn, &mut target, (1, expires_at_ms));
+            lease::begin(turn, &mut target, 1, expires_at_ms);
             record.expires_at_ms = expires_at_ms;
         }
-        keep(turn, &key, (delivery.consumer, records));
+        keep(turn, &key, delivery.consumer, records);
         turn.put::<Groups>(&target.0, target.1);
         let holder = Holder {
             name: &self.consumer,

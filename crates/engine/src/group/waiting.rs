@@ -42,9 +42,11 @@ pub(crate) fn range(number: GroupNumber, group: &GroupRecord, order: Option<u32>
 /// Adds a waiting record.
 pub(super) fn put(
     turn: &mut Turn<'_, '_>,
-    (number, group): &mut NumberedGroup,
-    (id, waiting): (RecordId, RedeliveryRecord),
+    target: &mut NumberedGroup,
+    id: RecordId,
+    waiting: RedeliveryRecord,
 ) {
+    let (number, group) = target;
     let key = (*number, group.rank(&waiting), id);
     if group.waiting_count() == 0 || waiting.due_ms < group.waiting_from_ms {
         group.waiting_from_ms = waiting.due_ms;
@@ -61,7 +63,8 @@ pub(super) fn put(
 pub(super) fn take(
     turn: &mut Turn<'_, '_>,
     group: &mut GroupRecord,
-    (key, waiting): (&RedeliveryKey, &RedeliveryRecord),
+    key: &RedeliveryKey,
+    waiting: &RedeliveryRecord,
 ) {
     turn.delete::<Redeliveries>(key);
     group.waiting_from_ms = waiting.due_ms;
@@ -77,7 +80,7 @@ pub(super) fn find_due(
 ) -> Result<(bool, Option<u64>), StoreError> {
     let now_ms = turn.now_ms();
     if !group.keeps_order() {
-        return find_due_by_time(turn, (*number, group), now_ms);
+        return find_due_by_time(turn, *number, group, now_ms);
     }
     let mut is_ready = false;
     let mut next_ms: Option<u64> = None;
@@ -99,7 +102,8 @@ pub(super) fn find_due(
 /// Like [`find_due`], for records in the order of their due time. Reads two keys, however many records are due.
 fn find_due_by_time(
     turn: &Turn<'_, '_>,
-    (number, group): (GroupNumber, &GroupRecord),
+    number: GroupNumber,
+    group: &GroupRecord,
     now_ms: u64,
 ) -> Result<(bool, Option<u64>), StoreError> {
     if group.waiting_count() == 0 {

@@ -58,7 +58,7 @@ impl AppendRecords {
             }
             None => {
                 admit(turn, namespace)?;
-                create(turn, (namespace, &self.stream), StreamSettings::default())?
+                create(turn, namespace, &self.stream, StreamSettings::default())?
             }
         };
         let before = target.1.last_id;
@@ -169,7 +169,8 @@ pub(crate) struct NewContent {
 /// longer trimmed to its limits; if the append panics too, it is attributed to the subject that appends.
 pub(crate) fn append(
     turn: &mut Turn<'_, '_>,
-    (namespace, name): (&Namespace, &StreamName),
+    namespace: &Namespace,
+    name: &StreamName,
     new: NewContent,
 ) -> Result<bool, StoreError> {
     let found = find(turn, namespace, name)?;
@@ -179,7 +180,7 @@ pub(crate) fn append(
     }
     let mut target = match found {
         Some(found) => found,
-        None => create(turn, (namespace, name), StreamSettings::default())?,
+        None => create(turn, namespace, name, StreamSettings::default())?,
     };
     let number = target.0;
     let grow = |turn: &mut Turn<'_, '_>| {
@@ -199,12 +200,8 @@ pub(crate) fn append(
 }
 
 /// Appends one record to an existing partition; [`finish`] must follow.
-fn push(
-    turn: &mut Turn<'_, '_>,
-    (number, stream): &mut NumberedStream,
-    partition: u32,
-    new: NewContent,
-) {
+fn push(turn: &mut Turn<'_, '_>, target: &mut NumberedStream, partition: u32, new: NewContent) {
+    let (number, stream) = target;
     let id = stream.last_id.following(turn.now_ms());
     let position = usize::try_from(partition).expect("a partition is a place in a list");
     let place = &mut stream.partitions[position];

@@ -47,7 +47,7 @@ impl CreateStream {
             return Ok(StreamCreated { is_new: false });
         }
         admit(turn, namespace)?;
-        let (number, stream) = create(turn, (namespace, &self.stream), self.settings)?;
+        let (number, stream) = create(turn, namespace, &self.stream, self.settings)?;
         announce(turn, &stream);
         turn.put::<Streams>(&number, stream);
         trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
@@ -81,7 +81,8 @@ fn count(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<u64, StoreErr
 /// Frees the name of a deleted stream.
 pub(super) fn forget_name(
     turn: &mut Turn<'_, '_>,
-    (namespace, name): (&Namespace, &StreamName),
+    namespace: &Namespace,
+    name: &StreamName,
 ) -> Result<(), StoreError> {
     turn.delete::<StreamNames>(&(namespace.clone(), name.clone()));
     match count(turn, namespace)? {
@@ -95,7 +96,8 @@ pub(super) fn forget_name(
 /// Makes a stream record, which the caller stores.
 pub(super) fn create(
     turn: &mut Turn<'_, '_>,
-    (namespace, name): (&Namespace, &StreamName),
+    namespace: &Namespace,
+    name: &StreamName,
     settings: StreamSettings,
 ) -> Result<NumberedStream, StoreError> {
     let number = StreamNumber(turn.next_number(|cluster| &mut cluster.streams_count)?);

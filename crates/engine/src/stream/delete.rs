@@ -27,7 +27,7 @@ impl DeleteStream {
         let Some((number, mut stream)) = find(turn, namespace, &self.stream)? else {
             return Ok(Deleted { is_found: false });
         };
-        forget_name(turn, (namespace, &self.stream))?;
+        forget_name(turn, namespace, &self.stream)?;
         announce(turn, &stream);
         group::delete_all(turn, number)?;
         trigger::stream_gone(turn, &(namespace.clone(), self.stream.clone()))?;

@@ -91,17 +91,21 @@ pub(super) fn sweep(
     if turn.is_stream_quarantined(number) {
         return Ok(());
     }
-    let mut budget = SweepBudget {
+    let budget = SweepBudget {
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
     };
-    let limits = Limits::find(turn, number, stream)?;
+    let mut sweep = Sweep {
+        number,
+        limits: Limits::find(turn, number, stream)?,
+        budget,
+    };
     let lost_before = stream.lost_count;
-    while let Some(run) = limits.oldest_run(stream) {
-        if !budget.is_left() {
+    while let Some(run) = sweep.limits.oldest_run(stream) {
+        if !sweep.budget.is_left() {
             break;
         }
-        remove(turn, (number, stream), (&limits, &run), &mut budget)?;
+        sweep.remove(turn, stream, &run)?;
     }
     if stream.lost_count > lost_before {
         turn.effect(Effect::RecordsLost {
@@ -110,7 +114,7 @@ pub(super) fn sweep(
             count: stream.lost_count - lost_before,
         });
     }
-    if let Some(due_ms) = limits.next_due_ms(stream) {
+    if let Some(due_ms) = sweep.limits.next_due_ms(stream) {
         let timer = sweep_timer(number, due_ms);
         timer::bring_forward(turn, &mut stream.sweep_due_ms, timer);
     }
@@ -161,7 +165,7 @@ impl Limits {
         let fronts = stream.partitions.iter().enumerate();
         let mut going: Vec<(RecordId, usize)> = fronts
             .filter_map(|(partition, record)| Some((record.front?, partition)))
-            .filter(|front| self.judge(stream, *front) != Verdict::Stays)
+            .filter(|(front, partition)| self.judge(stream, *front, *partition) != Verdict::Stays)
             .collect();
         going.sort_unstable();
         let (from, partition) = *going.first()?;
@@ -173,7 +177,7 @@ impl Limits {
         })
     }
 
-    fn judge(&self, stream: &StreamRecord, (id, partition): (RecordId, usize)) -> Verdict {
+    fn judge(&self, stream: &StreamRecord, id: RecordId, partition: usize) -> Verdict {
         let retention = &stream.settings.retention;
         let is_over = |found: u64, max: Option<u64>| max.is_some_and(|max| found > max);
         let is_old = retention
@@ -207,37 +211,47 @@ impl Limits {
     }
 }
 
-/// Removes the records of a run, as far as limits and budget say.
-fn remove(
-    turn: &mut Turn<'_, '_>,
-    (number, stream): (StreamNumber, &mut StreamRecord),
-    (limits, run): (&Limits, &Run),
-    budget: &mut SweepBudget,
-) -> Result<(), StoreError> {
-    let partition = u32::try_from(run.partition).expect("a stream has few partitions");
-    let place = (number, partition, run.from);
-    let mut gone = Vec::new();
-    let mut front = None;
-    turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
-        let verdict = limits.judge(stream, (id, run.partition));
-        if verdict == Verdict::Stays || id >= run.until || !budget.is_left() {
-            front = Some(id);
-            return ControlFlow::Break(());
+/// A sweep of one stream.
+struct Sweep {
+    number: StreamNumber,
+    limits: Limits,
+    budget: SweepBudget,
+}
+
+impl Sweep {
+    /// Removes the records of a run, as far as limits and budget say.
+    fn remove(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        stream: &mut StreamRecord,
+        run: &Run,
+    ) -> Result<(), StoreError> {
+        let number = self.number;
+        let partition = u32::try_from(run.partition).expect("a stream has few partitions");
+        let place = (number, partition, run.from);
+        let mut gone = Vec::new();
+        let mut front = None;
+        turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
+            let verdict = self.limits.judge(stream, id, run.partition);
+            if verdict == Verdict::Stays || id >= run.until || !self.budget.is_left() {
+                front = Some(id);
+                return ControlFlow::Break(());
+            }
+            stream.lost_count += u64::from(verdict == Verdict::IsLost);
+            self.budget.take(content.size());
+            stream.record_count -= 1;
+            stream.bytes -= content.size();
+            stream.trim.count = stream.trim.count.saturating_sub(1);
+            stream.partitions[run.partition].record_count -= 1;
+            gone.push(id);
+            ControlFlow::Continue(())
+        })?;
+        stream.partitions[run.partition].front = front;
+        for id in gone {
+            turn.delete::<Records>(&(number, partition, id));
         }
-        stream.lost_count += u64::from(verdict == Verdict::IsLost);
-        budget.take(content.size());
-        stream.record_count -= 1;
-        stream.bytes -= content.size();
-        stream.trim.count = stream.trim.count.saturating_sub(1);
-        stream.partitions[run.partition].record_count -= 1;
-        gone.push(id);
-        ControlFlow::Continue(())
-    })?;
-    stream.partitions[run.partition].front = front;
-    for id in gone {
-        turn.delete::<Records>(&(number, partition, id));
+        Ok(())
     }
-    Ok(())
 }
 
 pub(super) fn sweep_timer(number: StreamNumber, due_ms: u64) -> TimerKey {

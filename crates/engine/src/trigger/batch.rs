@@ -31,23 +31,23 @@ pub fn input<'a>(batch_size: u32, payloads: impl IntoIterator<Item = (&'a [u8], 
     let mut text = String::new();
     let mut payloads = payloads.into_iter();
     if batch_size == 1 {
-        if let Some(payload) = payloads.next() {
-            push(payload, &mut text);
+        if let Some((payload, is_json)) = payloads.next() {
+            push(payload, is_json, &mut text);
         }
         return Json::from_checked(text);
     }
     text.push('[');
-    for payload in payloads {
+    for (payload, is_json) in payloads {
         if text.len() > 1 {
             text.push(',');
         }
-        push(payload, &mut text);
+        push(payload, is_json, &mut text);
     }
     text.push(']');
     Json::from_checked(text)
 }
 
-fn push((payload, is_json): (&[u8], bool), out: &mut String) {
+fn push(payload: &[u8], is_json: bool, out: &mut String) {
     match std::str::from_utf8(payload) {
         Ok(text) if is_json => out.push_str(text),
         Ok(text) => quote(text, out),

@@ -77,11 +77,11 @@ fn find_due(
         return Ok(None);
     }
     let trigger = block(turn, live.definition)?;
-    let whole_ms = whole_since_ms(&trigger, (&group, &stream));
+    let whole_ms = whole_since_ms(&trigger, &group, &stream);
     if whole_ms.is_some() {
         return Ok(whole_ms);
     }
-    let first = find_first(turn, (&group, &stream), live)?;
+    let first = find_first(turn, &group, &stream, live)?;
     Ok(first.map(|first| first.ms.saturating_add(trigger.batch_timeout_ms)))
 }
 
@@ -89,7 +89,8 @@ fn find_due(
 /// a stream that grows is not searched again.
 fn find_first(
     turn: &Turn<'_, '_>,
-    (group, stream): (&GroupRecord, &StreamRecord),
+    group: &GroupRecord,
+    stream: &StreamRecord,
     live: &mut LiveTrigger,
 ) -> Result<Option<RecordId>, StoreError> {
     let mut all = Vec::with_capacity(stream.partitions.len());
@@ -111,10 +112,7 @@ fn find_first(
 
 /// Since when a partition has a whole batch, in milliseconds; `None` when none has. The time of the
 /// place from which the group reads it, which is known without looking, stands for that.
-fn whole_since_ms(
-    trigger: &Trigger,
-    (group, stream): (&GroupRecord, &StreamRecord),
-) -> Option<u64> {
+fn whole_since_ms(trigger: &Trigger, group: &GroupRecord, stream: &StreamRecord) -> Option<u64> {
     let places = group.partitions.iter().zip(&stream.partitions);
     let whole = places.filter(|(own, found)| own.lag(found) >= u64::from(trigger.batch_size));
     let times = whole.filter_map(|(own, found)| Some(own.next.max(found.front?).ms));

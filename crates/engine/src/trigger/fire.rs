@@ -207,7 +207,7 @@ impl Firing<'_> {
     ) -> TurnResult<()> {
         for (id, content) in records {
             let partition = self.command.partition;
-            group::pass(&mut self.group.1, partition, (*id, content.position));
+            group::pass(&mut self.group.1, partition, *id, content.position);
         }
         if let Some(refusal) = &batch.refusal {
             return Ok(self.refuse(turn, records, refusal)?);
@@ -258,8 +258,13 @@ impl Firing<'_> {
         reason: &str,
     ) -> Result<(), StoreError> {
         for (id, _) in records {
-            let record = (self.command.partition, *id);
-            group::move_to_dead_letters(turn, &mut self.group, record, (1, Some(reason)))?;
+            let dead = group::DeadRecord {
+                partition: self.command.partition,
+                id: *id,
+                deliveries: 1,
+                reason: Some(reason),
+            };
+            group::move_to_dead_letters(turn, &mut self.group.1, &dead)?;
             self.record.refused_count += 1;
             self.refused_count += 1;
         }

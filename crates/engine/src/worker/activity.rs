@@ -189,10 +189,11 @@ fn silent_since(activity: &WorkerActivityRecord) -> Option<u64> {
 
 fn move_among_silent(
     turn: &mut Turn<'_, '_>,
-    (namespace, worker): &WorkerKey,
+    key: &WorkerKey,
     before: Option<u64>,
     after: Option<u64>,
 ) {
+    let (namespace, worker) = key;
     if before == after {
         return;
     }

@@ -65,7 +65,7 @@ pub(super) async fn await_tasks(
     }
     if gathered.response.tasks.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok()
     {
-        gather(context, &mut poll, (&mut gathered, deadline)).await?;
+        gather(context, &mut poll, &mut gathered, deadline).await?;
     }
     Ok(gathered.response)
 }
@@ -74,7 +74,8 @@ pub(super) async fn await_tasks(
 async fn gather(
     context: &Context,
     poll: &mut OpenPoll,
-    (gathered, deadline): (&mut TaskBatch, Instant),
+    gathered: &mut TaskBatch,
+    deadline: Instant,
 ) -> Result<(), Refusal> {
     let mut next = timeout_at(deadline, poll.next()).await.ok().flatten();
     while let Some(message) = next {

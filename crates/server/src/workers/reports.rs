@@ -18,12 +18,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use v1::worker_message::Message as Inbound;
 
-/// Submits a report from a worker's stream, and numbers the response.
+/// Submits a report from a worker's stream.
 pub(super) async fn submit_report(
     context: Arc<Context>,
-    (key, incarnation): (WorkerKey, u64),
-    (sequence, inbound): (u64, Inbound),
-) -> v1::MessageResult {
+    key: WorkerKey,
+    incarnation: u64,
+    inbound: Inbound,
+) -> v1::ItemResult {
     let body = match inbound {
         Inbound::Completion(completion) => completion_body(completion),
         Inbound::Acceptance(acceptance) => acceptance_body(&acceptance),
@@ -39,36 +40,35 @@ pub(super) async fn submit_report(
             "expected one report, but found slots, a hello or several",
         )),
     };
-    let result = submit(
+    submit(
         &context,
-        (key.namespace, body),
+        key.namespace,
+        body,
         Instant::now() + REPORT_DEADLINE,
     )
-    .await;
-    v1::MessageResult {
-        sequence,
-        result: Some(result),
-    }
+    .await
 }
 
 /// Submits the items of a batch together: they travel in one entry.
 pub(super) async fn submit_all(
     context: &Context,
-    (namespace, bodies): (&str, Vec<Result<Body, Refusal>>),
+    namespace: &str,
+    bodies: Vec<Result<Body, Refusal>>,
     deadline: Instant,
 ) -> Result<Vec<v1::ItemResult>, Refusal> {
     let namespace = request::namespace(namespace)?;
     bounded("reports", bodies.len(), REPORTS_BATCH_MAX)?;
     let submitted = bodies
         .into_iter()
-        .map(|body| submit(context, (namespace.clone(), body), deadline));
+        .map(|body| submit(context, namespace.clone(), body, deadline));
     Ok(join_all(submitted).await)
 }
 
 /// Submits one report and returns its result.
 async fn submit(
     context: &Context,
-    (namespace, body): (Namespace, Result<Body, Refusal>),
+    namespace: Namespace,
+    body: Result<Body, Refusal>,
     deadline: Instant,
 ) -> v1::ItemResult {
     let reply = match body {

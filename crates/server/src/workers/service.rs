@@ -137,8 +137,7 @@ impl WorkerService for Workers {
                 .into_iter()
                 .map(completion_body)
                 .collect();
-            let results =
-                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
+            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::CompleteResponse {
                 results: results.await?,
             })
@@ -152,8 +151,7 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::AcceptResponse>, Status> {
         serve_call(call, async |deadline, request| {
             let bodies = request.acceptances.iter().map(acceptance_body).collect();
-            let results =
-                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
+            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::AcceptResponse {
                 results: results.await?,
             })
@@ -167,8 +165,7 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::FailResponse>, Status> {
         serve_call(call, async |deadline, request| {
             let bodies = request.failures.into_iter().map(failure_body).collect();
-            let results =
-                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
+            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::FailResponse {
                 results: results.await?,
             })
@@ -182,8 +179,7 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::TouchResponse>, Status> {
         serve_call(call, async |deadline, request| {
             let bodies = request.touches.iter().map(touch_body).collect();
-            let results =
-                reports::submit_all(&self.context, (&request.namespace, bodies), deadline);
+            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::TouchResponse {
                 results: results.await?,
             })

@@ -278,8 +278,16 @@ impl EstablishedSession<'_> {
         &self,
         report: NumberedReport,
     ) -> impl Future<Output = v1::MessageResult> + use<> {
-        let worker = (self.handshake.key().clone(), self.handshake.incarnation());
-        reports::submit_report(Arc::clone(&self.session.context), worker, report)
+        let context = Arc::clone(&self.session.context);
+        let (key, incarnation) = (self.handshake.key().clone(), self.handshake.incarnation());
+        let (sequence, inbound) = report;
+        async move {
+            let result = reports::submit_report(context, key, incarnation, inbound).await;
+            v1::MessageResult {
+                sequence,
+                result: Some(result),
+            }
+        }
     }
 }
 
