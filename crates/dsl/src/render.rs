@@ -136,9 +136,8 @@ mod tests {
     use crate::{Code, Finding, Span};
     use expect_test::{Expect, expect};
 
-    fn check(source: &str, (line, column, length): (usize, usize, usize), expected: Expect) {
-        let finding =
-            Finding::new(Code::E100, Span::new(line, column, length), "wrong").hint("right");
+    fn check(source: &str, span: Span, expected: Expect) {
+        let finding = Finding::new(Code::E100, span, "wrong").hint("right");
         expected.assert_eq(&render(&[finding], source, "a.yaml"));
     }
 
@@ -146,7 +145,7 @@ mod tests {
     fn a_finding_shows_its_line_and_underlines_its_span() {
         check(
             "kind: Workflow\nname: x\n",
-            (2, 7, 1),
+            Span::new(2, 7, 1),
             expect![[r#"
                 error[E100]: wrong
                  --> a.yaml:2:7
@@ -179,14 +178,14 @@ mod tests {
     fn control_characters_and_places_past_the_end_do_no_harm() {
         check(
             "a\u{1b}[31m\tb",
-            (1, 8, 40),
+            Span::new(1, 8, 40),
             expect![[
                 "error[E100]: wrong\n --> a.yaml:1:8\n  |\n1 | a\u{fffd}[31m\tb\n  |       \t^\n  = hint: right\n"
             ]],
         );
         check(
             "",
-            (9, 80, 2),
+            Span::new(9, 80, 2),
             expect![[r#"
                 error[E100]: wrong
                  --> a.yaml:9:80

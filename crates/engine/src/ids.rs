@@ -227,7 +227,7 @@ impl IdempotencyKey {
 
     /// The key that is shown for a run started by a trigger, made from the first of its records (W20).
     #[must_use]
-    pub fn of_record((namespace, stream): (&Namespace, &StreamName), first: RecordId) -> Self {
+    pub fn of_record(namespace: &Namespace, stream: &StreamName, first: RecordId) -> Self {
         Self(format_smolstr!(
             "{DERIVED_KEY_PREFIX}trigger:{namespace}/{stream}:{first}"
         ))
@@ -278,6 +278,15 @@ pub struct RequestId(pub u128);
 /// A random number that identifies one take of a consumer. A resent take keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TakeId(pub u64);
+
+/// Names a plan of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRef {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// The plan.
+    pub plan: PlanName,
+}
 
 /// Names a consumer group of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

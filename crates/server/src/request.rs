@@ -7,6 +7,7 @@ use crate::span;
 use flotilla_engine::ids::{NameInvalid, Namespace, RunId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::view::PageRange;
 use flotilla_engine::{NodeId, RequestId};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -199,10 +200,12 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The key after which the page begins, and its maximum of rows, as the engine's views take
-    /// them.
-    pub(crate) fn scope(&self) -> (Option<&[u8]>, usize) {
-        (self.after.as_deref(), self.rows_max)
+    /// The page as the engine's views take it.
+    pub(crate) fn range(&self) -> PageRange<'_> {
+        PageRange {
+            after: self.after.as_deref(),
+            limit: self.rows_max,
+        }
     }
 }
 
@@ -301,7 +304,8 @@ mod tests {
     fn a_page_token_leads_back_to_its_key() {
         let token = page_token(Some(vec![0, 255, 18]));
         let page = page(0, &token).unwrap();
-        assert_eq!(page.scope(), (Some(&[0, 255, 18][..]), 100));
+        assert_eq!(page.range().after, Some(&[0, 255, 18][..]));
+        assert_eq!(page.range().limit, 100);
         assert_eq!(page_token(None), "");
     }
 
@@ -310,7 +314,7 @@ mod tests {
         for token in ["0", "0g", "+1", "é", &"00".repeat(PAGE_TOKEN_BYTES_MAX)] {
             assert!(page(10, token).is_err(), "{token}");
         }
-        assert_eq!(page(1_000, "").unwrap().scope(), (None, 1_000));
+        assert_eq!(page(1_000, "").unwrap().range(), PageRange::first(1_000));
         assert!(page(1_001, "").is_err());
     }
 

@@ -78,7 +78,7 @@ impl Gateway {
         let namespace = Namespace::default_namespace();
         let read = self
             .replica
-            .view(|view| view::key(view, (&namespace, key), view.now_ms()));
+            .view(|view| view::key(view, &namespace, key, view.now_ms()));
         read.map_err(drop)?.map_err(drop)
     }
 

@@ -15,6 +15,7 @@ pub(super) fn read(text: &str, written: Written<'_>) -> Result<Condition, QueryI
     let Written {
         field,
         comparison,
+        comparison_place: place,
         value,
     } = written;
     match &text[field.place.clone()] {
@@ -22,18 +23,24 @@ pub(super) fn read(text: &str, written: Written<'_>) -> Result<Condition, QueryI
             let name = string(text, &value, "a workflow's name")?;
             let name = WorkflowName::new(name)
                 .map_err(|error| QueryInvalid::new(text, value.place, error.to_string()))?;
-            Ok(Condition::Workflow(equality(text, comparison)?, name))
+            Ok(Condition::Workflow(
+                equality(text, comparison, place)?,
+                name,
+            ))
         }
         "status" => {
             let status = status(text, &value)?;
-            Ok(Condition::Status(equality(text, comparison)?, status))
+            Ok(Condition::Status(
+                equality(text, comparison, place)?,
+                status,
+            ))
         }
         "started_at" => Ok(Condition::StartedAt(
-            comparison.0,
+            comparison,
             literal::time(text, &value)?,
         )),
         "completed_at" => Ok(Condition::CompletedAt(
-            comparison.0,
+            comparison,
             literal::time(text, &value)?,
         )),
         name => {
@@ -41,7 +48,7 @@ pub(super) fn read(text: &str, written: Written<'_>) -> Result<Condition, QueryI
                 .map_err(|error| QueryInvalid::new(text, field.place, error.to_string()))?;
             Ok(Condition::Attribute {
                 name,
-                comparison: comparison.0,
+                comparison,
                 values: literal::values(text, &value)?,
             })
         }
@@ -76,7 +83,8 @@ fn string<'v>(text: &str, value: &'v Token<'_>, wanted: &str) -> Result<&'v str,
 
 fn equality(
     text: &str,
-    (comparison, place): (Comparison, Range<usize>),
+    comparison: Comparison,
+    place: Range<usize>,
 ) -> Result<Equality, QueryInvalid> {
     match comparison {
         Comparison::Equal => Ok(Equality::Equal),

@@ -36,7 +36,8 @@ pub(super) fn parse(text: &str) -> Result<RunQuery, QueryInvalid> {
 /// A condition as it is written.
 pub(super) struct Written<'a> {
     pub(super) field: Token<'a>,
-    pub(super) comparison: (Comparison, Range<usize>),
+    pub(super) comparison: Comparison,
+    pub(super) comparison_place: Range<usize>,
     pub(super) value: Token<'a>,
 }
 
@@ -63,7 +64,8 @@ impl<'a> Parser<'a> {
         let value = self.next("a value")?;
         Ok(Written {
             field,
-            comparison: (comparison, found.place),
+            comparison,
+            comparison_place: found.place,
             value,
         })
     }

@@ -61,7 +61,7 @@ pub(super) fn read<'doc>(
         .or(fields.max)
         .filter(|_| initial_delay_ms > max_delay_ms)
     {
-        return Err(above_cap(&field, (initial_delay_ms, max_delay_ms), context));
+        return Err(above_cap(&field, initial_delay_ms, max_delay_ms, context));
     }
     Ok(Backoff {
         kind,
@@ -73,7 +73,8 @@ pub(super) fn read<'doc>(
 /// Reports a delay that is above the cap of its block.
 pub(super) fn above_cap<'doc>(
     field: &Field<'doc>,
-    (delay_ms, max_delay_ms): (u64, u64),
+    delay_ms: u64,
+    max_delay_ms: u64,
     context: &mut Context<'doc>,
 ) -> Reported {
     let message = format!(

@@ -67,7 +67,7 @@ pub(super) fn check<'doc>(
         .is_some_and(|start| start.is_complete || !start.edges.is_empty());
     if is_start_known {
         warn_unreached_steps(steps, &is_reached, context);
-        warn_unreached_terminals((steps, &is_reached), terminals, context);
+        warn_unreached_terminals(steps, &is_reached, terminals, context);
     }
 
     let ending = steps
@@ -98,7 +98,8 @@ fn warn_unreached_steps<'doc>(
 }
 
 fn warn_unreached_terminals<'doc>(
-    (steps, is_reached): (&[Outline<'doc>], &[bool]),
+    steps: &[Outline<'doc>],
+    is_reached: &[bool],
     terminals: &[Field<'doc>],
     context: &mut Context<'doc>,
 ) {

@@ -33,7 +33,7 @@ pub(super) fn read<'doc>(
 ) -> Result<Metadata, Reported> {
     let kind = kind(fields, context);
     let name = name(fields, context);
-    let version = filled(fields, ("version", Code::E102), context)
+    let version = filled(fields, "version", Code::E102, context)
         .and_then(|(field, _)| field.name(WorkflowVersion::new, context));
     let description = fields.take("description", context);
     let description = description
@@ -72,7 +72,7 @@ const IDEMPOTENCIES: [(&str, Idempotency); 3] = [
 ];
 
 fn kind<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result<(), Reported> {
-    let (field, text) = filled(fields, ("kind", Code::E108), context)?;
+    let (field, text) = filled(fields, "kind", Code::E108, context)?;
     if text == KIND {
         return Ok(());
     }
@@ -84,7 +84,7 @@ fn name<'doc>(
     fields: &mut Fields<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<WorkflowName, Reported> {
-    let (field, text) = filled(fields, ("name", Code::E101), context)?;
+    let (field, text) = filled(fields, "name", Code::E101, context)?;
     if text.len() > limits::NAME_BYTES_MAX {
         let message = format!(
             "expected name to be at most {} bytes, but it is {}",
@@ -99,7 +99,8 @@ fn name<'doc>(
 /// A required, non-empty string, with the code to report otherwise.
 fn filled<'doc>(
     fields: &mut Fields<'doc>,
-    (key, code): (&'static str, Code),
+    key: &'static str,
+    code: Code,
     context: &mut Context<'doc>,
 ) -> Result<(Field<'doc>, &'doc str), Reported> {
     let Some(field) = fields.take(key, context) else {

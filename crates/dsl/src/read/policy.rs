@@ -83,7 +83,8 @@ pub(super) fn poll<'doc>(
     match initial {
         Some(field) if initial_delay_ms > backoff.max_delay_ms => Err(backoff::above_cap(
             &field,
-            (initial_delay_ms, backoff.max_delay_ms),
+            initial_delay_ms,
+            backoff.max_delay_ms,
             context,
         )),
         _ => Ok(PollPolicy {

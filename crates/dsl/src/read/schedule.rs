@@ -32,12 +32,10 @@ pub(super) fn read<'doc>(
     });
     let input = match input {
         Some(input) => input_text(&input, input_schema, context),
-        None => satisfying(
-            (INPUT_DEFAULT.to_owned(), None),
-            field,
-            input_schema,
-            context,
-        ),
+        None => {
+            let text = INPUT_DEFAULT.to_owned();
+            RunInput { text, node: None }.satisfying(field, input_schema, context)
+        }
     };
     let paused = or_default(paused, false, |field| field.boolean(context));
     let catchup_window_ms = or_default(catchup, 0, |field| {
@@ -59,28 +57,40 @@ fn input_text<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<String, Reported> {
     let node = field.json(context)?;
-    let input = (compact(&node), Some(node.as_ref()));
-    satisfying(input, field, input_schema, context)
+    let input = RunInput {
+        text: compact(&node),
+        node: Some(&node),
+    };
+    input.satisfying(field, input_schema, context)
 }
 
-/// The input's text, if it satisfies the schema; otherwise the finding is at the part that does
-/// not.
-fn satisfying<'doc>(
-    (input, node): (String, Option<&Node>),
-    field: &Field<'doc>,
-    input_schema: Option<&str>,
-    context: &mut Context<'doc>,
-) -> Result<String, Reported> {
-    let Some(SchemaViolation { path, message }) = violation(&input, input_schema) else {
-        return Ok(input);
-    };
-    let part: Option<Span> = node
-        .and_then(|node| node.at_pointer(&path))
-        .map(|part| part.span);
-    let message = format!(
-        "expected the input of scheduled runs to satisfy the workflow's `input` schema, but {message}"
-    );
-    Err(context.malformed(part.unwrap_or(field.span()), message))
+/// The input of scheduled runs.
+struct RunInput<'a> {
+    text: String,
+    /// Where the document has it; `None` for the default.
+    node: Option<&'a Node>,
+}
+
+impl RunInput<'_> {
+    /// The text, if it satisfies the schema; otherwise the finding is at the part that does not.
+    fn satisfying<'doc>(
+        self,
+        field: &Field<'doc>,
+        input_schema: Option<&str>,
+        context: &mut Context<'doc>,
+    ) -> Result<String, Reported> {
+        let Some(SchemaViolation { path, message }) = violation(&self.text, input_schema) else {
+            return Ok(self.text);
+        };
+        let part: Option<Span> = self
+            .node
+            .and_then(|node| node.at_pointer(&path))
+            .map(|part| part.span);
+        let message = format!(
+            "expected the input of scheduled runs to satisfy the workflow's `input` schema, but {message}"
+        );
+        Err(context.malformed(part.unwrap_or(field.span()), message))
+    }
 }
 
 fn violation(input: &str, input_schema: Option<&str>) -> Option<SchemaViolation> {

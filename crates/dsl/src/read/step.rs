@@ -29,6 +29,8 @@ pub(super) fn read<'doc>(
         }
     };
     let block = Block {
+        place: fields.place.clone(),
+        span: fields.span,
         run: fields.take("run", context),
         wait: fields.take("waitForSignal", context),
         input: fields.take_any(&["inputMapping", "input"], context),
@@ -36,11 +38,10 @@ pub(super) fn read<'doc>(
         poll: fields.take("poll", context),
     };
     let transitions = transitions::read(fields.take("transitions", context), &mut outline, context);
-    let (place, span) = (fields.place.clone(), fields.span);
     let known = fields.finish(context);
     // An unknown key may hide transitions, so the outline is incomplete.
     outline.is_complete &= known.is_ok();
-    let kind = block.kind((&place, span), (&transitions, &mut outline), context);
+    let kind = block.kind(&transitions, &mut outline, context);
     let step = move || {
         known?;
         Ok(Step {
@@ -53,8 +54,11 @@ pub(super) fn read<'doc>(
     (step(), outline)
 }
 
-/// A step's fields, except transitions.
+/// A step's fields, except transitions, and where they are.
 struct Block<'doc> {
+    /// Describes the step in findings.
+    place: String,
+    span: Span,
     run: Option<Field<'doc>>,
     wait: Option<Field<'doc>>,
     input: Option<Field<'doc>>,
@@ -65,16 +69,16 @@ struct Block<'doc> {
 impl<'doc> Block<'doc> {
     fn kind(
         self,
-        (place, span): (&str, Span),
-        (transitions, outline): (&Transitions<'doc>, &mut Outline<'doc>),
+        transitions: &Transitions<'doc>,
+        outline: &mut Outline<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<StepKind, Reported> {
         match (&self.run, &self.wait) {
             (Some(run), None) => self
-                .run_step(run, (transitions, outline), context)
+                .run_step(run, transitions, outline, context)
                 .map(StepKind::Run),
             (None, Some(wait)) => {
-                let unmixed = self.refuse_run_keys(place, context);
+                let unmixed = self.refuse_run_keys(context);
                 let step = wait::read(wait, outline, context);
                 transitions::lint_wait_step(transitions, outline, context);
                 unmixed?;
@@ -83,9 +87,10 @@ impl<'doc> Block<'doc> {
             (run, _) => {
                 let found = if run.is_some() { "both" } else { "neither" };
                 let message = format!(
-                    "expected {place} to have either `run` or `waitForSignal`, but it has {found}"
+                    "expected {} to have either `run` or `waitForSignal`, but it has {found}",
+                    self.place
                 );
-                Err(context.malformed(span, message))
+                Err(context.malformed(self.span, message))
             }
         }
     }
@@ -93,7 +98,8 @@ impl<'doc> Block<'doc> {
     fn run_step(
         &self,
         run: &Field<'doc>,
-        (transitions, outline): (&Transitions<'doc>, &Outline<'doc>),
+        transitions: &Transitions<'doc>,
+        outline: &Outline<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<RunStep, Reported> {
         let target = target::read(run, context);
@@ -112,7 +118,7 @@ impl<'doc> Block<'doc> {
             .as_ref()
             .map(|field| policy::poll(field, context))
             .transpose();
-        transitions::lint_run_step(transitions, (outline, self.poll.is_some()), context);
+        transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {
@@ -133,12 +139,12 @@ impl<'doc> Block<'doc> {
     }
 
     /// Rejects keys that have no meaning with `waitForSignal`.
-    fn refuse_run_keys(&self, place: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
+    fn refuse_run_keys(&self, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
         for field in [&self.input, &self.retry, &self.poll].into_iter().flatten() {
             let message = format!(
-                "expected {place} to have no `{}`, since it waits for a signal",
-                field.key
+                "expected {} to have no `{}`, since it waits for a signal",
+                self.place, field.key
             );
             result = Err(context.malformed(field.key_span, message));
         }

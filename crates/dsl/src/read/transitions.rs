@@ -108,7 +108,8 @@ pub(super) fn target<'doc>(
 /// E502 for a step that runs a target.
 pub(super) fn lint_run_step<'doc>(
     transitions: &Transitions<'doc>,
-    (outline, is_polling): (&Outline<'doc>, bool),
+    outline: &Outline<'doc>,
+    is_polling: bool,
     context: &mut Context<'doc>,
 ) {
     let Some(outcomes) = &transitions.outcomes else {

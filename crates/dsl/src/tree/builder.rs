@@ -128,7 +128,7 @@ impl Builder {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span);
-                self.scalar((&text, style), anchor, span)
+                self.scalar(&text, style, anchor, span)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span);
@@ -163,7 +163,8 @@ impl Builder {
 
     fn scalar(
         &mut self,
-        (text, style): (&str, ScalarStyle),
+        text: &str,
+        style: ScalarStyle,
         anchor: usize,
         span: Span,
     ) -> Result<(), Finding> {
@@ -287,10 +288,9 @@ impl Builder {
             } => match key.take() {
                 None => *key = Some((key_text(&built.node)?, built.node.span)),
                 Some((key, key_span)) => match lines.get(&key) {
-                    Some(first) => {
-                        self.findings
-                            .push(duplicate(&top_key, &key, (key_span, *first)))
-                    }
+                    Some(first) => self
+                        .findings
+                        .push(duplicate(&top_key, &key, key_span, *first)),
                     None => {
                         lines.insert(Rc::clone(&key), key_span.line);
                         entries.push(Entry {
@@ -346,7 +346,7 @@ fn key_text(node: &Node) -> Result<Rc<str>, Finding> {
 }
 
 /// A repeated key has the code of what it names: a step, a terminal or anything else.
-fn duplicate(top_key: &Option<Rc<str>>, key: &str, (span, first_line): (Span, u32)) -> Finding {
+fn duplicate(top_key: &Option<Rc<str>>, key: &str, span: Span, first_line: u32) -> Finding {
     let (code, noun) = match top_key.as_deref() {
         Some("steps") => (Code::E105, "step"),
         Some("terminals") => (Code::E107, "terminal"),

@@ -69,7 +69,7 @@ impl<'text> Reader<'text> {
             return Err(JsonInvalid { message, span });
         }
         let kind = match piece.as_bytes().first() {
-            Some(b'{') => Kind::Mapping(self.entries(piece, (span, depth))?.into()),
+            Some(b'{') => Kind::Mapping(self.entries(piece, span, depth)?.into()),
             Some(b'[') => {
                 let items: Vec<&'text RawValue> =
                     serde_json::from_str(piece).map_err(invalid(span))?;
@@ -87,7 +87,8 @@ impl<'text> Reader<'text> {
     fn entries(
         &mut self,
         piece: &'text str,
-        (span, depth): (Span, usize),
+        span: Span,
+        depth: usize,
     ) -> Result<Vec<Entry>, JsonInvalid> {
         let RawEntries(raw_entries) = serde_json::from_str(piece).map_err(invalid(span))?;
         let mut keys = BTreeSet::new();

@@ -188,8 +188,8 @@ impl World {
     }
 
     fn fire_trigger(&mut self, key: &(Namespace, WorkflowName)) {
-        let limits = (self.now_ms, BATCH_MAX);
-        let firings = trigger_firings(&self.store, key, limits).expect("memory does not fail");
+        let firings = trigger_firings(&self.store, key, self.now_ms, BATCH_MAX)
+            .expect("memory does not fail");
         let commands = firings
             .into_iter()
             .filter_map(|firing| firing.command(&Numbers));

@@ -12,7 +12,8 @@ use std::sync::Arc;
 pub(crate) fn abandon(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    (active, state): (&Activation, &PlanState),
+    active: &Activation,
+    state: &PlanState,
 ) -> TurnResult<()> {
     match state.wait {
         PlanWait::Executing => {}

@@ -11,7 +11,7 @@ use crate::turn::{Draft, LoadedRun, Turn};
 use std::sync::Arc;
 
 /// An active step whose target is a plan.
-pub(super) struct Execution<'r> {
+pub(crate) struct Execution<'r> {
     pub(super) run: &'r mut LoadedRun,
     /// The step, taken out of its run.
     pub(super) active: Draft<Activation>,
@@ -24,7 +24,7 @@ impl<'r> Execution<'r> {
     ///
     /// # Panics
     /// If the step's target is not a plan.
-    pub(super) fn new(run: &'r mut LoadedRun, active: Draft<Activation>) -> Self {
+    pub(crate) fn new(run: &'r mut LoadedRun, active: Draft<Activation>) -> Self {
         let definition = run.definition.clone();
         let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
             panic!("only run steps execute plans");

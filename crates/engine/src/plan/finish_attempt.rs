@@ -8,19 +8,18 @@ use crate::definition::{ExecutorIndex, FallbackCondition};
 use crate::run::{self, WorkQueue, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, Activation, ActivationState, PlanEvent, PlanFailure, PlanState,
-    PlanWait, TargetResult, Verdict,
+    ActionRunStatus, ActionRuns, ActivationState, PlanEvent, PlanFailure, PlanState, PlanWait,
+    TargetResult, Verdict,
 };
-use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{Turn, TurnResult};
 
 /// Finishes the attempt that the execution waits for.
 pub(crate) fn finish_attempt(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    (active, target_result): (Draft<Activation>, TargetResult),
+    mut execution: Execution<'_>,
+    target_result: TargetResult,
 ) -> TurnResult<()> {
-    let mut execution = Execution::new(run, active);
     let state = execution.plan_state();
     let mut state = state.expect("only a plan that is under way waits for an attempt");
     if !run::is_failure(&target_result.outcome) {

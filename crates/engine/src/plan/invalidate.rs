@@ -3,7 +3,7 @@
 use crate::ids::{EventName, Namespace, PlanName, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::CacheInvalidated;
-use crate::tables::{PlanRecord, Plans, Workflows};
+use crate::tables::{DefinitionNumber, Plans, Workflows};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,7 +35,12 @@ impl InvalidateCache {
         };
         let mut plan_count = 0;
         for (key, record) in plans {
-            if self.is_named_by(turn, &key, &record)? {
+            let (namespace, workflow, plan) = &key;
+            let workflow = turn.get::<Workflows>(&(namespace.clone(), workflow.clone()))?;
+            let latest = workflow.map(|workflow| workflow.latest);
+            // Either may have cached results, or be about to.
+            let revisions = latest.into_iter().chain([record.last_executed]);
+            if self.is_named_by(turn, plan, revisions)? {
                 let mut record = Arc::unwrap_or_clone(record);
                 record.cache.invalidations_count += 1;
                 turn.put::<Plans>(&key, record);
@@ -45,17 +50,14 @@ impl InvalidateCache {
         Ok(CacheInvalidated { plan_count })
     }
 
-    /// Whether the plan lists the event, in the revision that executed it last or in the workflow's latest: either may
-    /// have cached results, or be about to.
+    /// Whether the plan lists the event in one of the revisions.
     fn is_named_by(
         &self,
         turn: &mut Turn<'_, '_>,
-        (namespace, workflow, plan): &(Namespace, WorkflowName, PlanName),
-        record: &PlanRecord,
+        plan: &PlanName,
+        revisions: impl Iterator<Item = DefinitionNumber>,
     ) -> TurnResult<bool> {
-        let workflow = turn.get::<Workflows>(&(namespace.clone(), workflow.clone()))?;
-        let latest = workflow.map(|workflow| workflow.latest);
-        for number in latest.into_iter().chain([record.last_executed]) {
+        for number in revisions {
             let definition = turn.pinned(number)?;
             let plan = definition.definition.plan_named(plan);
             let cache = plan.and_then(|plan| plan.cache.as_ref());

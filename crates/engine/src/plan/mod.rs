@@ -35,6 +35,7 @@ pub(crate) use abandon::abandon;
 pub(crate) use breaker::{BreakerDecision, decide, probes_count, probes_max};
 pub(crate) use cache::{expire as expire_cache, release_from_quarantine};
 pub(crate) use execute::execute;
+pub(crate) use execution::Execution;
 pub(crate) use finish_attempt::finish_attempt;
 pub(crate) use health::score;
 pub(crate) use rate::{full_until_ms, remaining as remaining_calls};

@@ -98,9 +98,18 @@ fn carry_out(
         Work::FinishStep {
             activation,
             target_result,
-        } => finish_step::finish_step(turn, queue, run, (activation, target_result)),
+        } => {
+            let end = finish_step::StepEnd {
+                activation,
+                target_result,
+            };
+            finish_step::finish_step(turn, queue, run, end)
+        }
         Work::ChildEnded { activation, child } => {
-            finish::note_child_end(turn, queue, run, (activation, child))
+            if let Some(work) = finish::note_child_end(turn, run, activation, child)? {
+                queue.push(run.number, work);
+            }
+            Ok(())
         }
         Work::Finish { terminal, detail } => {
             let ending = finish::Ending { terminal, detail };

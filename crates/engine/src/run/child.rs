@@ -4,7 +4,7 @@ use super::create::{NewRun, Parent, create};
 use super::outcome;
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::effect::Effect;
-use crate::ids::{WorkflowName, WorkflowVersion};
+use crate::ids::{RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
@@ -28,10 +28,16 @@ pub(super) fn begin(
     };
     let resolved = match target_of(turn, run, &active)? {
         Ok(resolved) => resolved,
-        Err(refusal) => return refuse(turn, queue, run, (active, refusal)),
+        Err(refusal) => {
+            let work = refuse(turn, run, active, refusal);
+            queue.push(run.number, work);
+            return Ok(());
+        }
     };
     if resolved.record.definition.input_schema.is_none() {
-        return start(turn, queue, run, (active, resolved.number));
+        let child = start(turn, run, active, resolved.number)?;
+        queue.push(child, FIRST_WORK);
+        return Ok(());
     }
     active.state = ActivationState::ChildInput {
         definition: resolved.number,
@@ -45,13 +51,19 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// Starts the child in its parent's turn, so that it is started exactly once (W20).
+/// The work that a new child begins with.
+pub(super) const FIRST_WORK: Work = Work::Enter {
+    step: StepIndex::START,
+};
+
+/// Creates the child in its parent's turn, so that it is started exactly once (W20). The caller adds its
+/// [`FIRST_WORK`].
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (mut active, definition): (Draft<Activation>, DefinitionNumber),
-) -> TurnResult<()> {
+    mut active: Draft<Activation>,
+    definition: DefinitionNumber,
+) -> TurnResult<RunNumber> {
     let input = turn.payload(active.input)?;
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
@@ -74,9 +86,7 @@ pub(super) fn start(
     active.state = ActivationState::Child(child.number);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     run.put_back(active);
-    let step = StepIndex::START;
-    queue.push(child.number, Work::Enter { step });
-    Ok(())
+    Ok(child.number)
 }
 
 /// Why a child cannot be started.
@@ -85,13 +95,13 @@ pub(super) struct Refusal {
     pub(super) detail: String,
 }
 
-/// Finishes the step of a child that cannot be started.
+/// The work that finishes the step of a child that cannot be started.
 pub(super) fn refuse(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (mut active, refusal): (Draft<Activation>, Refusal),
-) -> TurnResult<()> {
+    mut active: Draft<Activation>,
+    refusal: Refusal,
+) -> Work {
     let output = Json::error(refusal.outcome, &refusal.detail);
     let output = run.store_payload(turn, output);
     let kind = EventKind::ChildRefused {
@@ -108,12 +118,10 @@ pub(super) fn refuse(
         reason: Some(refusal.detail),
         is_retryable: true,
     };
-    let work = Work::FinishStep {
+    Work::FinishStep {
         activation,
         target_result,
-    };
-    queue.push(run.number, work);
-    Ok(())
+    }
 }
 
 /// Why the child of an active step cannot be started now, if it cannot.

@@ -76,7 +76,11 @@ pub(super) fn decide(
     let refusal = match decision.verdict {
         // The workflow may have been disabled during validation (W42).
         InputVerdict::Valid => match child::refusal_of(turn, run, &active)? {
-            None => return child::start(turn, queue, run, (active, decision.definition)),
+            None => {
+                let child = child::start(turn, run, active, decision.definition)?;
+                queue.push(child, child::FIRST_WORK);
+                return Ok(());
+            }
             Some(refusal) => refusal,
         },
         InputVerdict::Invalid { detail } => Refusal {
@@ -84,5 +88,7 @@ pub(super) fn decide(
             detail: Rejection::InputInvalid(detail).to_string(),
         },
     };
-    child::refuse(turn, queue, run, (active, refusal))
+    let work = child::refuse(turn, run, active, refusal);
+    queue.push(run.number, work);
+    Ok(())
 }

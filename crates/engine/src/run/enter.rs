@@ -81,7 +81,7 @@ fn enter_wait_step(
     mut active: Draft<Activation>,
     wait: &WaitStep,
 ) -> TurnResult<Option<Work>> {
-    if let Some(target_result) = take_stored_signal(turn, run, (&active, wait))? {
+    if let Some(target_result) = take_stored_signal(turn, run, &active, wait)? {
         let activation = active.number;
         run.put_back(active);
         return Ok(Some(Work::FinishStep {
@@ -119,7 +119,8 @@ pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
 fn take_stored_signal(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    (active, wait): (&Activation, &WaitStep),
+    active: &Activation,
+    wait: &WaitStep,
 ) -> Result<Option<TargetResult>, StoreError> {
     if run.record.signals.waiting_count == 0 {
         return Ok(None);

@@ -28,7 +28,12 @@ pub(super) fn execute(
         panic!("only run steps are executed");
     };
     match &step.target {
-        RunTarget::Action(name) => execute_action(turn, queue, run, (active, name)),
+        RunTarget::Action(name) => {
+            if let Some(work) = execute_action(turn, run, active, name)? {
+                queue.push(run.number, work);
+            }
+            Ok(())
+        }
         RunTarget::Workflow { .. } => {
             queue.push(run.number, Work::BeginChild { activation });
             run.put_back(active);
@@ -38,27 +43,27 @@ pub(super) fn execute(
     }
 }
 
+/// Invokes the action; if it cannot be invoked, returns the work that finishes the step.
 fn execute_action(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (mut active, name): (Draft<Activation>, &ActionName),
-) -> TurnResult<()> {
+    mut active: Draft<Activation>,
+    name: &ActionName,
+) -> TurnResult<Option<Work>> {
     match create_action_run(turn, run, &active, name)? {
         Ok(action_run) => {
             active.state = ActivationState::Action(action_run);
             run.put_back(active);
-            task::make_ready(turn, Some(run), action_run)
+            task::make_ready(turn, Some(run), action_run)?;
+            Ok(None)
         }
         Err(target_result) => {
             let activation = active.number;
-            let work = Work::FinishStep {
+            run.put_back(active);
+            Ok(Some(Work::FinishStep {
                 activation,
                 target_result,
-            };
-            queue.push(run.number, work);
-            run.put_back(active);
-            Ok(())
+            }))
         }
     }
 }
@@ -74,7 +79,7 @@ pub(crate) fn create_action_run(
     let namespace = run.record.namespace.clone();
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
-        Err(refusal) => return Ok(Err(refuse(turn, run, (active, refusal)))),
+        Err(refusal) => return Ok(Err(refuse(turn, run, active, refusal))),
     };
     let new_action_run = action::NewActionRun {
         namespace,
@@ -105,7 +110,8 @@ struct Refusal {
 fn refuse(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    (active, refusal): (&Activation, Refusal),
+    active: &Activation,
+    refusal: Refusal,
 ) -> TargetResult {
     run.note(active, refusal.event);
     let output = Json::error(refusal.outcome, &refusal.message);

@@ -122,7 +122,7 @@ fn tear_down(
         match &active.state {
             ActivationState::Executing => {}
             ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
-            ActivationState::Plan(plan) => plan::abandon(turn, run, (&active, plan))?,
+            ActivationState::Plan(plan) => plan::abandon(turn, run, &active, plan)?,
             ActivationState::Signal { deadline_at_ms } => {
                 if let Some(due_ms) = *deadline_at_ms {
                     turn.clear_timer(signal_timer(at, due_ms));
@@ -169,17 +169,17 @@ fn set_output(
     Ok(())
 }
 
-/// Finishes the parent's step with the child's result (W17).
+/// The work that finishes the parent's step with the child's result, if the step still waits for it (W17).
 pub(super) fn note_child_end(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (activation, child_number): (u32, RunNumber),
-) -> TurnResult<()> {
+    activation: u32,
+    child_number: RunNumber,
+) -> TurnResult<Option<Work>> {
     let from = Awaited::Child(child_number);
     let waiting = run.activation(turn, activation)?;
     if waiting.is_none_or(|active| active.state.awaits() != from) {
-        return Ok(());
+        return Ok(None);
     }
     let child = turn.run_record(child_number)?;
     let child = child.expect("a child is kept while its parent waits for it");
@@ -212,12 +212,10 @@ pub(super) fn note_child_end(
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
     };
-    let work = Work::FinishStep {
+    Ok(Some(Work::FinishStep {
         activation,
         target_result,
-    };
-    queue.push(run.number, work);
-    Ok(())
+    }))
 }
 
 /// The error that a child without an output gives its parent when it fails (W10a).

@@ -12,24 +12,32 @@ use crate::tables::{
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
+/// The end of an active step's attempt.
+pub(super) struct StepEnd {
+    pub(super) activation: u32,
+    pub(super) target_result: TargetResult,
+}
+
 /// Finishes an active step with its target result. A result from a source that the step does not wait for has no
 /// effect.
 pub(super) fn finish_step(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (activation, mut target_result): (u32, TargetResult),
+    end: StepEnd,
 ) -> TurnResult<()> {
-    let Some(active) = run.take(turn, activation)? else {
+    let Some(active) = run.take(turn, end.activation)? else {
         return Ok(());
     };
+    let mut target_result = end.target_result;
     if active.state.awaits() != target_result.from {
         run.put_back(active);
         return Ok(());
     }
     if let ActivationState::Plan(_) = active.state {
         // What came in ends an attempt on an executor; the plan settles the step when it ends.
-        return plan::finish_attempt(turn, queue, run, (active, target_result));
+        let execution = plan::Execution::new(run, active);
+        return plan::finish_attempt(turn, queue, execution, target_result);
     }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
@@ -49,7 +57,11 @@ pub(super) fn finish_step(
         && is_retried(&target_result.outcome)
         && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
     {
-        schedule_retry(turn, queue, run, (active, due_ms));
+        if due_ms <= turn.now_ms() {
+            retry_now(turn, queue, run, active);
+        } else {
+            schedule_retry(turn, run, active, due_ms);
+        }
         return Ok(());
     }
     failure::complete_output(turn, run, &mut target_result);
@@ -111,30 +123,41 @@ pub(crate) fn next_attempt(
         .then_some(due_ms)
 }
 
-fn schedule_retry(
+/// Executes the step again, in this turn.
+fn retry_now(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (mut active, due_ms): (Draft<Activation>, u64),
+    mut active: Draft<Activation>,
 ) {
-    let is_due = due_ms <= turn.now_ms();
-    if is_due && !queue.count_step(turn, run) {
-        run.put_back(active);
-        return;
-    }
-    active.attempt += 1;
-    active.polls_count = 0;
-    let (activation, attempt) = (active.number, active.attempt);
-    if is_due {
+    if queue.count_step(turn, run) {
+        let (activation, attempt) = (active.number, begin_attempt(&mut active));
         run.note(&active, EventKind::StepRetry { attempt });
         active.state = ActivationState::Executing;
         queue.push(run.number, Work::Execute { activation });
-    } else {
-        run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
-        active.state = ActivationState::Retry { due_ms };
-        turn.set_timer(wake_timer(run.at(&active), due_ms));
     }
     run.put_back(active);
+}
+
+/// Sets the timer that executes the step again.
+fn schedule_retry(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+    due_ms: u64,
+) {
+    let attempt = begin_attempt(&mut active);
+    run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
+    active.state = ActivationState::Retry { due_ms };
+    turn.set_timer(wake_timer(run.at(&active), due_ms));
+    run.put_back(active);
+}
+
+/// Counts the step's next attempt, which begins without polls; returns its number.
+fn begin_attempt(active: &mut Activation) -> u32 {
+    active.attempt += 1;
+    active.polls_count = 0;
+    active.attempt
 }
 
 /// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).

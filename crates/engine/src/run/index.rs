@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub(super) fn update(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    (before, after): (Option<&Arc<RunRecord>>, &RunRecord),
+    before: Option<&Arc<RunRecord>>,
+    after: &RunRecord,
 ) -> TurnResult<()> {
     let before = before.map(|record| &**record);
     if is_indexed_alike(before, after) {
@@ -57,7 +58,8 @@ pub(crate) fn forget(
 pub(super) fn expire_again(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    (run, definition): (&RunRecord, &DefinitionRecord),
+    run: &RunRecord,
+    definition: &DefinitionRecord,
 ) -> TurnResult<()> {
     if let Some(expiration) = expiration(number, run, definition) {
         retention::expire_again(turn, expiration)?;

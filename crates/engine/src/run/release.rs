@@ -27,7 +27,7 @@ pub(crate) fn release_from_quarantine(
     run.note_run(EventKind::RunReleased);
     schedule::run_released(turn, &run.record)?;
     if !run.record.status.is_open() {
-        index::expire_again(turn, number, (&run.record, &run.definition))?;
+        index::expire_again(turn, number, &run.record, &run.definition)?;
         turn.put_back_run(run);
         return Ok(());
     }
@@ -162,7 +162,7 @@ fn release_child(
     };
     let is_open = kept.record.status.is_open();
     if !is_open {
-        index::expire_again(turn, child, (&kept.record, &kept.definition))?;
+        index::expire_again(turn, child, &kept.record, &kept.definition)?;
     }
     turn.put_back_run(kept);
     Ok((!is_open).then_some(Work::ChildEnded { activation, child }))

@@ -64,7 +64,7 @@ impl SignalRun {
         };
         run.note_run(kind);
         match self.waiting_activation(turn, &mut run)? {
-            Some(activation) => self.satisfy(turn, run, (activation, payload))?,
+            Some(activation) => self.satisfy(turn, run, activation, payload)?,
             None => {
                 self.store(turn, &mut run, payload)?;
                 turn.put_back_run(run);
@@ -128,7 +128,8 @@ impl SignalRun {
         &self,
         turn: &mut Turn<'_, '_>,
         mut run: LoadedRun,
-        (activation, payload): (u32, PayloadRef),
+        activation: u32,
+        payload: PayloadRef,
     ) -> TurnResult<()> {
         let number = run.number;
         let active = run.activation(turn, activation)?;

@@ -12,7 +12,7 @@ pub(crate) fn write_all(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
         history::write(turn, run, events)?;
     }
     for run in &runs {
-        index::update(turn, run.number, (run.before(), &run.record))?;
+        index::update(turn, run.number, run.before(), &run.record)?;
     }
     for run in runs {
         run.write(turn);

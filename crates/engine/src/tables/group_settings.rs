@@ -54,13 +54,17 @@ impl GroupSettings {
             GroupMode::Exclusive => "exclusive",
             GroupMode::KeyShared => "key_shared",
         };
-        let ack_timeouts = (self.ack_timeout_ms, requested.ack_timeout_ms);
         let differences = [
-            difference("mode", (mode(self), mode(requested))),
-            difference("ack_timeout_ms", ack_timeouts),
+            difference("mode", mode(self), mode(requested)),
+            difference(
+                "ack_timeout_ms",
+                self.ack_timeout_ms,
+                requested.ack_timeout_ms,
+            ),
             difference(
                 "max_deliveries",
-                (self.max_deliveries, requested.max_deliveries),
+                self.max_deliveries,
+                requested.max_deliveries,
             ),
         ];
         differences.into_iter().flatten().collect()

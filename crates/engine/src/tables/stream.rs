@@ -70,21 +70,19 @@ impl StreamSettings {
     pub(crate) fn differences(&self, requested: &Self) -> Vec<String> {
         let bound =
             |max: Option<u64>| max.map_or_else(|| "unlimited".to_owned(), |max| max.to_string());
-        let bounds = |max: fn(&Retention) -> Option<u64>| {
-            (
+        let differing = |name: &str, max: fn(&Retention) -> Option<u64>| {
+            difference(
+                name,
                 bound(max(&self.retention)),
                 bound(max(&requested.retention)),
             )
         };
         let differences = [
-            difference("partitions", (self.partitions, requested.partitions)),
-            difference("max_records", bounds(|retention| retention.count_max)),
-            difference("max_age_ms", bounds(|retention| retention.max_age_ms)),
-            difference("max_bytes", bounds(|retention| retention.max_bytes)),
-            difference(
-                "hard_limit_bytes",
-                (self.bytes_limit, requested.bytes_limit),
-            ),
+            difference("partitions", self.partitions, requested.partitions),
+            differing("max_records", |retention| retention.count_max),
+            differing("max_age_ms", |retention| retention.max_age_ms),
+            differing("max_bytes", |retention| retention.max_bytes),
+            difference("hard_limit_bytes", self.bytes_limit, requested.bytes_limit),
         ];
         differences.into_iter().flatten().collect()
     }

@@ -207,7 +207,11 @@ pub(super) fn assign(
     };
     task.note(turn, run.as_deref_mut(), kind)?;
     let origin = origin_of(turn, run, &task)?;
-    deliver(turn, (&task, &lease), origin, offer.poll);
+    turn.effect(Effect::DeliverTask {
+        worker: offer.worker.clone(),
+        poll: offer.poll,
+        assignment: Box::new(assignment(&task, &lease, origin)),
+    });
     task.record.become_status(ActionRunStatus::Running);
     task.record.started_at_ms = task.record.started_at_ms.or(Some(now_ms));
     task.record.lease = Some(lease);
@@ -215,15 +219,10 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// Emits the effect that delivers the task.
-fn deliver(
-    turn: &mut Turn<'_, '_>,
-    (task, lease): (&LoadedTask, &Lease),
-    origin: Origin,
-    poll: u64,
-) {
+/// What the worker gets.
+fn assignment(task: &LoadedTask, lease: &Lease, origin: Origin) -> Assignment {
     let record = &task.record;
-    let assignment = Assignment {
+    Assignment {
         token: TaskToken {
             action_run: task.number,
             attempt: record.attempt,
@@ -239,12 +238,7 @@ fn deliver(
         step: origin.step,
         labels: record.labels.clone(),
         report_timeout_ms: origin.report_timeout_ms,
-    };
-    turn.effect(Effect::DeliverTask {
-        worker: lease.worker.clone(),
-        poll,
-        assignment: Box::new(assignment),
-    });
+    }
 }
 
 /// The workflow run and step of a task, and their report timeout (W38).

@@ -38,7 +38,7 @@ pub(crate) fn expire(
         task.record.attempt += 1;
         task.record.become_status(ActionRunStatus::Pending);
         return with_owner(turn, task.record.owner, |turn, mut run| {
-            note_retry(turn, run.as_deref_mut(), (&task, 0))?;
+            note_retry(turn, run.as_deref_mut(), &task, 0)?;
             task.put(turn);
             make_ready(turn, run, number)
         });

@@ -100,7 +100,7 @@ fn try_again(turn: &mut Turn<'_, '_>, mut task: LoadedTask) -> TurnResult<()> {
     task.record.attempt += 1;
     task.record.become_status(ActionRunStatus::Pending);
     with_owner(turn, task.record.owner, |turn, mut run| {
-        note_retry(turn, run.as_deref_mut(), (&task, delay_ms))?;
+        note_retry(turn, run.as_deref_mut(), &task, delay_ms)?;
         let number = task.number;
         task.put(turn);
         make_ready_after(turn, run, number, delay_ms)
@@ -111,7 +111,8 @@ fn try_again(turn: &mut Turn<'_, '_>, mut task: LoadedTask) -> TurnResult<()> {
 pub(super) fn note_retry(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
-    (task, delay_ms): (&LoadedTask, u64),
+    task: &LoadedTask,
+    delay_ms: u64,
 ) -> Result<(), StoreError> {
     let error = task.record.error.as_ref();
     let kind = EventKind::ActionRetryScheduled {

@@ -28,7 +28,7 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, record: &ActionRunRecord) -> TurnRes
     }
     let key = key_of(record);
     let mut counts = counts(turn, &key)?;
-    if let Some((position, mut queue)) = find(turn, &counts, (&key, &record.labels))? {
+    if let Some((position, mut queue)) = find(turn, &counts, &key, &record.labels)? {
         queue.open_count += 1;
         turn.put::<LabelQueues>(&row(&key, position), queue);
         return Ok(());
@@ -60,7 +60,7 @@ pub(crate) fn has_room(
     }
     let counts = counts(turn, key)?;
     let has_free = counts.label_queues.first_free().is_some();
-    Ok(has_free || find(turn, &counts, (key, labels))?.is_some())
+    Ok(has_free || find(turn, &counts, key, labels)?.is_some())
 }
 
 /// Stops counting an action run that has ended and waits in no queue.
@@ -138,7 +138,8 @@ pub(super) fn put_counts(turn: &mut Turn<'_, '_>, key: &ActionKey, counts: Ready
 fn find(
     turn: &mut Turn<'_, '_>,
     counts: &ReadyActionRecord,
-    (key, labels): (&ActionKey, &BTreeMap<String, String>),
+    key: &ActionKey,
+    labels: &BTreeMap<String, String>,
 ) -> Result<Option<(u8, LabelQueueRecord)>, StoreError> {
     for position in counts.label_queues.iter() {
         let queue = get(turn, key, position)?;
@@ -154,7 +155,7 @@ fn find_own(
     counts: &ReadyActionRecord,
     record: &ActionRunRecord,
 ) -> Result<(u8, LabelQueueRecord), StoreError> {
-    let queue = find(turn, counts, (&key_of(record), &record.labels))?;
+    let queue = find(turn, counts, &key_of(record), &record.labels)?;
     Ok(queue.expect("an open action run's labels have a queue"))
 }
 

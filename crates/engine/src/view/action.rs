@@ -1,6 +1,6 @@
 //! Reads actions and action runs.
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use super::payload;
 use crate::definition::StepIndex;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
@@ -64,20 +64,16 @@ pub fn action(
 pub fn actions(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<ActionView>, StoreError> {
     let prefix = prefix::<Actions>(namespace);
-    page::<Actions, _>(
-        reader,
-        &Scope::new(&prefix, after, limit),
-        |(_, name), record| {
-            Ok(Some(ActionView {
-                name,
-                record,
-                module_bytes: None,
-            }))
-        },
-    )
+    page::<Actions, _>(reader, &Scope::new(&prefix, range), |(_, name), record| {
+        Ok(Some(ActionView {
+            name,
+            record,
+            module_bytes: None,
+        }))
+    })
 }
 
 /// The module of a WASM action.
@@ -128,10 +124,10 @@ pub fn action_runs(
     reader: &dyn Reader,
     namespace: &Namespace,
     name: &ActionName,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<ActionRunView>, StoreError> {
     let prefix = prefix::<ActionRunsByAction>(&(namespace.clone(), name.clone()));
-    let scope = Scope::new(&prefix, after, limit).descending();
+    let scope = Scope::new(&prefix, range).descending();
     page::<ActionRunsByAction, _>(reader, &scope, |(namespace, _, number), ()| {
         action_run(reader, &namespace, number)
     })

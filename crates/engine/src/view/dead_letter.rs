@@ -1,6 +1,6 @@
 //! Reads dead letters (A6).
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
@@ -42,10 +42,10 @@ pub fn dead_letters(
     reader: &dyn Reader,
     namespace: &Namespace,
     action: &ActionName,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<DeadLetterView>, StoreError> {
     let prefix = prefix::<DeadLetters>(&(namespace.clone(), action.clone()));
-    let scope = Scope::new(&prefix, after, limit).descending();
+    let scope = Scope::new(&prefix, range).descending();
     page::<DeadLetters, _>(reader, &scope, |(_, _, place), record| {
         Ok(Some(view(place, record)))
     })

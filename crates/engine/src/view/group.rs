@@ -1,9 +1,9 @@
 //! Reads consumer groups: positions, consumers and records in flight (A31).
 
 use super::is_quarantined;
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use super::stream::{RecordView, find_stream};
-use crate::group::{TakeRecords, waiting_orders, waiting_range};
+use crate::group::{NumberedGroup, TakeRecords, waiting_orders, waiting_range};
 use crate::ids::{
     ConsumerName, GroupName, GroupNumber, GroupRef, Namespace, StreamName, TakeId, WorkerId,
 };
@@ -87,8 +87,7 @@ pub fn group(
     let Some((number, record, stream)) = found else {
         return Ok(None);
     };
-    let named = (name.group.clone(), number);
-    view(reader, named, (record, &stream)).map(Some)
+    view(reader, name.group.clone(), (number, record), &stream).map(Some)
 }
 
 /// The consumer groups of a stream by name.
@@ -97,8 +96,9 @@ pub fn group(
 /// [`StoreError`] if the store fails.
 pub fn groups(
     reader: &dyn Reader,
-    (namespace, stream): (&Namespace, &StreamName),
-    (after, limit): (Option<&[u8]>, usize),
+    namespace: &Namespace,
+    stream: &StreamName,
+    range: PageRange<'_>,
 ) -> Result<Page<GroupView>, StoreError> {
     let Some((number, stream)) = find_stream(reader, namespace, stream)? else {
         return Ok(Page {
@@ -107,15 +107,11 @@ pub fn groups(
         });
     };
     let prefix = prefix::<GroupNames>(&number);
-    page::<GroupNames, _>(
-        reader,
-        &Scope::new(&prefix, after, limit),
-        |(_, name), number| {
-            let record = read::<Groups>(reader, &number)?;
-            let view = |record| view(reader, (name, number), (record, &stream));
-            record.map(view).transpose()
-        },
-    )
+    page::<GroupNames, _>(reader, &Scope::new(&prefix, range), |(_, name), number| {
+        let record = read::<Groups>(reader, &number)?;
+        let view = |record| view(reader, name, (number, record), &stream);
+        record.map(view).transpose()
+    })
 }
 
 /// The consumers of a group by name.
@@ -141,7 +137,8 @@ pub fn consumers(
 /// [`StoreError`] if the store fails.
 pub fn pending(
     reader: &dyn Reader,
-    (namespace, name): (&Namespace, &GroupRef),
+    namespace: &Namespace,
+    name: &GroupRef,
     limit: usize,
 ) -> Result<Vec<PendingView>, StoreError> {
     let Some((number, _, _)) = find(reader, namespace, name)? else {
@@ -301,9 +298,11 @@ fn find(
 
 fn view(
     reader: &dyn Reader,
-    (name, number): (GroupName, GroupNumber),
-    (record, stream): (GroupRecord, &StreamRecord),
+    name: GroupName,
+    group: NumberedGroup,
+    stream: &StreamRecord,
 ) -> Result<GroupView, StoreError> {
+    let (number, record) = group;
     Ok(GroupView {
         name,
         lag: record.lag(stream),

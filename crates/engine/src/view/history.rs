@@ -20,7 +20,16 @@ pub struct HistoryPage {
     pub events_count: u64,
 }
 
-/// The events of a run with sequence numbers above `after_seq`, at most `limit` of them.
+/// The part of a history that a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryRange {
+    /// The sequence number after which it begins; 0 for the whole history.
+    pub after_seq: u64,
+    /// The maximum number of events.
+    pub limit: usize,
+}
+
+/// The events of a run that the range has.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -28,8 +37,9 @@ pub fn history(
     reader: &dyn Reader,
     namespace: &Namespace,
     run_id: &RunId,
-    (after_seq, limit): (u64, usize),
+    range: HistoryRange,
 ) -> Result<Option<HistoryPage>, StoreError> {
+    let HistoryRange { after_seq, limit } = range;
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
@@ -39,7 +49,7 @@ pub fn history(
     let cursor = run.history;
     let mut events: Vec<EventView> = Vec::new();
     let is_in_gap = after_seq >= cursor.trimmed_after && after_seq < cursor.trimmed_until;
-    let first_record = first_record(reader, (number, after_seq))?;
+    let first_record = first_record(reader, number, after_seq)?;
     let range = KeyRange {
         from: encode_key::<History>(&(number, first_record)),
         to: encode_key::<History>(&(number, u64::MAX)),
@@ -88,7 +98,8 @@ fn show_input(
 /// The key of the record that holds the event behind `after_seq`, or of one before it.
 fn first_record(
     reader: &dyn Reader,
-    (number, after_seq): (crate::ids::RunNumber, u64),
+    number: crate::ids::RunNumber,
+    after_seq: u64,
 ) -> Result<u64, StoreError> {
     let range = KeyRange {
         from: encode_key::<History>(&(number, 0)),

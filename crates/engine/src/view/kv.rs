@@ -1,7 +1,7 @@
 //! Reads the key-value store (A40).
 
 use super::cluster;
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{KvKey, Namespace};
 use crate::limits::KV_PAGE_KEYS_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -23,31 +23,44 @@ pub struct KeyView {
 /// [`StoreError`] if the store fails.
 pub fn key(
     reader: &dyn Reader,
-    (namespace, key): (&Namespace, &KvKey),
+    namespace: &Namespace,
+    key: &KvKey,
     now_ms: u64,
 ) -> Result<Option<KeyRecord>, StoreError> {
     let record = read::<Keys>(reader, &(namespace.clone(), key.clone()))?;
     Ok(record.filter(|record| record.is_live(now_ms)))
 }
 
-/// The keys of a namespace that begin with `text` and are there at `now_ms`, in order. A page has at
-/// most 48 of them, so that it fits a message however large the values are.
+/// Which keys of a namespace a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySelection<'a> {
+    /// What the keys begin with.
+    pub prefix: &'a str,
+    /// The time at which they have not expired, in milliseconds.
+    pub now_ms: u64,
+}
+
+/// The selected keys of a namespace, in order. A page has at most 48 of them, so that it fits a message however large
+/// the values are.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
 pub fn keys(
     reader: &dyn Reader,
-    (namespace, text): (&Namespace, &str),
-    now_ms: u64,
-    (after, limit): (Option<&[u8]>, usize),
+    namespace: &Namespace,
+    selection: KeySelection<'_>,
+    range: PageRange<'_>,
 ) -> Result<Page<KeyView>, StoreError> {
     let mut prefix = prefix::<Keys>(namespace);
-    prefix.extend_from_slice(text.as_bytes());
-    page::<Keys, _>(
-        reader,
-        &Scope::new(&prefix, after, limit.min(KV_PAGE_KEYS_MAX)),
-        |(_, key), record| Ok(record.is_live(now_ms).then_some(KeyView { key, record })),
-    )
+    prefix.extend_from_slice(selection.prefix.as_bytes());
+    let range = PageRange {
+        limit: range.limit.min(KV_PAGE_KEYS_MAX),
+        ..range
+    };
+    page::<Keys, _>(reader, &Scope::new(&prefix, range), |(_, key), record| {
+        let is_live = record.is_live(selection.now_ms);
+        Ok(is_live.then_some(KeyView { key, record }))
+    })
 }
 
 /// The cursor with which a driver finds expired keys, so that its reads skip the tombstones of deleted rows (design

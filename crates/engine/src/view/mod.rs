@@ -40,14 +40,14 @@ pub use group::{
     DeliveredView, GroupView, PendingState, PendingView, consumers, delivery, group, groups,
     has_records, pending,
 };
-pub use history::{HistoryPage, history};
-pub use kv::{KeyCursor, KeyView, key, keys};
+pub use history::{HistoryPage, HistoryRange, history};
+pub use kv::{KeyCursor, KeySelection, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{
     ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,
     has_ready, has_ready_for, workers_of_other_nodes,
 };
-pub use page::Page;
+pub use page::{Page, PageRange};
 pub use plan::{
     BreakerStatus, BreakerView, CacheView, ExecutorView, HealthView, PlanView, RateView, plan,
 };

@@ -1,6 +1,6 @@
 //! Reads namespaces (A41).
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::Namespace;
 use crate::store::{Reader, StoreError};
 use crate::tables::{NamespaceRecord, Namespaces, read};
@@ -22,12 +22,10 @@ pub fn namespace(
 /// [`StoreError`] if the store fails.
 pub fn namespaces(
     reader: &dyn Reader,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<(Namespace, NamespaceRecord)>, StoreError> {
     let prefix = prefix::<Namespaces>(&());
-    page::<Namespaces, _>(
-        reader,
-        &Scope::new(&prefix, after, limit),
-        |name, record| Ok(Some((name, record))),
-    )
+    page::<Namespaces, _>(reader, &Scope::new(&prefix, range), |name, record| {
+        Ok(Some((name, record)))
+    })
 }

@@ -196,7 +196,8 @@ pub struct ChildInputCheck {
 /// [`StoreError`] if the store fails.
 pub fn child_input_check(
     reader: &dyn Reader,
-    (parent, activation): (RunNumber, u32),
+    parent: RunNumber,
+    activation: u32,
 ) -> Result<Option<ChildInputCheck>, StoreError> {
     if reader
         .get(&encode_key::<InputChecks>(&(parent, activation)))?

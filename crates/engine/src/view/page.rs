@@ -14,25 +14,39 @@ pub struct Page<T> {
     pub next: Option<Vec<u8>>,
 }
 
+/// The part of a list that a caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRange<'a> {
+    /// The page token, [`Page::next`] of the previous page; `None` for the first page.
+    pub after: Option<&'a [u8]>,
+    /// The maximum number of items.
+    pub limit: usize,
+}
+
+impl PageRange<'_> {
+    /// The first page of a list, with at most `limit` items.
+    #[must_use]
+    pub fn first(limit: usize) -> Self {
+        Self { after: None, limit }
+    }
+}
+
 /// Which part of a table a page is taken from.
 pub(super) struct Scope<'a> {
     /// The first key parts.
-    pub(super) prefix: &'a [u8],
-    /// The page token: the last key that the page before looked at.
-    pub(super) after: Option<&'a [u8]>,
+    prefix: &'a [u8],
+    /// Which of the rows with the prefix.
+    range: PageRange<'a>,
     /// Which way.
-    pub(super) order: Order,
-    /// Items at most.
-    pub(super) limit: usize,
+    order: Order,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(prefix: &'a [u8], after: Option<&'a [u8]>, limit: usize) -> Self {
+    pub(super) fn new(prefix: &'a [u8], range: PageRange<'a>) -> Self {
         Self {
             prefix,
-            after,
+            range,
             order: Order::Ascending,
-            limit,
         }
     }
 
@@ -44,9 +58,9 @@ impl<'a> Scope<'a> {
     }
 
     /// The keys that are left. A token of another scope leaves none: it is the caller's own text.
-    fn range(&self) -> KeyRange {
+    fn keys(&self) -> KeyRange {
         let whole = KeyRange::prefix(self.prefix);
-        let Some(after) = self.after else {
+        let Some(after) = self.range.after else {
             return whole;
         };
         match self.order {
@@ -77,12 +91,12 @@ pub(super) fn page<T: Table, I>(
     let mut looked_at = 0;
     let mut has_more = false;
     let mut failure = None;
-    let range = scope.range();
+    let range = scope.keys();
     if range.is_empty() {
         return Ok(Page { items, next: None });
     }
     visit::<T>(reader, &range, scope.order, |key, record| {
-        if items.len() == scope.limit || looked_at == PAGE_ROWS_LOOKED_AT_MAX {
+        if items.len() == scope.range.limit || looked_at == PAGE_ROWS_LOOKED_AT_MAX {
             has_more = true;
             return ControlFlow::Break(());
         }

@@ -4,7 +4,7 @@ use super::cluster;
 use crate::definition::{
     Definition, Executor, Plan, RateLimit, RateWindow, RunTarget, Selection, StepIndex, StepKind,
 };
-use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, WorkflowName};
+use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, PlanRef, WorkflowName};
 use crate::plan::{
     BreakerDecision, decide, full_until_ms, probes_count, probes_max, remaining_calls, score,
 };
@@ -124,9 +124,11 @@ pub struct CacheView {
 /// [`StoreError`] if the store fails.
 pub fn plan(
     reader: &dyn Reader,
-    (namespace, workflow, plan): (&Namespace, &WorkflowName, &PlanName),
+    namespace: &Namespace,
+    name: &PlanRef,
     now_ms: u64,
 ) -> Result<Option<PlanView>, StoreError> {
+    let PlanRef { workflow, plan } = name;
     let Some(record) = read::<Workflows>(reader, &(namespace.clone(), workflow.clone()))? else {
         return Ok(None);
     };

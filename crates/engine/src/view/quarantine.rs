@@ -1,6 +1,6 @@
 //! Reads quarantined items by their published names (design rule 10).
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use super::run::find_run;
 use crate::ids::{
     ActionRunNumber, GroupNumber, Namespace, PlanNumber, RunId, RunNumber, StreamNumber,
@@ -41,10 +41,10 @@ impl QuarantinedView {
 /// [`StoreError`] if the store fails.
 pub fn quarantined(
     reader: &dyn Reader,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<QuarantinedView>, StoreError> {
     let prefix = prefix::<Quarantine>(&());
-    let scope = Scope::new(&prefix, after, limit);
+    let scope = Scope::new(&prefix, range);
     page::<Quarantine, _>(reader, &scope, |subject, record| {
         describe(reader, subject, record).map(Some)
     })
@@ -58,7 +58,8 @@ pub fn quarantined(
 pub fn find_quarantined(
     reader: &dyn Reader,
     kind: QuarantinedKind,
-    (namespace, name): (&Namespace, &str),
+    namespace: &Namespace,
+    name: &str,
 ) -> Result<Vec<QuarantinedView>, StoreError> {
     // There may be many runs: they are not scanned.
     let number = match kind {
@@ -72,7 +73,7 @@ pub fn find_quarantined(
         | QuarantinedKind::Stream
         | QuarantinedKind::Group
         | QuarantinedKind::Trigger
-        | QuarantinedKind::Plan => return look_through(reader, kind, (namespace, name)),
+        | QuarantinedKind::Plan => return look_through(reader, kind, namespace, name),
     };
     let Some(number) = number.or_else(|| name.parse().ok()) else {
         return Ok(Vec::new());
@@ -87,7 +88,8 @@ pub fn find_quarantined(
 fn look_through(
     reader: &dyn Reader,
     kind: QuarantinedKind,
-    (namespace, name): (&Namespace, &str),
+    namespace: &Namespace,
+    name: &str,
 ) -> Result<Vec<QuarantinedView>, StoreError> {
     let mut found = Vec::new();
     let mut failure = None;

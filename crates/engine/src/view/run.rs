@@ -220,7 +220,10 @@ pub fn run(
     let active = active(reader, number)?;
     Ok(Some(RunView {
         row: row(&run, &record),
-        detail: detail(reader, (number, &run), (&active, definition))?,
+        detail: match quarantine_detail(reader, number, &run)? {
+            Some(detail) => Some(detail),
+            None => detail(reader, &run, &active, definition)?,
+        },
         current_steps: current_steps(reader, &active, definition)?,
         input: payload(reader, run.input)?,
         output,
@@ -239,8 +242,8 @@ fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey>
         TriggeredBy::Trigger { first } => {
             let trigger = definition.trigger.as_ref()?;
             let namespace = trigger.namespace.as_ref().unwrap_or(&run.namespace);
-            let source = (namespace, &trigger.stream);
-            Some(IdempotencyKey::of_record(source, first))
+            let stream = &trigger.stream;
+            Some(IdempotencyKey::of_record(namespace, stream, first))
         }
         TriggeredBy::Caller | TriggeredBy::Parent => run.idempotency_key.clone(),
     }
@@ -299,25 +302,34 @@ pub(super) fn active(
     Ok(active)
 }
 
-/// Describes why the run waits or how it failed (W21a).
-fn detail(
+/// Describes why the run is quarantined, if it is.
+fn quarantine_detail(
     reader: &dyn Reader,
-    (number, run): (RunNumber, &RunRecord),
-    (active, definition): (&[Activation], &Definition),
+    number: RunNumber,
+    run: &RunRecord,
 ) -> Result<Option<String>, StoreError> {
     let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
-    if let Some(record) = quarantined {
-        return Ok(Some(format!(
+    Ok(quarantined.map(|record| {
+        format!(
             "quarantined after a bug at log index {}, which the node that led then has logged; \
              `flo cluster quarantine release run {}` takes it up again",
             record.raft_index, run.id
-        )));
-    }
+        )
+    }))
+}
+
+/// Describes why the run waits or how it failed (W21a).
+fn detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    active: &[Activation],
+    definition: &Definition,
+) -> Result<Option<String>, StoreError> {
     if run.detail.is_some() {
         return Ok(run.detail.clone());
     }
     for active in active {
-        if let Some(detail) = waiting_detail(reader, run, (active, definition))? {
+        if let Some(detail) = waiting_detail(reader, run, active, definition)? {
             return Ok(Some(detail));
         }
         if let Some(detail) = rate_detail(reader, run, definition, active.step)? {
@@ -330,7 +342,8 @@ fn detail(
 fn waiting_detail(
     reader: &dyn Reader,
     run: &RunRecord,
-    (active, definition): (&Activation, &Definition),
+    active: &Activation,
+    definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
     match &active.state {
         ActivationState::Signal { .. } => Ok(match &definition.step(active.step).kind {

@@ -1,7 +1,7 @@
 //! Reads streams and their records (A30).
 
 use super::is_quarantined;
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -69,7 +69,7 @@ pub fn stream(
     name: &StreamName,
 ) -> Result<Option<StreamView>, StoreError> {
     let found = find_stream(reader, namespace, name)?;
-    let view = |(number, record)| view(reader, (name.clone(), number), record);
+    let view = |(number, record)| view(reader, name.clone(), number, record);
     found.map(view).transpose()
 }
 
@@ -80,18 +80,14 @@ pub fn stream(
 pub fn streams(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<StreamView>, StoreError> {
     let prefix = prefix::<StreamNames>(namespace);
-    page::<StreamNames, _>(
-        reader,
-        &Scope::new(&prefix, after, limit),
-        |(_, name), number| {
-            let record = read::<Streams>(reader, &number)?;
-            let view = |record| view(reader, (name, number), record);
-            record.map(view).transpose()
-        },
-    )
+    page::<StreamNames, _>(reader, &Scope::new(&prefix, range), |(_, name), number| {
+        let record = read::<Streams>(reader, &number)?;
+        let view = |record| view(reader, name, number, record);
+        record.map(view).transpose()
+    })
 }
 
 /// The records of a stream in a range, over all partitions in the order of their ids; `None` when
@@ -101,7 +97,8 @@ pub fn streams(
 /// [`StoreError`] if the store fails.
 pub fn records(
     reader: &dyn Reader,
-    (namespace, name): (&Namespace, &StreamName),
+    namespace: &Namespace,
+    name: &StreamName,
     range: &RecordRange,
 ) -> Result<Option<RecordPage>, StoreError> {
     let Some((number, stream)) = find_stream(reader, namespace, name)? else {
@@ -153,7 +150,8 @@ pub(super) fn find_stream(
 
 fn view(
     reader: &dyn Reader,
-    (name, number): (StreamName, StreamNumber),
+    name: StreamName,
+    number: StreamNumber,
     record: StreamRecord,
 ) -> Result<StreamView, StoreError> {
     let fronts = record.partitions.iter().filter_map(|one| one.front);
@@ -203,7 +201,7 @@ impl Merge<'_> {
                 break;
             };
             let until = self.heads.get(1).map_or(RecordId::END, |(id, _)| *id);
-            let head = self.read_run(partition, (from, until))?;
+            let head = self.read_run(partition, from, until)?;
             match head {
                 Some(id) => self.heads[0].0 = id,
                 None => {
@@ -223,7 +221,8 @@ impl Merge<'_> {
     fn read_run(
         &mut self,
         partition: u32,
-        (from, until): (RecordId, RecordId),
+        from: RecordId,
+        until: RecordId,
     ) -> Result<Option<RecordId>, StoreError> {
         let mut head = None;
         let range = self.range(partition, from);

@@ -145,7 +145,8 @@ impl DueCursor {
 pub fn trigger_firings(
     reader: &dyn Reader,
     key: &(Namespace, WorkflowName),
-    (now_ms, limit): (u64, usize),
+    now_ms: u64,
+    limit: usize,
 ) -> Result<Vec<TriggerFiring>, StoreError> {
     let Some(found) = Live::find(reader, key)?.filter(|found| found.live.due_ms.is_some()) else {
         return Ok(Vec::new());

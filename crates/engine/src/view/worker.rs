@@ -1,6 +1,6 @@
 //! Reads the worker registry (A20).
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
@@ -109,14 +109,12 @@ pub fn is_leased(
 pub fn workers(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<WorkerWithCounts>, StoreError> {
     let prefix = prefix::<Workers>(namespace);
-    page::<Workers, _>(
-        reader,
-        &Scope::new(&prefix, after, limit),
-        |(namespace, id), _| worker_with_counts(reader, &namespace, &id),
-    )
+    page::<Workers, _>(reader, &Scope::new(&prefix, range), |(namespace, id), _| {
+        worker_with_counts(reader, &namespace, &id)
+    })
 }
 
 /// Whether a healthy worker that does not drain handles the action (W21a).

@@ -1,6 +1,6 @@
 //! Reads workflows and their definitions.
 
-use super::page::{Page, Scope, page, prefix};
+use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use crate::store::{Reader, StoreError};
 use crate::tables::{
@@ -28,9 +28,10 @@ pub struct WorkflowView {
 pub fn workflow(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (name, version): (&WorkflowName, Option<&WorkflowVersion>),
+    name: &WorkflowName,
+    version: Option<&WorkflowVersion>,
 ) -> Result<Option<(WorkflowView, String)>, StoreError> {
-    let Some(view) = resolve_definition(reader, namespace, (name, version))? else {
+    let Some(view) = resolve_definition(reader, namespace, name, version)? else {
         return Ok(None);
     };
     let source = read::<DefinitionSources>(reader, &view.number)?.unwrap_or_default();
@@ -44,7 +45,8 @@ pub fn workflow(
 pub fn resolve_definition(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (name, version): (&WorkflowName, Option<&WorkflowVersion>),
+    name: &WorkflowName,
+    version: Option<&WorkflowVersion>,
 ) -> Result<Option<WorkflowView>, StoreError> {
     let key = (namespace.clone(), name.clone());
     let Some(record) = read::<Workflows>(reader, &key)? else {
@@ -70,10 +72,10 @@ pub fn resolve_definition(
 pub fn workflows(
     reader: &dyn Reader,
     namespace: &Namespace,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<WorkflowView>, StoreError> {
     let prefix = prefix::<Workflows>(namespace);
-    page::<Workflows, _>(reader, &Scope::new(&prefix, after, limit), |_, record| {
+    page::<Workflows, _>(reader, &Scope::new(&prefix, range), |_, record| {
         view(reader, &record, record.latest)
     })
 }

@@ -149,7 +149,7 @@ impl InputJudge for Accepts {
 fn fire(replica: &mut Replica) {
     let workflow = WorkflowName::new("order").expect("a name");
     let key = (samples::namespace(), workflow);
-    let firings = view::trigger_firings(&replica.store, &key, (replica.now_ms, 100));
+    let firings = view::trigger_firings(&replica.store, &key, replica.now_ms, 100);
     for firing in firings.expect("memory does not fail") {
         let command = firing.command(&Accepts).expect("something to fire");
         replica.ask(Body::FireTrigger(command)).expect("accepted");

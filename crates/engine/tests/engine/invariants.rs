@@ -202,7 +202,7 @@ impl<'a> State<'a> {
         let mut last = 0;
         let mut kept = 0;
         let records = rows::<History>(self.store, &number);
-        visits::check((self.store, number), run, &records);
+        visits::check(self.store, number, run, &records);
         for ((_, first), record) in &records {
             if cursor.trimmed_until > 0 && last == cursor.trimmed_after {
                 last = cursor.trimmed_until;

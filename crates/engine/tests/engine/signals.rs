@@ -16,7 +16,8 @@ const TWO: &str = "define rounds 1\n start: wait tick -> success=next\n \
 
 fn signal(
     world: &mut World,
-    (kind, id): (&str, Option<u32>),
+    kind: &str,
+    id: Option<u32>,
     payload: Json,
 ) -> Result<Reply, Rejection> {
     let body = Body::SignalRun(SignalRun {
@@ -42,7 +43,8 @@ fn a_run_takes_signals_without_end_and_remembers_the_newest_ids() {
     for id in 0..COUNT {
         assert!(!is_repeated(signal(
             &mut world,
-            ("tick", Some(id)),
+            "tick",
+            Some(id),
             Json::null()
         )));
     }
@@ -57,14 +59,16 @@ fn a_run_takes_signals_without_end_and_remembers_the_newest_ids() {
     for id in [COUNT - 1, COUNT - SIGNAL_IDS_MAX] {
         assert!(is_repeated(signal(
             &mut world,
-            ("tick", Some(id)),
+            "tick",
+            Some(id),
             Json::null()
         )));
     }
     let forgotten = COUNT - SIGNAL_IDS_MAX - 1;
     assert!(!is_repeated(signal(
         &mut world,
-        ("tick", Some(forgotten)),
+        "tick",
+        Some(forgotten),
         Json::null()
     )));
     invariants::check(&world.store);
@@ -76,27 +80,25 @@ fn signals_that_wait_are_bounded_in_number_until_a_step_takes_one() {
     for _ in 0..SIGNALS_WAITING_MAX {
         assert!(!is_repeated(signal(
             &mut world,
-            ("other", None),
+            "other",
+            None,
             Json::null()
         )));
     }
-    let refused = signal(&mut world, ("other", Some(1)), Json::null());
+    let refused = signal(&mut world, "other", Some(1), Json::null());
     assert!(
         matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
         "{refused:?}"
     );
     // One that a step waits for does not wait itself, and the step after it takes one of those that do.
+    assert!(!is_repeated(signal(&mut world, "tick", None, Json::null())));
     assert!(!is_repeated(signal(
         &mut world,
-        ("tick", None),
+        "other",
+        Some(1),
         Json::null()
     )));
-    assert!(!is_repeated(signal(
-        &mut world,
-        ("other", Some(1)),
-        Json::null()
-    )));
-    let refused = signal(&mut world, ("other", None), Json::null());
+    let refused = signal(&mut world, "other", None, Json::null());
     assert!(
         matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
         "{refused:?}"
@@ -109,17 +111,18 @@ fn signals_that_wait_are_bounded_in_bytes() {
     let mut world = World::new(TWO, 1);
     let large = || Json::from_checked(format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX - 2)));
     for _ in 0..SIGNALS_WAITING_BYTES_MAX / PAYLOAD_BYTES_MAX as u64 {
-        assert!(!is_repeated(signal(&mut world, ("other", None), large())));
+        assert!(!is_repeated(signal(&mut world, "other", None, large())));
     }
-    let refused = signal(&mut world, ("other", None), Json::null());
+    let refused = signal(&mut world, "other", None, Json::null());
     assert!(
         matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
         "{refused:?}"
     );
-    assert!(!is_repeated(signal(&mut world, ("tick", None), large())));
+    assert!(!is_repeated(signal(&mut world, "tick", None, large())));
     assert!(!is_repeated(signal(
         &mut world,
-        ("other", None),
+        "other",
+        None,
         Json::null()
     )));
     invariants::check(&world.store);

@@ -9,7 +9,8 @@ use flotilla_engine::view::DeadLetterView;
 
 /// Converts a dead letter of an action.
 pub(crate) fn message(
-    (dead_letter, input): (DeadLetterView, Json),
+    dead_letter: DeadLetterView,
+    input: Json,
     action: &ActionName,
 ) -> v1::DeadLetter {
     v1::DeadLetter {

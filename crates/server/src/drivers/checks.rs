@@ -94,7 +94,7 @@ async fn try_make(driver: &Driver, (parent, activation): Check) -> Result<(), Re
     let check = driver
         .context
         .gateway
-        .read_here(|reader| view::child_input_check(reader, (parent, activation)))?;
+        .read_here(|reader| view::child_input_check(reader, parent, activation))?;
     let Some(check) = check else { return Ok(()) };
     let verdict = judge(driver, &check).await?;
     let decision = DecideChildInput {

@@ -47,7 +47,7 @@ async fn look(
         .filter_map(|schedule| command(schedule, now_ms, unknown))
         .collect();
     if commands.is_empty() {
-        rest(driver, (now_ms, due.next_due_ms), unknown.next_try()).await;
+        rest(driver, now_ms, due.next_due_ms, unknown.next_try()).await;
         return Ok(());
     }
     driver.submit_all(commands).await
@@ -70,7 +70,7 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Deferred<ScheduleKey>) 
 }
 
 /// Sleeps until the next firing, until a schedule changes, or until `next_try`.
-async fn rest(driver: &Driver, (now_ms, due_ms): (u64, Option<u64>), next_try: Option<Instant>) {
+async fn rest(driver: &Driver, now_ms: u64, due_ms: Option<u64>, next_try: Option<Instant>) {
     let firing = driver.wakeups.schedules.sleep(now_ms, due_ms);
     match next_try {
         None => firing.await,

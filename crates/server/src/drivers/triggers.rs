@@ -126,9 +126,9 @@ async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
 
 /// What a trigger has to fire, by partition; read on a blocking thread.
 async fn read(driver: &Driver, key: &TriggerKey) -> Result<Vec<TriggerFiring>, Refusal> {
-    let limits = (driver.now_ms(), TRIGGER_FIRINGS_MAX);
-    let key = key.clone();
-    let read = move |reader: &dyn Reader| view::trigger_firings(reader, &key, limits);
+    let (key, now_ms) = (key.clone(), driver.now_ms());
+    let read =
+        move |reader: &dyn Reader| view::trigger_firings(reader, &key, now_ms, TRIGGER_FIRINGS_MAX);
     let deadline = Instant::now() + OBLIGATION_DEADLINE;
     let gateway = &driver.context.gateway;
     gateway.scan(Freshness::Stale, deadline, read).await

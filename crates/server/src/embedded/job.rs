@@ -42,9 +42,9 @@ impl Job {
     }
 
     async fn work(&self, task: v1::TaskAssignment, ticket: SlotTicket) {
-        let of_task = (&self.namespace, self.token);
         let traced = TracedTask::begin(&self.shared.context, &task);
-        let called = self.shared.runner.run(of_task, task, ticket).await;
+        let runner = &self.shared.runner;
+        let called = runner.run(&self.namespace, self.token, task, ticket).await;
         let report = verdict::of_call(self.token, called);
         if let Some(traced) = traced {
             traced.end(&report);

@@ -41,7 +41,8 @@ impl Runner {
     /// [`Refusal`] if the node could not read what to run.
     pub(super) async fn run(
         &self,
-        (namespace, token): (&Namespace, TaskToken),
+        namespace: &Namespace,
+        token: TaskToken,
         task: v1::TaskAssignment,
         ticket: SlotTicket,
     ) -> Result<Report, Refusal> {
@@ -60,8 +61,8 @@ impl Runner {
                 gateway.read_here(|reader| Program::load(reader, &key))
             };
             let host = || -> Box<dyn Host> {
-                let of_task = (key.0.clone(), token);
-                Box::new(Store::new(context.clone(), of_task, given_up.clone()))
+                let (context, namespace) = (context.clone(), key.0.clone());
+                Box::new(Store::new(context, namespace, token, given_up.clone()))
             };
             let call = Call {
                 sandbox: &sandbox,

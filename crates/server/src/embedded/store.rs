@@ -48,7 +48,8 @@ impl Store {
     /// The store of one call, until `given_up`. Must be called within the runtime.
     pub(super) fn new(
         context: Arc<Context>,
-        (namespace, task): (Namespace, TaskToken),
+        namespace: Namespace,
+        task: TaskToken,
         given_up: CancellationToken,
     ) -> Self {
         Self {
@@ -104,8 +105,9 @@ impl Host for Store {
         deadline: std::time::Instant,
     ) -> Result<Option<Vec<u8>>, KvError> {
         let key = checked(key)?;
-        let of_key = (&self.scope.namespace, &key);
-        let found = self.wait(deadline, |until| find_key(&self.context, of_key, until))?;
+        let namespace = &self.scope.namespace;
+        let find = |until| find_key(&self.context, namespace, &key, until);
+        let found = self.wait(deadline, find)?;
         Ok(found.map(|record| record.value.to_vec()))
     }
 

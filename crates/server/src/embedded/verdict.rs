@@ -12,22 +12,26 @@ pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body
     match called {
         Ok(report) => of_report(token, report),
         // The node could not read the action; a later attempt may.
-        Err(refusal) => failure(
+        Err(refusal) => Body::FailTask(FailTask {
             token,
-            (FailKind::Retry, FailureOutcome::Failure),
-            ("unavailable", refusal.to_string()),
-        ),
+            kind: FailKind::Retry,
+            code: Some("unavailable".to_owned()),
+            message: refusal.to_string(),
+            outcome: FailureOutcome::Failure,
+        }),
     }
 }
 
 /// The report on a task that this node dropped because of a bug.
 pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
     let message = format!("expected the node to run the task, but it failed: {error}");
-    failure(
+    Body::FailTask(FailTask {
         token,
-        (FailKind::Retry, FailureOutcome::Failure),
-        ("panic", message),
-    )
+        kind: FailKind::Retry,
+        code: Some("panic".to_owned()),
+        message,
+        outcome: FailureOutcome::Failure,
+    })
 }
 
 fn of_report(token: TaskToken, report: Report) -> Body {
@@ -46,36 +50,27 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             outcome,
             output: Json::from_checked(output),
         }),
-        (Ok(_) | Err(_), _) => failure(
+        (Ok(_) | Err(_), _) => Body::FailTask(FailTask {
             token,
-            (FailKind::NoRetry, FailureOutcome::Failure),
-            (
-                "output_malformed",
-                "expected output in UTF-8, but it is not".to_owned(),
-            ),
-        ),
+            kind: FailKind::NoRetry,
+            code: Some("output_malformed".to_owned()),
+            message: "expected output in UTF-8, but it is not".to_owned(),
+            outcome: FailureOutcome::Failure,
+        }),
     }
 }
 
 fn of_error(token: TaskToken, error: &InvocationError) -> Body {
-    let kind = match error {
+    let (kind, outcome) = match error {
         InvocationError::Failed(_) => (FailKind::Retry, FailureOutcome::Failure),
         InvocationError::TimedOut { .. } => (FailKind::Retry, FailureOutcome::Timeout),
         InvocationError::Broken(_) => (FailKind::NoRetry, FailureOutcome::ExecutionFailure),
     };
-    failure(token, kind, (error.code(), error.to_string()))
-}
-
-fn failure(
-    token: TaskToken,
-    (kind, outcome): (FailKind, FailureOutcome),
-    (code, message): (&str, String),
-) -> Body {
     Body::FailTask(FailTask {
         token,
         kind,
-        code: Some(code.to_owned()),
-        message,
+        code: Some(error.code().to_owned()),
+        message: error.to_string(),
         outcome,
     })
 }

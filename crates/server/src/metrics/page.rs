@@ -23,6 +23,29 @@ pub(super) enum Number {
     Real(f64),
 }
 
+/// A line of the page, after the metric's name.
+struct Sample<'a> {
+    /// Continues the name: which part of a histogram it is.
+    suffix: &'static str,
+    /// The values of the metric's labels.
+    values: &'a [&'a str],
+    /// The upper bound of a histogram's bucket.
+    bound: Option<&'a str>,
+    number: Number,
+}
+
+impl<'a> Sample<'a> {
+    /// A sample of the metric itself.
+    fn new(values: &'a [&'a str], number: Number) -> Self {
+        Self {
+            suffix: "",
+            values,
+            bound: None,
+            number,
+        }
+    }
+}
+
 impl Page {
     /// A metric without labels.
     pub(super) fn one(&mut self, metric: &Metric, number: impl Into<Number>) {
@@ -42,7 +65,7 @@ impl Page {
     ) {
         self.head(metric);
         for (values, number) in samples {
-            self.sample(metric, "", (&values, None), number);
+            self.sample(metric, &Sample::new(&values, number));
         }
     }
 
@@ -57,11 +80,18 @@ impl Page {
             let ends = BOUNDS_MICROS.iter().map(|bound| Some(seconds(*bound)));
             for (end, count) in ends.chain([None]).zip(reading.cumulative) {
                 let end = end.map_or_else(|| "+Inf".to_owned(), |end| end.to_string());
-                self.sample(metric, "_bucket", (&values, Some(&end)), count.into());
+                let bucket = Sample {
+                    suffix: "_bucket",
+                    bound: Some(&end),
+                    ..Sample::new(&values, count.into())
+                };
+                self.sample(metric, &bucket);
             }
             let sum = Number::Real(seconds(reading.sum_micros));
-            self.sample(metric, "_sum", (&values, None), sum);
-            self.sample(metric, "_count", (&values, None), reading.count().into());
+            for (suffix, number) in [("_sum", sum), ("_count", reading.count().into())] {
+                let sample = Sample::new(&values, number);
+                self.sample(metric, &Sample { suffix, ..sample });
+            }
         }
     }
 
@@ -78,21 +108,19 @@ impl Page {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    /// A line: the name with its suffix, the labels, a bucket's bound if it has one, and the
-    /// number.
-    fn sample(
-        &mut self,
-        metric: &Metric,
-        suffix: &str,
-        (values, end): (&[&str], Option<&str>),
-        number: Number,
-    ) {
+    fn sample(&mut self, metric: &Metric, sample: &Sample<'_>) {
+        let Sample {
+            suffix,
+            values,
+            bound,
+            number,
+        } = *sample;
         assert_eq!(values.len(), metric.labels.len(), "{}", metric.name);
         self.write(format_args!("{}{suffix}", metric.name));
-        let ends = end.map(|end| ("le", end));
+        let bounds = bound.map(|bound| ("le", bound));
         let labels = metric.labels.iter().copied().zip(values.iter().copied());
         let mut separator = '{';
-        for (label, value) in labels.chain(ends) {
+        for (label, value) in labels.chain(bounds) {
             self.write(format_args!("{separator}{label}=\"{}\"", Escaped(value)));
             separator = ',';
         }

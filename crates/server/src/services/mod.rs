@@ -51,12 +51,13 @@ impl<T> Lookup<T> {
     fn new(
         found: Option<T>,
         reader: &dyn Reader,
-        (namespace, workflow): (&Namespace, &WorkflowName),
+        namespace: &Namespace,
+        workflow: &WorkflowName,
     ) -> Result<Self, StoreError> {
         if let Some(found) = found {
             return Ok(Self::Found(found));
         }
-        let latest = view::resolve_definition(reader, namespace, (workflow, None))?;
+        let latest = view::resolve_definition(reader, namespace, workflow, None)?;
         Ok(latest.map_or(Self::WorkflowMissing, |_| Self::PartMissing))
     }
 }

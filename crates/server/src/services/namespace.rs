@@ -84,7 +84,7 @@ async fn list(
     deadline: Instant,
 ) -> Result<v1::ListNamespacesResponse, Refusal> {
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::namespaces(reader, page.scope());
+    let list = move |reader: &dyn Reader| view::namespaces(reader, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)

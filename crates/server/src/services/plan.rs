@@ -8,7 +8,7 @@ use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::plan_service_server::PlanService;
-use flotilla_engine::ids::{ExecutorName, PlanName, WorkflowName};
+use flotilla_engine::ids::{ExecutorName, PlanName, PlanRef, WorkflowName};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Command, Rejection, ResetPlan, reply, view};
 use std::sync::Arc;
@@ -56,21 +56,26 @@ async fn get(
     deadline: Instant,
 ) -> Result<v1::PlanStatus, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
-    let workflow = request::name(WorkflowName::new(request.workflow))?;
-    let plan = request::name(PlanName::new(request.plan))?;
+    let name = PlanRef {
+        workflow: request::name(WorkflowName::new(request.workflow))?,
+        plan: request::name(PlanName::new(request.plan))?,
+    };
     let now_ms = context.gateway.replica().now_ms();
     let look_up = |reader: &dyn Reader| {
-        let found = view::plan(reader, (&namespace, &workflow, &plan), now_ms)?;
-        Lookup::new(found, reader, (&namespace, &workflow))
+        let found = view::plan(reader, &namespace, &name, now_ms)?;
+        Lookup::new(found, reader, &namespace, &name.workflow)
     };
     match context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?
     {
-        Lookup::Found(view) => Ok(convert::plan::message(&workflow, view)),
-        Lookup::PartMissing => Err(Rejection::PlanNotFound { workflow, plan }.into()),
-        Lookup::WorkflowMissing => Err(Rejection::WorkflowNotFound(workflow).into()),
+        Lookup::Found(view) => Ok(convert::plan::message(&name.workflow, view)),
+        Lookup::PartMissing => {
+            let PlanRef { workflow, plan } = name;
+            Err(Rejection::PlanNotFound { workflow, plan }.into())
+        }
+        Lookup::WorkflowMissing => Err(Rejection::WorkflowNotFound(name.workflow).into()),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn register(
     let body = Body::RegisterWorker(Box::new(registration));
     let command = Command::new(namespace.clone(), body);
     context.gateway.submit(command, deadline).await?;
-    let worker = read(context, (namespace, id), deadline).await?;
+    let worker = read(context, namespace, id, deadline).await?;
     Ok(v1::RegisterResponse {
         worker: Some(worker),
     })
@@ -104,7 +104,7 @@ pub(super) async fn list(
     let namespace = request::namespace(&request.namespace)?;
     let page = request::page(request.limit, &request.page_token)?;
     let scope = namespace.clone();
-    let list = move |reader: &dyn Reader| view::workers(reader, &scope, page.scope());
+    let list = move |reader: &dyn Reader| view::workers(reader, &scope, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
@@ -124,12 +124,13 @@ pub(super) async fn get(
 ) -> Result<v1::WorkerRecord, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let id = request::name(WorkerId::new(request.worker_id))?;
-    read(context, (namespace, id), deadline).await
+    read(context, namespace, id, deadline).await
 }
 
 async fn read(
     context: &Context,
-    (namespace, id): (Namespace, WorkerId),
+    namespace: Namespace,
+    id: WorkerId,
     deadline: Instant,
 ) -> Result<v1::WorkerRecord, Refusal> {
     let look_up = |reader: &dyn Reader| view::worker_with_counts(reader, &namespace, &id);

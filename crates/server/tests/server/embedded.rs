@@ -57,7 +57,7 @@ const MOVING: &str = r#"(module
         (i64.or (i64.const 0x4000000000) (i64.extend_i32_u (local.get $length)))))"#;
 
 /// Registers a WASM action `a` in a namespace, whose tasks have one attempt.
-async fn register(node: &Node, namespace: &str, (module, timeout_ms): (&str, u64)) {
+async fn register(node: &Node, namespace: &str, module: &str, timeout_ms: u64) {
     let request = v1::RegisterActionRequest {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
@@ -144,7 +144,7 @@ async fn end_of(node: &Node, namespace: &str, action_run_id: &str) -> v1::Action
     run.into_inner()
 }
 
-async fn set(node: &Node, namespace: &str, (key, value): (&str, &str)) {
+async fn set(node: &Node, namespace: &str, key: &str, value: &str) {
     let request = v1::SetKeyRequest {
         namespace: namespace.to_owned(),
         key: key.to_owned(),
@@ -196,9 +196,9 @@ async fn await_nobody(node: &Node, namespace: &str) {
 async fn a_module_reads_and_writes_the_keys_of_its_own_namespace() {
     let node = Node::start().await;
     for namespace in ["one", "two"] {
-        register(&node, namespace, (MOVING, 30_000)).await;
+        register(&node, namespace, MOVING, 30_000).await;
     }
-    set(&node, "one", ("in", "7")).await;
+    set(&node, "one", "in", "7").await;
     assert_eq!(outcome(&node, "two").await.as_deref(), Some("failure"));
     let moved = invoke(&node, "one", true).await.run.unwrap();
     assert_eq!(moved.output.as_deref(), Some(&b"7"[..]));
@@ -212,13 +212,13 @@ async fn a_module_reads_and_writes_the_keys_of_its_own_namespace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_attempt_has_written_is_not_written_again_when_it_is_handed_out_again() {
     let node = Node::start().await;
-    register(&node, "", (GATED, 60_000)).await;
+    register(&node, "", GATED, 60_000).await;
     let action_run_id = invoke(&node, "", false).await.action_run_id;
     await_writing(&node, "").await;
-    set(&node, "", ("written", "by another")).await;
+    set(&node, "", "written", "by another").await;
 
     let node = node.restart().await;
-    set(&node, "", ("gate", "open")).await;
+    set(&node, "", "gate", "open").await;
     let run = end_of(&node, "", &action_run_id).await;
     assert_eq!((run.outcome.as_deref(), run.attempts), (Some("success"), 1));
     let written = get(&node, "", "written").await;
@@ -228,23 +228,23 @@ async fn what_an_attempt_has_written_is_not_written_again_when_it_is_handed_out_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_no_worker_of_a_namespace_without_modules() {
     let node = Node::start().await;
-    register(&node, "shop", (QUICK, 30_000)).await;
+    register(&node, "shop", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
     delete_action(&node, "shop").await;
     await_nobody(&node, "shop").await;
-    register(&node, "shop", (QUICK, 30_000)).await;
+    register(&node, "shop", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_finishes_its_tasks_before_it_leaves_a_namespace() {
     let node = Node::start().await;
-    register(&node, "shop", (GATED, 60_000)).await;
+    register(&node, "shop", GATED, 60_000).await;
     let action_run_id = invoke(&node, "shop", false).await.action_run_id;
     // Until then it may run without the module, which is deleted with its action.
     await_writing(&node, "shop").await;
     delete_action(&node, "shop").await;
-    set(&node, "shop", ("gate", "open")).await;
+    set(&node, "shop", "gate", "open").await;
     let run = end_of(&node, "shop", &action_run_id).await;
     assert_eq!(run.outcome.as_deref(), Some("success"));
     await_nobody(&node, "shop").await;
@@ -253,7 +253,7 @@ async fn a_node_finishes_its_tasks_before_it_leaves_a_namespace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_leaves_a_namespace_that_lost_its_modules_in_an_earlier_life() {
     let node = Node::start().await;
-    register(&node, "shop", (GATED, 60_000)).await;
+    register(&node, "shop", GATED, 60_000).await;
     invoke(&node, "shop", false).await;
     await_writing(&node, "shop").await;
     // The task keeps the node registered until it stops.
@@ -265,7 +265,7 @@ async fn a_node_leaves_a_namespace_that_lost_its_modules_in_an_earlier_life() {
 #[tokio::test(flavor = "multi_thread")]
 async fn modules_are_run_after_a_restart_of_the_node() {
     let node = Node::start().await;
-    register(&node, "", (QUICK, 30_000)).await;
+    register(&node, "", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "").await.as_deref(), Some("success"));
     let node = node.restart().await;
     assert_eq!(outcome(&node, "").await.as_deref(), Some("success"));
@@ -274,7 +274,7 @@ async fn modules_are_run_after_a_restart_of_the_node() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drained_node_stays_drained_when_its_modules_change() {
     let node = Node::start().await;
-    register(&node, "", (QUICK, 30_000)).await;
+    register(&node, "", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "").await.as_deref(), Some("success"));
     let request = v1::DrainRequest {
         worker_id: WORKER.to_owned(),
@@ -305,10 +305,10 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
 async fn a_busy_node_leaves_tasks_of_other_namespaces_in_the_queue() {
     let node = Node::start().await;
     for (namespace, module) in [("busy", GATED), ("quick", QUICK)] {
-        register(&node, namespace, (module, 60_000)).await;
+        register(&node, namespace, module, 60_000).await;
     }
     // From here on, both of the node's workers have their streams.
-    set(&node, "busy", ("gate", "open")).await;
+    set(&node, "busy", "gate", "open").await;
     for namespace in ["busy", "quick"] {
         assert_eq!(outcome(&node, namespace).await.as_deref(), Some("success"));
     }
@@ -323,7 +323,7 @@ async fn a_busy_node_leaves_tasks_of_other_namespaces_in_the_queue() {
     let waiting = invoke_all(&node, "quick", slots.max(2)).await;
     let last = status(&node, "quick", waiting.last().unwrap()).await;
     assert_eq!(last, v1::ActionRunStatus::Pending);
-    set(&node, "busy", ("gate", "open")).await;
+    set(&node, "busy", "gate", "open").await;
     for action_run_id in &waiting {
         let run = end_of(&node, "quick", action_run_id).await;
         assert_eq!(run.outcome.as_deref(), Some("success"));

@@ -8,13 +8,12 @@ use crate::ids::{Namespace, RunNumber};
 use crate::limits::RUN_QUERY_ROWS_MAX;
 use crate::store::{Reader, StoreError};
 use crate::tables::{DefinitionNumber, DefinitionRecord, Runs, read};
-use crate::view::Page;
 use crate::view::run::{RunRow, definition_of, row};
+use crate::view::{Page, PageRange};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Runs of a namespace that the query looks for, newest first: at most `limit` from behind the page
-/// token on. A page may be short, even empty, and still name a next one: it has then looked at as
+/// Runs of a namespace that the query looks for, newest first: those of the page range. A page may be short, even empty, and still name a next one: it has then looked at as
 /// many rows as one page may.
 ///
 /// # Errors
@@ -23,7 +22,7 @@ pub fn runs(
     reader: &dyn Reader,
     namespace: &Namespace,
     query: &RunQuery,
-    (after, limit): (Option<&[u8]>, usize),
+    range: PageRange<'_>,
 ) -> Result<Page<RunRow>, StoreError> {
     let (oldest, newest) = bounds::numbers(reader, &query.conditions)?;
     let mut scan = Scan {
@@ -34,11 +33,11 @@ pub fn runs(
     };
     let mut items = Vec::new();
     // Below this number nothing was looked at.
-    let mut below = match after {
+    let mut below = match range.after {
         None => newest.0 + 1,
         Some(token) => newest.0.saturating_add(1).min(below(token)),
     };
-    while below > oldest.0 && items.len() < limit && scan.row_count < RUN_QUERY_ROWS_MAX {
+    while below > oldest.0 && items.len() < range.limit && scan.row_count < RUN_QUERY_ROWS_MAX {
         match scan.leap(RunNumber(below - 1))? {
             Leap::End => below = 0,
             Leap::To(number) => below = number.0 + 1,

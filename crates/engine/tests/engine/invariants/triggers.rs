@@ -31,11 +31,14 @@ pub(super) fn check(store: &MemoryStore) {
         assert_eq!(live.definition, workflow.latest, "{key:?}");
         let namespace = trigger.namespace.clone().unwrap_or_else(|| key.0.clone());
         let source = (namespace, trigger.stream.clone());
-        let group = check_group(
-            store,
-            (key, &live, &trigger),
-            (&source, workflow.is_enabled),
-        );
+        let checked = Live {
+            key,
+            live: &live,
+            trigger: &trigger,
+            source: &source,
+            is_enabled: workflow.is_enabled,
+        };
+        let group = check_group(store, &checked);
         groups.extend(live.group.map(|number| (number, key.clone())));
         let quarantined = (QuarantinedKind::Trigger, live.definition.0);
         let is_quarantined = read::<Quarantine>(store, &quarantined).is_some();
@@ -73,12 +76,24 @@ pub(super) fn check(store: &MemoryStore) {
     check_runs(store, &triggers);
 }
 
+/// A live trigger, with what its definition and its workflow say.
+struct Live<'a> {
+    key: &'a TriggerKey,
+    live: &'a LiveTrigger,
+    trigger: &'a Trigger,
+    source: &'a Source,
+    is_enabled: bool,
+}
+
 /// The group is there if the stream is, belongs to the trigger, and holds while it is enabled.
-fn check_group(
-    store: &MemoryStore,
-    (key, live, trigger): (&TriggerKey, &LiveTrigger, &Trigger),
-    (source, is_enabled): (&Source, bool),
-) -> Option<GroupRecord> {
+fn check_group(store: &MemoryStore, checked: &Live<'_>) -> Option<GroupRecord> {
+    let Live {
+        key,
+        live,
+        trigger,
+        source,
+        is_enabled,
+    } = *checked;
     let stream = read::<StreamNames>(store, source);
     assert_eq!(live.group.is_some(), stream.is_some(), "{key:?}");
     let group = read::<Groups>(store, &live.group?).expect("a live trigger's group");
@@ -150,7 +165,7 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
             let namespace = trigger.namespace.unwrap_or_else(|| run.namespace.clone());
             let source = (namespace, trigger.stream);
             // Records from before a group was deleted and recreated may be delivered again.
-            let began_ms = began_ms(store, (&source, &trigger.consumer_group));
+            let began_ms = began_ms(store, &source, &trigger.consumer_group);
             if began_ms.is_none_or(|began_ms| run.started_at_ms <= began_ms) {
                 continue;
             }
@@ -176,7 +191,7 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
 }
 
 /// When a group was created, in milliseconds.
-fn began_ms(store: &MemoryStore, (source, name): (&Source, &GroupName)) -> Option<u64> {
+fn began_ms(store: &MemoryStore, source: &Source, name: &GroupName) -> Option<u64> {
     let stream = read::<StreamNames>(store, source)?;
     let number = read::<GroupNames>(store, &(stream, name.clone()))?;
     read::<Groups>(store, &number).map(|group| group.created_at_ms)

@@ -34,15 +34,11 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     let missing = |one: &&ActionRunNumber| !by_run.contains_key(one);
     let missing: Vec<_> = named.action_runs.iter().filter(missing).collect();
     assert!(missing.is_empty(), "{} has lost {missing:?}", run.id);
-    check_payloads(store, (number, run), &named.payloads);
+    check_payloads(store, number, run, &named.payloads);
     check_swept(run, &by_run);
 }
 
-fn check_payloads(
-    store: &MemoryStore,
-    (number, run): (RunNumber, &RunRecord),
-    named: &BTreeSet<u32>,
-) {
+fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named: &BTreeSet<u32>) {
     let payloads = rows::<Payloads>(store, &PayloadOwner::Run(number)).into_iter();
     let payloads: BTreeSet<u32> = payloads.map(|(payload, _)| payload.position).collect();
     let held = rows::<PayloadsHeld>(store, &number).into_iter();

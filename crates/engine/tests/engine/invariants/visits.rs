@@ -7,7 +7,8 @@ use flotilla_engine::tables::{Activations, EventKind, HistoryRecord, RunRecord, 
 use std::collections::BTreeMap;
 
 pub(super) fn check(
-    (store, number): (&MemoryStore, RunNumber),
+    store: &MemoryStore,
+    number: RunNumber,
     run: &RunRecord,
     history: &[((RunNumber, u64), HistoryRecord)],
 ) {

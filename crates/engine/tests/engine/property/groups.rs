@@ -150,7 +150,7 @@ pub(super) fn body(store: &MemoryStore, intent: &GroupIntent) -> Body {
 fn on_delivered(store: &MemoryStore, intent: &GroupIntent) -> Body {
     match intent {
         GroupIntent::Ack { pick, is_whole } => {
-            let given = delivered(store, (*pick, *is_whole));
+            let given = delivered(store, *pick, *is_whole);
             Body::AckRecords(AckRecords {
                 group: given.group,
                 consumer: given.consumer,
@@ -163,7 +163,7 @@ fn on_delivered(store: &MemoryStore, intent: &GroupIntent) -> Body {
             is_whole,
             delay_ms,
         } => {
-            let given = delivered(store, (*pick, *is_whole));
+            let given = delivered(store, *pick, *is_whole);
             Body::NackRecords(NackRecords {
                 group: given.group,
                 consumer: given.consumer,
@@ -173,7 +173,7 @@ fn on_delivered(store: &MemoryStore, intent: &GroupIntent) -> Body {
             })
         }
         GroupIntent::Keep { pick, extend_ms } => {
-            let given = delivered(store, (*pick, false));
+            let given = delivered(store, *pick, false);
             Body::TouchRecords(TouchRecords {
                 group: given.group,
                 consumer: given.consumer,
@@ -194,7 +194,7 @@ struct Delivered {
 }
 
 /// One of the deliveries, whole or its first record; if there are no deliveries, one that never existed.
-fn delivered(store: &MemoryStore, (pick, is_whole): (u8, bool)) -> Delivered {
+fn delivered(store: &MemoryStore, pick: u8, is_whole: bool) -> Delivered {
     let all = rows::<Deliveries>(store, &());
     let position = usize::from(pick) % all.len().max(1);
     let Some(((number, consumer, take), delivery)) = all.into_iter().nth(position) else {

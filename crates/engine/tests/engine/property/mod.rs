@@ -251,20 +251,35 @@ fn play_contained(
         let applied = player.play(&entry);
         if matches!(applied.replies[0], Err(Rejection::Internal(_))) {
             panics += 1;
-            check_quarantine(&before, &player.store, &entry, (&applied.writes, damaged))?;
+            let change = Change {
+                before: &before,
+                after: &player.store,
+                entry: &entry,
+                writes: &applied.writes,
+            };
+            check_quarantine(&change, damaged)?;
         }
     }
     prop_assert!(panics <= 1, "a run that is set aside is not tried again");
     Ok(panics)
 }
 
+/// What an entry changed.
+struct Change<'a> {
+    before: &'a MemoryStore,
+    after: &'a MemoryStore,
+    entry: &'a Entry,
+    writes: &'a Writes,
+}
+
 /// The clock, the quarantine row, one event, the count of the run's schedule, and a timer that the command named.
-fn check_quarantine(
-    before: &MemoryStore,
-    after: &MemoryStore,
-    entry: &Entry,
-    (writes, damaged): (&Writes, RunNumber),
-) -> Result<(), TestCaseError> {
+fn check_quarantine(change: &Change<'_>, damaged: RunNumber) -> Result<(), TestCaseError> {
+    let Change {
+        before,
+        after,
+        entry,
+        writes,
+    } = *change;
     let run = invariants::read::<Runs>(after, &damaged).expect("the run is kept");
     let mut expected = BTreeSet::from([
         encode_key::<Cluster>(&()),

@@ -216,7 +216,7 @@ impl Player {
                 pick,
                 forward_ms,
                 is_wrong,
-            } => schedule::command(&self.store, (*pick, *forward_ms), *is_wrong),
+            } => schedule::command(&self.store, *pick, *forward_ms, *is_wrong),
             Intent::Data { intent, .. } => data::body(&self.store, intent),
         }
     }

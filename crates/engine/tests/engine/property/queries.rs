@@ -10,7 +10,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_QUERY_ROWS_MAX;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{AttributeValue, Definitions, RunRecord, RunStatus, Runs};
-use flotilla_engine::view::{self, Comparison, Condition, Equality, RunQuery};
+use flotilla_engine::view::{self, Comparison, Condition, Equality, PageRange, RunQuery};
 use flotilla_engine::{Body, Entry, StartRun, VersionChoice};
 use proptest::prelude::*;
 
@@ -28,8 +28,11 @@ proptest! {
         let expected = look_at_all(&player.store, &query);
         let (mut found, mut token) = (Vec::new(), None);
         loop {
-            let part = (token.as_deref(), limit);
-            let page = view::runs(&player.store, &namespace(), &query, part).expect("memory");
+            let range = PageRange {
+                after: token.as_deref(),
+                limit,
+            };
+            let page = view::runs(&player.store, &namespace(), &query, range).expect("memory");
             prop_assert!(page.items.len() <= limit);
             found.extend(page.items.into_iter().map(|row| row.run_id));
             // What is added between two pages is newer than both.
@@ -73,8 +76,9 @@ fn a_rare_match_takes_more_pages_and_none_that_looks_at_everything() {
             Condition::Workflow(Equality::NotEqual, workflow.clone()),
         ],
     };
-    let page = |token: Option<&[u8]>| {
-        view::runs(&player.store, &namespace(), &query, (token, 10)).expect("memory")
+    let page = |after: Option<&[u8]>| {
+        let range = PageRange { after, limit: 10 };
+        view::runs(&player.store, &namespace(), &query, range).expect("memory")
     };
     let (mut pages_count, mut token) = (0, None);
     loop {

@@ -17,7 +17,7 @@ pub(super) fn definition(is_paused: bool, catchup_ms: u64) -> String {
 
 /// The next command for a schedule that is due, or was: with `is_wrong`, one that another leader
 /// has already carried out, or that names another time.
-pub(super) fn command(store: &MemoryStore, (pick, forward_ms): (u8, u64), is_wrong: bool) -> Body {
+pub(super) fn command(store: &MemoryStore, pick: u8, forward_ms: u64, is_wrong: bool) -> Body {
     let due = rows::<SchedulesDue>(store, &());
     let position = usize::from(pick) % due.len().max(1);
     let key = due.get(position).map_or_else(
@@ -27,8 +27,8 @@ pub(super) fn command(store: &MemoryStore, (pick, forward_ms): (u8, u64), is_wro
     let live = read::<Schedules>(store, &key).and_then(|record| record.live);
     let definition = live.map_or(DefinitionNumber(1), |live| live.definition);
     let next = live.map_or(NextFiring::Never, |live| live.next);
-    let expected_ms = next.due_ms().unwrap_or(0) + u64::from(is_wrong && pick % 2 == 0);
-    let next_ms = (pick % 16 != 0).then_some(expected_ms + forward_ms);
+    let expected_ms = next.due_ms().unwrap_or(0) + u64::from(is_wrong && pick.is_multiple_of(2));
+    let next_ms = (!pick.is_multiple_of(16)).then_some(expected_ms + forward_ms);
     let workflow = key.1;
     if matches!(next, NextFiring::At { .. }) != (is_wrong && pick % 2 == 1) {
         Body::FireSchedule(FireSchedule {

@@ -94,7 +94,7 @@ pub(super) fn body(store: &MemoryStore, intent: &TriggerIntent) -> Body {
         } => {
             let now_ms = view::cluster(store).expect("memory does not fail").now_ms;
             let now_ms = if *is_early { u64::MAX } else { now_ms };
-            let mut fire = firing(store, (*pick, now_ms), &Verdict(*is_refused));
+            let mut fire = firing(store, *pick, now_ms, &Verdict(*is_refused));
             if let Some(wrong) = wrong {
                 bend(&mut fire, *wrong);
             }
@@ -103,7 +103,7 @@ pub(super) fn body(store: &MemoryStore, intent: &TriggerIntent) -> Body {
     }
 }
 
-fn firing(store: &MemoryStore, (pick, now_ms): (u8, u64), verdict: &Verdict) -> FireTrigger {
+fn firing(store: &MemoryStore, pick: u8, now_ms: u64, verdict: &Verdict) -> FireTrigger {
     let due = DueCursor::default()
         .due_triggers(store, now_ms, 100)
         .expect("memory does not fail");
@@ -111,7 +111,7 @@ fn firing(store: &MemoryStore, (pick, now_ms): (u8, u64), verdict: &Verdict) -> 
     let position = usize::from(pick) % due.triggers.len().max(1);
     let key = due.triggers.get(position).cloned();
     let key = key.unwrap_or_else(|| (default, name("follow")));
-    let firings = view::trigger_firings(store, &key, (now_ms, 1)).expect("memory");
+    let firings = view::trigger_firings(store, &key, now_ms, 1).expect("memory");
     let command = firings.first().and_then(|firing| firing.command(verdict));
     command.unwrap_or_else(|| FireTrigger {
         workflow: key.1,

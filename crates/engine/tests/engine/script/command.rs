@@ -88,7 +88,7 @@ fn retry(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
     let mut kinds = QuarantinedKind::ALL.into_iter();
     let kind = kinds.find(|kind| kind.name() == word).expect("a kind");
     let name = line.word();
-    let found = view::find_quarantined(&world.store, kind, (namespace, &name)).expect("memory");
+    let found = view::find_quarantined(&world.store, kind, namespace, &name).expect("memory");
     let mut numbers: Vec<u64> = found.into_iter().map(|one| one.subject.1).collect();
     if numbers.is_empty() {
         numbers.push(name.parse().expect("a number, as nothing is called so"));

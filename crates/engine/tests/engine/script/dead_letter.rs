@@ -41,7 +41,12 @@ pub(super) fn list(world: &World, line: &mut Line) -> String {
     let namespace = line.namespace();
     let action = ActionName::new(line.word()).expect("an action name");
     let counts = view::dead_letter_queue(&world.store, &namespace, &action).expect("memory");
-    let page = view::dead_letters(&world.store, &namespace, &action, (None, 100));
+    let page = view::dead_letters(
+        &world.store,
+        &namespace,
+        &action,
+        view::PageRange::first(100),
+    );
     let mut out = format!(
         "{} letters, {} dropped\n",
         counts.dead_letter_count, counts.dropped_count

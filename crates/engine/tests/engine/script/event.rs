@@ -5,7 +5,7 @@ use super::world::World;
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{Namespace, RunId, RunNumber};
 use flotilla_engine::tables::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
-use flotilla_engine::view::EventView;
+use flotilla_engine::view::{EventView, HistoryRange};
 use flotilla_engine::{NodeId, view};
 
 /// The events of a run whose sequence numbers are wanted.
@@ -34,7 +34,11 @@ pub(super) fn events(
 /// The whole history of a run as callers read it.
 pub(super) fn published(world: &World, namespace: &Namespace, id: &str) -> Vec<String> {
     let id = RunId::new(id).expect("a run id");
-    let page = view::history(&world.store, namespace, &id, (0, usize::MAX)).expect("memory");
+    let whole = HistoryRange {
+        after_seq: 0,
+        limit: usize::MAX,
+    };
+    let page = view::history(&world.store, namespace, &id, whole).expect("memory");
     let events = page.expect("the run exists").events.into_iter();
     events.map(event_as_published).collect()
 }

@@ -101,17 +101,28 @@ type TakeRequest = (Namespace, TakeRecords);
 
 /// `S G C TAKE count=N incarnation=N`
 fn taking(world: &World, line: &mut Line) -> TakeRequest {
-    let (group, consumer) = (group(line), consumer(line));
-    let take = TakeId(line.next_number());
-    named(world, line, (group, consumer, take))
+    let name = TakeName {
+        group: group(line),
+        consumer: consumer(line),
+        take: TakeId(line.next_number()),
+    };
+    named(world, line, name)
+}
+
+/// What names a take in its namespace.
+struct TakeName {
+    group: GroupRef,
+    consumer: ConsumerName,
+    take: TakeId,
 }
 
 /// A take of the process that is named, else of the one that has joined.
-fn named(
-    world: &World,
-    line: &mut Line,
-    (group, consumer, take): (GroupRef, ConsumerName, TakeId),
-) -> TakeRequest {
+fn named(world: &World, line: &mut Line, name: TakeName) -> TakeRequest {
+    let TakeName {
+        group,
+        consumer,
+        take,
+    } = name;
     let namespace = line.namespace();
     let joined = view::consumers(&world.store, &namespace, &group);
     let mut joined = joined.expect("memory does not fail").into_iter();
@@ -127,7 +138,8 @@ fn named(
     (namespace, taking)
 }
 
-fn delivery(world: &World, (namespace, taking): &TakeRequest) -> Vec<DeliveredView> {
+fn delivery(world: &World, request: &TakeRequest) -> Vec<DeliveredView> {
+    let (namespace, taking) = request;
     let given = view::delivery(&world.store, namespace, taking);
     given.expect("memory does not fail")
 }
@@ -136,7 +148,12 @@ fn delivered(world: &World, line: &mut Line) -> (GroupRef, ConsumerName, TakeId,
     let (group, consumer) = (group(line), consumer(line));
     let take = TakeId(line.next_number());
     let records = if line.flag("every") {
-        let request = named(world, line, (group.clone(), consumer.clone(), take));
+        let name = TakeName {
+            group: group.clone(),
+            consumer: consumer.clone(),
+            take,
+        };
+        let request = named(world, line, name);
         let given = delivery(world, &request);
         given.iter().map(|one| one.record.id).collect()
     } else {
@@ -157,7 +174,12 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
         "group" => show(world, line),
         "groups" => {
             let (namespace, stream) = (line.namespace(), stream(line));
-            let page = view::groups(&world.store, (&namespace, &stream), (None, 100));
+            let page = view::groups(
+                &world.store,
+                &namespace,
+                &stream,
+                view::PageRange::first(100),
+            );
             let groups = page.expect("memory does not fail").items;
             let describe = |one: &view::GroupView| format!("{} lag {}\n", one.name, one.lag);
             groups.iter().map(describe).collect()
@@ -165,7 +187,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
         "pending" => {
             let (namespace, group) = (line.namespace(), group(line));
             let limit = line.number("limit").unwrap_or(100);
-            let pending = view::pending(&world.store, (&namespace, &group), limit);
+            let pending = view::pending(&world.store, &namespace, &group, limit);
             let pending = pending.expect("memory does not fail");
             pending.iter().map(pending_in_words).collect()
         }
@@ -179,7 +201,11 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             records.collect()
         }
         "has-records" => {
-            let any_take = (group(line), consumer(line), TakeId(0));
+            let any_take = TakeName {
+                group: group(line),
+                consumer: consumer(line),
+                take: TakeId(0),
+            };
             let (namespace, taking) = named(world, line, any_take);
             let now_ms = world.last_ms();
             let has_records = view::has_records(&world.store, &namespace, &taking, now_ms);

@@ -5,7 +5,7 @@ use super::show::{option, text};
 use super::world::World;
 use flotilla_engine::ids::KvKey;
 use flotilla_engine::tables::{KeyExpiries, KeyRecord};
-use flotilla_engine::view::{self, KeyCursor};
+use flotilla_engine::view::{self, KeyCursor, KeySelection, PageRange};
 use flotilla_engine::{
     Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,
 };
@@ -54,7 +54,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
     Some(match verb {
         "get" => {
             let (namespace, key) = (line.namespace(), key(line.word()));
-            let found = view::key(&world.store, (&namespace, &key), world.last_ms())
+            let found = view::key(&world.store, &namespace, &key, world.last_ms())
                 .expect("memory does not fail");
             found.map_or_else(|| "none\n".to_owned(), |record| describe(&key, &record))
         }
@@ -77,7 +77,8 @@ fn expiries(world: &World) -> String {
 }
 
 fn namespaces(world: &World) -> String {
-    let page = view::namespaces(&world.store, (None, 5_000)).expect("memory does not fail");
+    let page =
+        view::namespaces(&world.store, PageRange::first(5_000)).expect("memory does not fail");
     let lines = page
         .items
         .iter()
@@ -96,13 +97,16 @@ fn scan(world: &World, line: &mut Line) -> String {
     let mut out = String::new();
     let mut after = None;
     loop {
-        let page = view::keys(
-            &world.store,
-            (&namespace, &prefix),
-            world.last_ms(),
-            (after.as_deref(), limit),
-        )
-        .expect("memory does not fail");
+        let selection = KeySelection {
+            prefix: &prefix,
+            now_ms: world.last_ms(),
+        };
+        let range = PageRange {
+            after: after.as_deref(),
+            limit,
+        };
+        let page =
+            view::keys(&world.store, &namespace, selection, range).expect("memory does not fail");
         for item in page.items {
             out += &describe(&item.key, &item.record);
         }

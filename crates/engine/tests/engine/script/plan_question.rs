@@ -4,15 +4,17 @@ use super::line::Line;
 use super::show::line as add;
 use super::show::option;
 use super::world::World;
-use flotilla_engine::ids::{Namespace, PlanName, RunId, WorkflowName};
+use flotilla_engine::ids::{Namespace, PlanName, PlanRef, RunId, WorkflowName};
 use flotilla_engine::view::{self, BreakerView, ExecutorView, RateView};
 
 /// `show plan WORKFLOW PLAN`
 pub(super) fn show(world: &World, line: &mut Line) -> String {
-    let workflow = WorkflowName::new(line.word()).expect("a workflow name");
-    let plan = PlanName::new(line.word()).expect("a plan name");
+    let name = PlanRef {
+        workflow: WorkflowName::new(line.word()).expect("a workflow name"),
+        plan: PlanName::new(line.word()).expect("a plan name"),
+    };
     let namespace = Namespace::default_namespace();
-    let view = view::plan(&world.store, (&namespace, &workflow, &plan), world.now_ms());
+    let view = view::plan(&world.store, &namespace, &name, world.now_ms());
     let Some(view) = view.expect("memory does not fail") else {
         return "none\n".to_owned();
     };

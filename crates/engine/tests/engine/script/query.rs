@@ -33,8 +33,11 @@ pub(super) fn answer(world: &World, line: &mut Line) -> String {
     let query = RunQuery { conditions };
     let (mut out, mut token) = (String::new(), None);
     loop {
-        let part = (token.as_deref(), limit);
-        let page = view::runs(&world.store, &Namespace::default_namespace(), &query, part);
+        let range = view::PageRange {
+            after: token.as_deref(),
+            limit,
+        };
+        let page = view::runs(&world.store, &Namespace::default_namespace(), &query, range);
         let page = page.expect("memory does not fail");
         let row = |row: &view::RunRow| format!("{} {}", row.run_id, row.status.name());
         let rows: Vec<String> = page.items.iter().map(row).collect();

@@ -124,7 +124,11 @@ pub(super) fn answer(world: &World, text: &str) -> String {
 fn quarantine(world: &World) -> String {
     let (mut lines, mut after) = (Vec::new(), None::<Vec<u8>>);
     loop {
-        let page = view::quarantined(&world.store, (after.as_deref(), 2)).expect("memory");
+        let range = view::PageRange {
+            after: after.as_deref(),
+            limit: 2,
+        };
+        let page = view::quarantined(&world.store, range).expect("memory");
         lines.extend(page.items.into_iter().map(|one| {
             let namespace = one
                 .namespace

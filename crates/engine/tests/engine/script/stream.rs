@@ -91,7 +91,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
                 partition: line.number("partition"),
                 limit: line.number("limit").unwrap_or(10),
             };
-            let page = view::records(&world.store, (&namespace, &name), &range)
+            let page = view::records(&world.store, &namespace, &name, &range)
                 .expect("memory does not fail");
             page.map_or_else(
                 || "none\n".to_owned(),
@@ -115,7 +115,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             )
         }
         "streams" => {
-            let page = view::streams(&world.store, &namespace, (None, 100));
+            let page = view::streams(&world.store, &namespace, view::PageRange::first(100));
             let items = page.expect("memory does not fail").items;
             let line =
                 |one: &view::StreamView| format!("{} {}\n", one.name, one.record.record_count);

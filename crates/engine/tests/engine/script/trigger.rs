@@ -21,7 +21,7 @@ pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     let is_forgetful = line.flag("forget");
     let now_ms = if is_early { u64::MAX } else { world.now_ms() };
     let key = (namespace, workflow);
-    let firings = view::trigger_firings(&world.store, &key, (now_ms, 100));
+    let firings = view::trigger_firings(&world.store, &key, now_ms, 100);
     let commands = firings.expect("memory does not fail").into_iter();
     let mut commands: Vec<FireTrigger> = commands
         .filter_map(|firing| firing.command(&Script))
@@ -91,7 +91,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
         "firings" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             let key = (namespace, name);
-            let firings = view::trigger_firings(&world.store, &key, (world.now_ms(), 100));
+            let firings = view::trigger_firings(&world.store, &key, world.now_ms(), 100);
             let firings = firings.expect("memory does not fail");
             firings.iter().map(firing_in_words).collect()
         }

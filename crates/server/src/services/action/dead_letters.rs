@@ -9,6 +9,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
+use flotilla_engine::view::PageRange;
 use flotilla_engine::{
     Command, DeadLetterSelector, Operation, PurgeDeadLetters, Rejection, RejectionCode, RequestId,
     RequeueDeadLetters, reply, view,
@@ -26,7 +27,7 @@ pub(super) async fn list(
     let Queue { namespace, action } = queue.clone();
     let list = move |reader: &dyn Reader| {
         let counts = view::dead_letter_queue(reader, &namespace, &action)?;
-        let found = view::dead_letters(reader, &namespace, &action, page.scope())?;
+        let found = view::dead_letters(reader, &namespace, &action, page.range())?;
         Ok((counts, found))
     };
     let (counts, found) = context
@@ -55,8 +56,8 @@ pub(super) async fn get(
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let dead_letter = found.ok_or(Rejection::DeadLetterNotFound(number))?;
-    Ok(convert::dead_letter::message(dead_letter, &action))
+    let (dead_letter, input) = found.ok_or(Rejection::DeadLetterNotFound(number))?;
+    Ok(convert::dead_letter::message(dead_letter, input, &action))
 }
 
 /// Serves `RequeueDeadLetters`.
@@ -68,7 +69,10 @@ pub(super) async fn requeue(
     let mut answer = v1::RequeueDeadLettersResponse::default();
     let queue = Queue::new(&request.namespace, request.action)?;
     let request_id = request::request_id(&request.request_id)?;
-    let batch = first_batch(context, &queue, (&request.id, request_id), deadline).await?;
+    let batch = match named(&request.id, request_id)? {
+        Some(batch) => Some(batch),
+        None => all(context, &queue, deadline).await?,
+    };
     let body = |dead_letters| {
         let action = queue.action.clone();
         RequeueDeadLetters {
@@ -102,7 +106,10 @@ pub(super) async fn purge(
     let mut answer = v1::PurgeDeadLettersResponse::default();
     let queue = Queue::new(&request.namespace, request.action)?;
     let request_id = request::request_id(&request.request_id)?;
-    let batch = first_batch(context, &queue, (&request.id, request_id), deadline).await?;
+    let batch = match named(&request.id, request_id)? {
+        Some(batch) => Some(batch),
+        None => all(context, &queue, deadline).await?,
+    };
     let body = |dead_letters| {
         let action = queue.action.clone();
         PurgeDeadLetters {
@@ -182,27 +189,29 @@ impl<O: Operation, MakeBody: Fn(DeadLetterSelector) -> O> DeadLetterBatches<Make
     }
 }
 
-/// The dead letter that the request names; or all up to the newest one, and `None` if there are
-/// none.
+/// The dead letter that the request names; `None` if it is about all of them.
+fn named(id: &str, request_id: RequestId) -> Result<Option<DeadLetterBatch>, Refusal> {
+    if id.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(DeadLetterBatch {
+        dead_letters: DeadLetterSelector::One(number(id)?),
+        request_id,
+    }))
+}
+
+/// All dead letters up to the newest one; `None` if there are none.
 ///
-/// A repeated call for all of them may find a newer last one, and the caller's request id would
-/// turn that into a conflict. It needs no request id: what the first call took is no longer a dead
-/// letter.
-async fn first_batch(
+/// A repeated call may find a newer last one, and the caller's request id would turn that into a
+/// conflict. It needs no request id: what the first call took is no longer a dead letter.
+async fn all(
     context: &Context,
     queue: &Queue,
-    (id, request_id): (&str, RequestId),
     deadline: Instant,
 ) -> Result<Option<DeadLetterBatch>, Refusal> {
-    if !id.is_empty() {
-        let dead_letters = DeadLetterSelector::One(number(id)?);
-        return Ok(Some(DeadLetterBatch {
-            dead_letters,
-            request_id,
-        }));
-    }
     let Queue { namespace, action } = queue;
-    let newest = |reader: &dyn Reader| view::dead_letters(reader, namespace, action, (None, 1));
+    let newest =
+        |reader: &dyn Reader| view::dead_letters(reader, namespace, action, PageRange::first(1));
     let found = context
         .gateway
         .read(Freshness::Linearizable, deadline, newest)

@@ -36,7 +36,7 @@ pub(super) async fn invoke(
     let run = if is_waiting {
         // The leader has applied the command; this node may be behind.
         context.gateway.catch_up(deadline).await?;
-        Some(wait::until_ended(context, (&namespace, action_run), deadline).await?)
+        Some(wait::until_ended(context, &namespace, action_run, deadline).await?)
     } else {
         None
     };

@@ -44,7 +44,7 @@ pub(super) async fn register(
     let reply::ActionRegistered { is_changed, .. } =
         context.gateway.submit(command, deadline).await?;
     let changed = is_changed;
-    let action = registry::find(context, (&namespace, name), deadline).await?;
+    let action = registry::find(context, &namespace, name, deadline).await?;
     Ok(v1::RegisterActionResponse {
         action: Some(action),
         changed,

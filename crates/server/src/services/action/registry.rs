@@ -19,13 +19,14 @@ pub(super) async fn get(
 ) -> Result<v1::Action, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let name = request::name(ActionName::new(request.name))?;
-    find(context, (&namespace, name), deadline).await
+    find(context, &namespace, name, deadline).await
 }
 
 /// The action as the cluster knows it now.
 pub(super) async fn find(
     context: &Context,
-    (namespace, name): (&Namespace, ActionName),
+    namespace: &Namespace,
+    name: ActionName,
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
     let look_up = |reader: &dyn Reader| view::action(reader, namespace, &name);
@@ -46,7 +47,7 @@ pub(super) async fn list(
 ) -> Result<v1::ListActionsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::actions(reader, &namespace, page.scope());
+    let list = move |reader: &dyn Reader| view::actions(reader, &namespace, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
@@ -99,11 +100,7 @@ pub(super) async fn enable(
     request: v1::EnableActionRequest,
     deadline: Instant,
 ) -> Result<v1::EnableActionResponse, Refusal> {
-    let command = switch(
-        (&request.namespace, request.name),
-        true,
-        &request.request_id,
-    )?;
+    let command = switch(&request.namespace, request.name, true, &request.request_id)?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableActionResponse {})
 }
@@ -114,17 +111,14 @@ pub(super) async fn disable(
     request: v1::DisableActionRequest,
     deadline: Instant,
 ) -> Result<v1::DisableActionResponse, Refusal> {
-    let command = switch(
-        (&request.namespace, request.name),
-        false,
-        &request.request_id,
-    )?;
+    let command = switch(&request.namespace, request.name, false, &request.request_id)?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableActionResponse {})
 }
 
 fn switch(
-    (namespace, name): (&str, String),
+    namespace: &str,
+    name: String,
     is_enabled: bool,
     request_id: &[u8],
 ) -> Result<Command, Refusal> {

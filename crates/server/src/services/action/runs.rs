@@ -42,7 +42,7 @@ pub(super) async fn get(
         .given
         .map_or(wait_end, |given| given.min(wait_end));
     context.gateway.catch_up(wait_bounds.deadline).await?;
-    let found = wait::until_ended(context, (&namespace, number), until).await?;
+    let found = wait::until_ended(context, &namespace, number, until).await?;
     Ok(convert::action_run::message(found))
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn list(
     let name = request::name(ActionName::new(request.name))?;
     let page = request::page(request.limit, &request.page_token)?;
     let list =
-        move |reader: &dyn Reader| view::action_runs(reader, &namespace, &name, page.scope());
+        move |reader: &dyn Reader| view::action_runs(reader, &namespace, &name, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)

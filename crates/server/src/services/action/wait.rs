@@ -30,7 +30,8 @@ impl EndWatch {
 /// have made sure that this node has applied the run.
 pub(super) async fn until_ended(
     context: &Context,
-    (namespace, number): (&Namespace, ActionRunNumber),
+    namespace: &Namespace,
+    number: ActionRunNumber,
     until: Instant,
 ) -> Result<ActionRunView, Refusal> {
     let look = || {

@@ -22,7 +22,7 @@ pub(super) async fn list(
         return find(context, request, deadline).await;
     }
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::quarantined(reader, page.scope());
+    let list = move |reader: &dyn Reader| view::quarantined(reader, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
@@ -42,7 +42,7 @@ async fn find(
     let kind = kind(request.kind())?;
     let namespace = request::namespace(&request.namespace)?;
     let name = request.name.clone();
-    let find = move |reader: &dyn Reader| view::find_quarantined(reader, kind, (&namespace, &name));
+    let find = move |reader: &dyn Reader| view::find_quarantined(reader, kind, &namespace, &name);
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, find)
@@ -119,7 +119,7 @@ start:
             .await
             .unwrap();
         let (namespace, name) = (Namespace::default_namespace(), workflow());
-        let sound = node.read(|reader| view::resolve_definition(reader, &namespace, (&name, None)));
+        let sound = node.read(|reader| view::resolve_definition(reader, &namespace, &name, None));
         let mut definition = sound.unwrap().definition.definition;
         definition.steps[0].transitions[0].target = Target::Step(StepIndex(9));
         node.submit(Body::CreateDefinition(Box::new(CreateDefinition {

@@ -10,7 +10,7 @@ use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::tables::KeyRecord;
-use flotilla_engine::view;
+use flotilla_engine::view::{self, KeySelection};
 use tokio::time::Instant;
 
 /// Serves `GetKey`.
@@ -21,7 +21,7 @@ pub(super) async fn get(
 ) -> Result<v1::GetKeyResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let key = request::name(KvKey::new(request.key))?;
-    let found = find(context, (&namespace, &key), deadline).await?;
+    let found = find(context, &namespace, &key, deadline).await?;
     let record = found.ok_or_else(|| {
         let message = format!("expected a key \"{key}\", but it does not exist");
         Refusal::new(ServerCode::KeyNotFound, message).with_hint("`flo kv scan PREFIX` lists them")
@@ -34,7 +34,8 @@ pub(super) async fn get(
 /// A key's record, linearizable; `None` if the key does not exist or has expired.
 pub(crate) async fn find(
     context: &Context,
-    (namespace, key): (&Namespace, &KvKey),
+    namespace: &Namespace,
+    key: &KvKey,
     deadline: Instant,
 ) -> Result<Option<KeyRecord>, Refusal> {
     context.gateway.catch_up(deadline).await?;
@@ -42,7 +43,7 @@ pub(crate) async fn find(
     let now_ms = context.gateway.replica().now_ms();
     context
         .gateway
-        .read_here(|reader| view::key(reader, (namespace, key), now_ms))
+        .read_here(|reader| view::key(reader, namespace, key, now_ms))
 }
 
 /// Serves `ScanKeys`.
@@ -63,8 +64,13 @@ pub(super) async fn scan(
     let page = request::page(request.limit, &request.page_token)?;
     context.gateway.catch_up(deadline).await?;
     let now_ms = context.gateway.replica().now_ms();
-    let list =
-        move |reader: &dyn Reader| view::keys(reader, (&namespace, &prefix), now_ms, page.scope());
+    let list = move |reader: &dyn Reader| {
+        let selection = KeySelection {
+            prefix: &prefix,
+            now_ms,
+        };
+        view::keys(reader, &namespace, selection, page.range())
+    };
     let found = context
         .gateway
         .scan(Freshness::Stale, deadline, list)

@@ -25,7 +25,7 @@ pub(super) async fn ack(
         take: TakeId(request.take_id),
         records: record_ids(&request.ids)?,
     };
-    let acked_count = submit_ack(context, (&request.namespace, body), deadline).await?;
+    let acked_count = submit_ack(context, &request.namespace, body, deadline).await?;
     Ok(v1::AckRecordsResponse { acked_count })
 }
 
@@ -43,13 +43,14 @@ pub(super) async fn nack(
         records: record_ids(&request.ids)?,
         delay_ms: request.delay_ms,
     };
-    let nacked_count = submit_ack(context, (&request.namespace, body), deadline).await?;
+    let nacked_count = submit_ack(context, &request.namespace, body, deadline).await?;
     Ok(v1::NackRecordsResponse { nacked_count })
 }
 
 async fn submit_ack(
     context: &Context,
-    (namespace, body): (&str, impl Operation<Reply = DeliveriesEnded>),
+    namespace: &str,
+    body: impl Operation<Reply = DeliveriesEnded>,
     deadline: Instant,
 ) -> Result<u32, Refusal> {
     let command = Command::new(request::namespace(namespace)?, body);

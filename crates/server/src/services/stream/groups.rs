@@ -70,7 +70,7 @@ pub(super) async fn get(
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     let Some((group, consumers)) = found else {
-        return Err(missing(context, (&namespace, name)));
+        return Err(missing(context, &namespace, name));
     };
     Ok(v1::GroupInfo {
         consumers: consumers
@@ -82,7 +82,7 @@ pub(super) async fn get(
 }
 
 /// Which is missing: the stream, or only its group.
-fn missing(context: &Context, (namespace, name): (&Namespace, GroupRef)) -> Refusal {
+fn missing(context: &Context, namespace: &Namespace, name: GroupRef) -> Refusal {
     let look_up = |reader: &dyn Reader| view::stream(reader, namespace, &name.stream);
     match context.gateway.read_here(look_up) {
         Ok(Some(_)) => Rejection::GroupNotFound(name).into(),
@@ -105,7 +105,7 @@ pub(super) async fn list(
         if view::stream(reader, &namespace, &scope)?.is_none() {
             return Ok(None);
         }
-        view::groups(reader, (&namespace, &scope), page.scope()).map(Some)
+        view::groups(reader, &namespace, &scope, page.range()).map(Some)
     };
     let found = context
         .gateway
@@ -135,14 +135,14 @@ pub(super) async fn pending(
         if view::group(reader, &scope.0, &scope.1)?.is_none() {
             return Ok(None);
         }
-        view::pending(reader, (&scope.0, &scope.1), limit).map(Some)
+        view::pending(reader, &scope.0, &scope.1, limit).map(Some)
     };
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let Some(found) = found else {
-        return Err(missing(context, (&namespace, name)));
+        return Err(missing(context, &namespace, name));
     };
     Ok(v1::ListPendingResponse {
         items: found.into_iter().map(convert::group::pending).collect(),

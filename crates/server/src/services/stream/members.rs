@@ -21,7 +21,7 @@ pub(super) async fn join(
 ) -> Result<v1::JoinGroupResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let group = name::group(request.stream, request.group)?;
-    require_stream(context, (&namespace, &group.stream), deadline).await?;
+    require_stream(context, &namespace, &group.stream, deadline).await?;
     let worker = match request.worker_id.as_str() {
         "" => WorkerId::new(request.consumer.as_str()).ok(),
         worker => Some(request::name(WorkerId::new(worker))?),
@@ -52,7 +52,8 @@ pub(super) async fn join(
 /// Refuses a missing stream without a log entry: workers that wait for it retry often.
 async fn require_stream(
     context: &Context,
-    (namespace, stream): (&Namespace, &StreamName),
+    namespace: &Namespace,
+    stream: &StreamName,
     deadline: Instant,
 ) -> Result<(), Refusal> {
     for freshness in [Freshness::Stale, Freshness::Linearizable] {

@@ -33,12 +33,12 @@ pub(super) async fn read(
     let mut end_watch = context.watchers.streams.watch(end_watch)?;
     context.gateway.catch_up(wait_bounds.deadline).await?;
     loop {
-        let found = look(
-            context,
-            (&namespace, &stream),
-            (range, wait_bounds.deadline),
-        )
-        .await?;
+        let section = Section {
+            namespace: namespace.clone(),
+            stream: stream.clone(),
+            range,
+        };
+        let found = look(context, section, wait_bounds.deadline).await?;
         let (page, has_more) = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
         if !page.records.is_empty() || until <= Instant::now() {
             return Ok(message(page, has_more));
@@ -91,16 +91,27 @@ pub(super) fn limit(request: u32) -> Result<usize, Refusal> {
     }
 }
 
+/// The part of a stream that a call reads.
+struct Section {
+    namespace: Namespace,
+    stream: StreamName,
+    range: RecordRange,
+}
+
 /// A page of what this node has applied, and whether more is available now.
 async fn look(
     context: &Context,
-    (namespace, stream): (&Namespace, &StreamName),
-    (range, deadline): (RecordRange, Instant),
+    section: Section,
+    deadline: Instant,
 ) -> Result<Option<(RecordPage, bool)>, Refusal> {
-    let key = (namespace.clone(), stream.clone());
+    let Section {
+        namespace,
+        stream,
+        range,
+    } = section;
     let scan = move |reader: &dyn Reader| {
         let read = |range: &RecordRange| -> Result<_, StoreError> {
-            view::records(reader, (&key.0, &key.1), range)
+            view::records(reader, &namespace, &stream, range)
         };
         let Some(page) = read(&range)? else {
             return Ok(None);

@@ -74,7 +74,7 @@ pub(super) async fn list(
 ) -> Result<v1::ListStreamsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::streams(reader, &namespace, page.scope());
+    let list = move |reader: &dyn Reader| view::streams(reader, &namespace, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)

@@ -25,7 +25,7 @@ pub(super) async fn create(
     };
     exercise::mark_definition(&mut definition, &text);
     let namespace = namespace(&request.namespace, Some(&definition))?;
-    let findings = findings(context, (namespace.clone(), parsed), deadline).await?;
+    let findings = findings(context, namespace.clone(), parsed, deadline).await?;
     let findings = Source::new(&request.file_name, &text).messages(findings);
     let (name, version) = (definition.name.to_string(), definition.version.to_string());
     let make_latest = request.make_latest;

@@ -22,8 +22,7 @@ pub(super) async fn get(
     let workflow = request::name(WorkflowName::new(request.name))?;
     let version = request::optional(request.version, WorkflowVersion::new)?;
     let look_up = |reader: &dyn Reader| {
-        let wanted = (&workflow, version.as_ref());
-        let found = view::workflow(reader, &namespace, wanted)?;
+        let found = view::workflow(reader, &namespace, &workflow, version.as_ref())?;
         let found = match found {
             Some((latest, source)) if latest.is_latest => {
                 let trigger = view::trigger(reader, &namespace, &workflow)?;
@@ -32,7 +31,7 @@ pub(super) async fn get(
             Some((other, source)) => Some((other, source, None)),
             None => None,
         };
-        Lookup::new(found, reader, (&namespace, &workflow))
+        Lookup::new(found, reader, &namespace, &workflow)
     };
     let sought = context
         .gateway
@@ -61,7 +60,7 @@ pub(super) async fn list(
 ) -> Result<v1::ListWorkflowsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::workflows(reader, &namespace, page.scope());
+    let list = move |reader: &dyn Reader| view::workflows(reader, &namespace, page.range());
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
@@ -79,11 +78,7 @@ pub(super) async fn enable(
     request: v1::EnableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::EnableWorkflowResponse, Refusal> {
-    let command = switch(
-        (&request.namespace, request.name),
-        true,
-        &request.request_id,
-    )?;
+    let command = switch(&request.namespace, request.name, true, &request.request_id)?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableWorkflowResponse {})
 }
@@ -94,17 +89,14 @@ pub(super) async fn disable(
     request: v1::DisableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::DisableWorkflowResponse, Refusal> {
-    let command = switch(
-        (&request.namespace, request.name),
-        false,
-        &request.request_id,
-    )?;
+    let command = switch(&request.namespace, request.name, false, &request.request_id)?;
     context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableWorkflowResponse {})
 }
 
 fn switch(
-    (namespace, name): (&str, String),
+    namespace: &str,
+    name: String,
     is_enabled: bool,
     request_id: &[u8],
 ) -> Result<Command, Refusal> {

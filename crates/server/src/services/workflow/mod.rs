@@ -99,7 +99,7 @@ impl WorkflowService for Workflows {
     async fn start_run(&self, call: Call<v1::StartRunRequest>) -> CallResult<v1::StartRunResponse> {
         let trace = CallTrace::of(&call);
         serve_call(call, |deadline, request| {
-            start::start(self, (request, trace), deadline)
+            start::start(self, request, trace, deadline)
         })
         .await
     }

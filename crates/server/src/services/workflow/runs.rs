@@ -9,7 +9,7 @@ use flotilla_api::v1;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::store::Reader;
-use flotilla_engine::view::{self, Condition, Equality, RunQuery};
+use flotilla_engine::view::{self, Condition, Equality, HistoryRange, RunQuery};
 use tokio::time::Instant;
 
 /// Serves `GetRun`.
@@ -40,7 +40,7 @@ pub(super) async fn list(
     let is_first = request.page_token.is_empty();
     let query = query(request)?;
     let list = move |reader: &dyn Reader| {
-        let found = view::runs(reader, &namespace, &query, page.scope())?;
+        let found = view::runs(reader, &namespace, &query, page.range())?;
         let is_nothing_found = is_first && found.items.is_empty() && found.next.is_none();
         let unknown = if is_nothing_found {
             view::unknown_attributes(reader, &namespace, &query)?
@@ -65,9 +65,12 @@ pub(super) async fn history(
 ) -> Result<v1::GetHistoryResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id)?;
-    let part = (request.after_seq, request::rows_max(request.limit)?);
+    let range = HistoryRange {
+        after_seq: request.after_seq,
+        limit: request::rows_max(request.limit)?,
+    };
     let missing = Rejection::RunNotFound(run_id.clone());
-    let list = move |reader: &dyn Reader| view::history(reader, &namespace, &run_id, part);
+    let list = move |reader: &dyn Reader| view::history(reader, &namespace, &run_id, range);
     let found = context
         .gateway
         .scan(Freshness::of(request.stale), deadline, list)

@@ -27,7 +27,7 @@ pub(super) async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let workflow = request::name(WorkflowName::new(request.workflow))?;
     let look_up = |reader: &dyn Reader| {
-        let is_known = view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
+        let is_known = view::resolve_definition(reader, &namespace, &workflow, None)?.is_some();
         Ok((is_known, view::schedule(reader, &namespace, &workflow)?))
     };
     let (is_known, found) = context

@@ -48,7 +48,8 @@ enum Verdict {
 /// Serves `StartRun`.
 pub(super) async fn start(
     workflows: &Workflows,
-    (request, trace): (v1::StartRunRequest, Option<TraceContext>),
+    request: v1::StartRunRequest,
+    trace: Option<TraceContext>,
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let is_waiting = request.wait;
@@ -56,8 +57,8 @@ pub(super) async fn start(
     start.run.trace = trace;
     let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
     if is_waiting {
-        let run = (&start.namespace, &run_id);
-        let end = wait::until_ended(&workflows.context, run, deadline).await?;
+        let context = &workflows.context;
+        let end = wait::until_ended(context, &start.namespace, &run_id, deadline).await?;
         answer.end = end.map(convert::run::end);
     }
     Ok(answer)

@@ -22,7 +22,7 @@ pub(super) async fn validate(
 ) -> Result<v1::ValidateWorkflowResponse, Refusal> {
     let (text, parsed) = parse(request.source).await?;
     let namespace = namespace(&request.namespace, parsed.definition.as_ref())?;
-    let findings = findings(context, (namespace, parsed), deadline).await?;
+    let findings = findings(context, namespace, parsed, deadline).await?;
     let findings = Source::new(&request.file_name, &text).messages(findings);
     Ok(v1::ValidateWorkflowResponse { findings })
 }
@@ -53,7 +53,8 @@ pub(super) fn namespace(
 /// All findings, including those that need the registry (E507): errors first.
 pub(super) async fn findings(
     context: &Context,
-    (namespace, parsed): (Namespace, Parsed),
+    namespace: Namespace,
+    parsed: Parsed,
     deadline: Instant,
 ) -> Result<Vec<Finding>, Refusal> {
     let Parsed {
@@ -105,8 +106,8 @@ fn missing(
                 read::<Actions>(reader, &(namespace.clone(), name.clone()))?.is_some()
             }
             ReferenceTarget::Workflow { name, version } => {
-                let wanted = (name, version.as_ref());
-                view::resolve_definition(reader, namespace, wanted)?.is_some()
+                let version = version.as_ref();
+                view::resolve_definition(reader, namespace, name, version)?.is_some()
             }
             ReferenceTarget::Stream {
                 namespace: other,

@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep_until};
 /// The run exists at the leader; this node may be behind.
 pub(super) async fn until_ended(
     context: &Context,
-    (namespace, run_id): (&Namespace, &RunId),
+    namespace: &Namespace,
+    run_id: &RunId,
     until: Instant,
 ) -> Result<Option<RunEnd>, Refusal> {
     let key = (namespace.clone(), run_id.clone());

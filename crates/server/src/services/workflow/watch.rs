@@ -12,7 +12,7 @@ use flotilla_api::v1::watch_run_response::Update;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view::{self, EventView, HistoryPage, RunView};
+use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunView};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -129,8 +129,11 @@ impl RunWatch {
         reader: &dyn Reader,
     ) -> Result<Option<(HistoryPage, Option<RunView>)>, StoreError> {
         let (namespace, run_id) = (&self.namespace, &self.run_id);
-        let part = (self.seq, WATCH_EVENTS_MAX);
-        let Some(page) = view::history(reader, namespace, run_id, part)? else {
+        let range = HistoryRange {
+            after_seq: self.seq,
+            limit: WATCH_EVENTS_MAX,
+        };
+        let Some(page) = view::history(reader, namespace, run_id, range)? else {
             return Ok(None);
         };
         if page.has_more {
