@@ -17,6 +17,8 @@ mod glossary;
 mod links;
 #[path = "tidy/manifests.rs"]
 mod manifests;
+#[path = "tidy/parameters.rs"]
+mod parameters;
 #[path = "tidy/paths.rs"]
 mod paths;
 #[path = "../src/project/root.rs"]
