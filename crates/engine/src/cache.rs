@@ -59,14 +59,15 @@ impl Cache {
     }
 
     /// Updates the cache after a write of `bytes` encoded bytes.
-    pub(crate) fn follow(&mut self, key: KeyBytes, cell: &Cell, bytes: usize) {
+    pub(crate) fn follow(&mut self, key: &KeyBytes, cell: &Cell, bytes: usize) {
         if !cell.is_hot() {
             return;
         }
         if cell.is_worked_on() {
+            let key = KeyBytes::from_slice(key);
             self.put(key, Some(cell.any_record()), bytes);
         } else {
-            self.forget(&key);
+            self.forget(key);
         }
     }
 
@@ -97,7 +98,9 @@ mod tests {
 
     fn key(name: &str) -> KeyBytes {
         let name = crate::ids::WorkflowName::new(name).expect("a name");
-        row_key::<Workflows>(&(Namespace::default_namespace(), name)).into_bytes()
+        row_key::<Workflows>(&(Namespace::default_namespace(), name))
+            .bytes()
+            .clone()
     }
 
     fn record() -> Arc<crate::tables::WorkflowRecord> {
@@ -128,7 +131,7 @@ mod tests {
         cache.forget(&key("b"));
         assert_eq!(cache.bytes, 50 + of_key);
         let cell = Cell::new::<Workflows>(record());
-        cache.follow(key("a"), &cell, 150);
+        cache.follow(&key("a"), &cell, 150);
         assert_eq!(kept(&mut cache), [true, false, true]);
         cache.keep::<Workflows>(&key("b"), Some(&record()), 10_000);
         assert_eq!((kept(&mut cache), cache.bytes), (vec![false; 3], 0));
@@ -151,7 +154,7 @@ mod tests {
         cache.keep::<Workflows>(&key("a"), None, 0);
         assert_eq!(cache.get::<Workflows>(&key("a")), Some(None));
         let cell = Cell::new::<Workflows>(record());
-        cache.follow(key("a"), &cell, 100);
+        cache.follow(&key("a"), &cell, 100);
         assert_eq!(cache.get::<Workflows>(&key("a")), Some(Some(record())));
         cache.forget(&key("a"));
         assert_eq!(cache.get::<Workflows>(&key("a")), None);
@@ -174,10 +177,10 @@ mod tests {
     #[test]
     fn what_nobody_works_on_any_more_is_not_kept() {
         let mut cache = Cache::new();
-        let key = || row_key::<Probes>(&1).into_bytes();
-        cache.follow(key(), &Cell::new::<Probes>(Arc::new(true)), 10);
+        let key = || row_key::<Probes>(&1).bytes().clone();
+        cache.follow(&key(), &Cell::new::<Probes>(Arc::new(true)), 10);
         assert_eq!(cache.get::<Probes>(&key()), Some(Some(Arc::new(true))));
-        cache.follow(key(), &Cell::new::<Probes>(Arc::new(false)), 10);
+        cache.follow(&key(), &Cell::new::<Probes>(Arc::new(false)), 10);
         assert_eq!((cache.get::<Probes>(&key()), cache.bytes), (None, 0));
         cache.keep::<Probes>(&key(), Some(&Arc::new(false)), 10);
         assert_eq!(cache.get::<Probes>(&key()), None);

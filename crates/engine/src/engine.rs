@@ -5,6 +5,7 @@ use crate::command::{Body, Command};
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
+use crate::overlay::Overlay;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
@@ -20,6 +21,8 @@ pub struct Engine {
     cache: Cache,
     heads: QueueHeads,
     quarantined: BTreeSet<QuarantinedItem>,
+    /// Empty between entries; kept for its memory.
+    overlay: Overlay,
     version: u32,
 }
 
@@ -55,6 +58,7 @@ impl Engine {
             cache: Cache::new(),
             heads: QueueHeads::default(),
             quarantined,
+            overlay: Overlay::default(),
             version,
         })
     }
@@ -81,6 +85,7 @@ impl Engine {
             cache: &mut self.cache,
             heads: &mut self.heads,
             quarantined: &mut self.quarantined,
+            overlay: &mut self.overlay,
             version: self.version,
         };
         let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);

@@ -2,9 +2,11 @@
 
 use crate::store::KeyRange;
 use crate::tables::{RowKey, Table};
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
 use std::any::Any;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::sync::Arc;
 
 /// A decoded record of any table.
@@ -88,18 +90,32 @@ pub(crate) fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
 }
 
 /// The writes of an entry by key; `None` deletes. The writes of the current turn can be rolled back.
+///
+/// Most rows are only written and looked up, so they are hashed. Their order is the order of the first writes, never
+/// that of the hashes (design rule 1); the rows of a table are sorted once it is scanned, and all rows at the end.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    /// By table number. Most writes go to few tables, and many lookups go to tables without writes.
-    tables: Vec<Rows>,
+    rows: IndexMap<RowKey, Written, RandomState>,
+    /// The number of rows that earlier turns wrote.
+    kept_count: usize,
+    /// By table number.
+    tables: Vec<TableRows>,
     /// The current turn.
     turn: u64,
-    /// The values that the current turn overwrote, in the order of its first write to each key.
+    /// The values of earlier turns that the current turn overwrote.
     replaced: Vec<Replaced>,
 }
 
+/// The capacity that is kept for the next entry.
+const ROWS_KEPT_MAX: usize = 8 << 10;
+
 /// The writes to one table.
-type Rows = BTreeMap<RowKey, Written>;
+#[derive(Default)]
+struct TableRows {
+    count: usize,
+    /// The places of its rows in key order; only if the table was scanned.
+    ordered: OnceCell<BTreeMap<RowKey, usize>>,
+}
 
 struct Written {
     cell: Option<Cell>,
@@ -108,20 +124,22 @@ struct Written {
 }
 
 struct Replaced {
-    key: RowKey,
-    /// The value that an earlier turn of the entry had written.
-    before: Option<Written>,
+    place: usize,
+    before: Written,
 }
 
 impl Overlay {
     pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Cell>> {
-        let rows = self.tables.get(key.table())?;
-        rows.get(key).map(|written| written.cell.as_ref())
+        // Many lookups are in tables without writes.
+        if self.tables.get(key.table())?.count == 0 {
+            return None;
+        }
+        self.rows.get(key).map(|written| written.cell.as_ref())
     }
 
     /// The record at `key` for in-place change, if the current turn has written it and it is not shared.
     pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<&mut T::Record> {
-        let written = self.tables.get_mut(key.table())?.get_mut(key)?;
+        let written = self.rows.get_mut(key)?;
         if written.turn != self.turn {
             return None;
         }
@@ -132,68 +150,119 @@ impl Overlay {
     pub(crate) fn set(&mut self, key: RowKey, cell: Option<Cell>) {
         let turn = self.turn;
         let written = Written { cell, turn };
-        if self.tables.len() <= key.table() {
-            self.tables.resize_with(key.table() + 1, Rows::new);
-        }
-        match self.tables[key.table()].entry(key) {
-            btree_map::Entry::Occupied(mut row) => {
-                let is_first = row.get().turn != turn;
+        match self.rows.entry(key) {
+            indexmap::map::Entry::Occupied(mut row) => {
                 let before = row.insert(written);
-                if is_first {
-                    let key = row.key().clone();
-                    let before = Some(before);
-                    self.replaced.push(Replaced { key, before });
+                if before.turn != turn {
+                    let place = row.index();
+                    self.replaced.push(Replaced { place, before });
                 }
             }
-            btree_map::Entry::Vacant(row) => {
-                let key = row.key().clone();
-                self.replaced.push(Replaced { key, before: None });
+            indexmap::map::Entry::Vacant(row) => {
+                let (key, place) = (row.key(), row.index());
+                if self.tables.len() <= key.table() {
+                    self.tables.resize_with(key.table() + 1, TableRows::default);
+                }
+                let table = &mut self.tables[key.table()];
+                table.count += 1;
+                if let Some(ordered) = table.ordered.get_mut() {
+                    ordered.insert(key.clone(), place);
+                }
                 row.insert(written);
             }
         }
     }
 
+    /// Whether nothing was written since the entry began.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Whether the current turn wrote or deleted anything.
     pub(crate) fn has_writes_of_turn(&self) -> bool {
-        !self.replaced.is_empty()
+        self.rows.len() > self.kept_count || !self.replaced.is_empty()
     }
 
     /// Ends the current turn and keeps its writes.
     pub(crate) fn keep_turn(&mut self) {
         self.replaced.clear();
+        self.kept_count = self.rows.len();
         self.turn += 1;
     }
 
     /// Ends the current turn and rolls back its writes.
     pub(crate) fn drop_turn(&mut self) {
-        for Replaced { key, before } in self.replaced.drain(..) {
-            let rows = &mut self.tables[key.table()];
-            match before {
-                Some(written) => rows.insert(key, written),
-                None => rows.remove(&key),
-            };
+        for Replaced { place, before } in self.replaced.drain(..) {
+            self.rows[place] = before;
+        }
+        while self.rows.len() > self.kept_count
+            && let Some((key, _)) = self.rows.pop()
+        {
+            let table = &mut self.tables[key.table()];
+            table.count -= 1;
+            if let Some(ordered) = table.ordered.get_mut() {
+                ordered.remove(&key);
+            }
         }
         self.turn += 1;
     }
 
     /// The number of written or deleted keys.
     pub(crate) fn len(&self) -> usize {
-        self.tables.iter().map(Rows::len).sum()
+        self.rows.len()
     }
 
     /// All writes, in key order.
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = (RowKey, Option<Cell>)> {
-        let rows = self.tables.into_iter().flatten();
-        rows.map(|(key, written)| (key, written.cell))
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = (&RowKey, Option<&Cell>)> {
+        // The head of a key decides nearly always: it is sorted by value, without a look at the key.
+        let rows = self.rows.keys().zip(0..);
+        let mut places: Vec<(u128, usize)> = rows.map(|(key, place)| (key.head(), place)).collect();
+        places.sort_unstable_by(|(head, place), (other_head, other_place)| {
+            let heads = head.cmp(other_head);
+            heads.then_with(|| self.key(*place).cmp(self.key(*other_place)))
+        });
+        places.into_iter().map(|(_, place)| {
+            let (key, written) = self.row(place);
+            (key, written.cell.as_ref())
+        })
+    }
+
+    fn key(&self, place: usize) -> &RowKey {
+        self.row(place).0
+    }
+
+    fn row(&self, place: usize) -> (&RowKey, &Written) {
+        let row = self.rows.get_index(place);
+        row.expect("a place is that of a row")
+    }
+
+    /// Forgets all writes: the next entry begins.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.rows.shrink_to(ROWS_KEPT_MAX);
+        self.tables.clear();
+        self.kept_count = 0;
     }
 
     /// The writes in `range`, which lies in one table, in key order.
     pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
         let bounds = RowKey::new(&range.from)..RowKey::new(&range.to);
-        debug_assert!(bounds.end.table() <= bounds.start.table() + 1);
-        let rows = self.tables.get(bounds.start.table());
-        let rows = rows.map(|rows| rows.range(bounds)).into_iter().flatten();
-        rows.map(|(key, written)| (key.as_slice(), written.cell.as_ref()))
+        let table = bounds.start.table();
+        debug_assert!(bounds.end.table() <= table + 1);
+        let rows = self.tables.get(table).filter(|rows| rows.count > 0);
+        let ordered = rows.map(|rows| rows.ordered.get_or_init(|| self.order(table)));
+        let places = ordered.map(|ordered| ordered.range(bounds));
+        places.into_iter().flatten().map(|(key, place)| {
+            let (_, written) = self.row(*place);
+            (key.as_slice(), written.cell.as_ref())
+        })
+    }
+
+    /// The places of a table's rows in key order.
+    fn order(&self, table: usize) -> BTreeMap<RowKey, usize> {
+        let rows = self.rows.keys().zip(0..);
+        let rows = rows.filter(|(key, _)| key.table() == table);
+        rows.map(|(key, place)| (key.clone(), place)).collect()
     }
 }
 
@@ -231,5 +300,27 @@ mod tests {
         overlay.drop_turn();
         assert!(!overlay.has_writes_of_turn());
         assert_eq!(kept(&overlay), [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn a_scan_follows_the_writes_of_later_turns() {
+        let all = KeyRange::prefix(&[InputChecks::NUMBER]);
+        let scanned = |overlay: &Overlay| -> Vec<bool> {
+            let rows = overlay.range(&all);
+            rows.map(|(_, cell)| cell.is_some()).collect()
+        };
+        let mut overlay = Overlay::default();
+        assert!(scanned(&overlay).is_empty());
+        overlay.set(key(3), cell());
+        overlay.set(key(1), None);
+        assert_eq!(scanned(&overlay), [false, true]);
+        overlay.keep_turn();
+        overlay.set(key(2), cell());
+        overlay.set(key(1), cell());
+        assert_eq!(scanned(&overlay), [true, true, true]);
+        overlay.drop_turn();
+        assert_eq!(scanned(&overlay), [false, true]);
+        overlay.clear();
+        assert!(scanned(&overlay).is_empty());
     }
 }

@@ -110,7 +110,7 @@ pub(crate) struct EntryState<'a> {
     version: u32,
     spent: Spent,
     panic_subject: Option<Subject>,
-    overlay: Overlay,
+    overlay: &'a mut Overlay,
     stamp: Stamp,
     now_ms: u64,
     raft_index: u64,
@@ -124,6 +124,8 @@ pub(crate) struct Source<'a> {
     pub(crate) cache: &'a mut Cache,
     pub(crate) heads: &'a mut QueueHeads,
     pub(crate) quarantined: &'a mut BTreeSet<QuarantinedItem>,
+    /// Empty.
+    pub(crate) overlay: &'a mut Overlay,
     /// The agreed engine version.
     pub(crate) version: u32,
 }
@@ -135,6 +137,10 @@ impl<'a> EntryState<'a> {
         stamp: Stamp,
         offers: &'a [Offer],
     ) -> Self {
+        assert!(
+            source.overlay.is_empty(),
+            "an entry leaves no writes to the next"
+        );
         Self {
             store: source.store,
             cache: source.cache,
@@ -143,7 +149,7 @@ impl<'a> EntryState<'a> {
             version: source.version,
             spent: Spent::default(),
             panic_subject: None,
-            overlay: Overlay::default(),
+            overlay: source.overlay,
             stamp,
             now_ms: stamp.now_ms,
             raft_index,
@@ -181,12 +187,11 @@ impl<'a> EntryState<'a> {
 
     /// Encodes the entry's writes and updates the cache.
     pub(crate) fn finish(self) -> Writes {
-        let (cache, heads) = (self.cache, self.heads);
         let count = self.overlay.len();
         let mut writes = Writes::with_capacity(count, count * ROW_BYTES_COMMON);
-        for (key, cell) in self.overlay.into_rows() {
+        for (key, cell) in self.overlay.sorted() {
             let Some(cell) = cell else {
-                cache.forget(key.as_slice());
+                self.cache.forget(key.as_slice());
                 writes.delete(key.as_slice());
                 continue;
             };
@@ -195,9 +200,10 @@ impl<'a> EntryState<'a> {
                 bytes <= RECORD_BYTES_MAX,
                 "expected a record of at most {RECORD_BYTES_MAX} bytes, but it has {bytes}"
             );
-            heads.follow(key.as_slice());
-            cache.follow(key.into_bytes(), &cell, bytes);
+            self.heads.follow(key.as_slice());
+            self.cache.follow(key.bytes(), cell, bytes);
         }
+        self.overlay.clear();
         writes
     }
 }

@@ -3,12 +3,13 @@
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::tables::{
-    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
+    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRunsByAction,
     ActionRunsByRun, Activation, PayloadOwner, PayloadRef, Payloads,
 };
-use crate::task;
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::task::{self, LoadedTask};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The priority when none is given (A2).
 pub(crate) const PRIORITY_DEFAULT: u8 = 10;
@@ -40,7 +41,7 @@ pub(crate) enum ActionInput {
     Own(Json),
 }
 
-/// Creates an action run with the action's current settings.
+/// Creates an action run with the action's current settings. Its record is yet to be put.
 ///
 /// # Errors
 /// [`Rejection::LimitExceeded`](crate::Rejection::LimitExceeded) if the open action runs of the action already use all
@@ -49,7 +50,7 @@ pub(crate) fn create(
     turn: &mut Turn<'_, '_>,
     action: &ActionRecord,
     new_action_run: NewActionRun<'_>,
-) -> TurnResult<ActionRunNumber> {
+) -> TurnResult<LoadedTask> {
     let number = ActionRunNumber(turn.next_number(|cluster| &mut cluster.action_runs_count)?);
     let input = match new_action_run.input {
         ActionInput::Stored(reference) => reference,
@@ -108,6 +109,8 @@ pub(crate) fn create(
         completed_at_ms: None,
     };
     task::open_label_queue(turn, &record)?;
-    turn.put::<ActionRuns>(&number, record);
-    Ok(number)
+    Ok(LoadedTask {
+        number,
+        record: Draft::of(Arc::new(record)),
+    })
 }

@@ -59,11 +59,12 @@ impl InvokeAction {
             labels: self.labels.clone(),
             idempotency_key: self.idempotency_key.clone(),
         };
-        let number = create(turn, &action, new_action_run)?;
+        let task = create(turn, &action, new_action_run)?;
+        let number = task.number;
         if let Some(key) = &key {
             turn.put::<ActionRunKeys>(key, number);
         }
-        task::make_ready_after(turn, None, number, self.delay_ms)?;
+        task::make_ready_after(turn, None, task, self.delay_ms)?;
         Ok(ActionInvoked {
             action_run: number,
             is_existing: false,

@@ -105,7 +105,8 @@ fn run_again(
         labels: dead_letter.labels.clone(),
         idempotency_key: None,
     };
-    let action_run = create(turn, action, new_action_run)?;
-    task::make_ready(turn, None, action_run)?;
+    let task = create(turn, action, new_action_run)?;
+    let action_run = task.number;
+    task::make_ready(turn, None, task)?;
     Ok(action_run)
 }

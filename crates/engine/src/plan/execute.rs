@@ -5,10 +5,9 @@ use super::execution::Execution;
 use super::executor_stats::{self, Gate};
 use super::finish_attempt::{note_failure, pass_on};
 use super::{end, order};
-use crate::ids::ActionRunNumber;
 use crate::run::{self, WorkQueue};
 use crate::tables::{Activation, ActivationState, PlanEvent, PlanState, PlanWait};
-use crate::task;
+use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
 /// Begins an execution, or continues with a delayed attempt.
@@ -76,7 +75,7 @@ pub(super) fn try_executors(
                 execution.event(event);
                 let action = execution.executor(index).action.clone();
                 match run::create_action_run(turn, execution.run, &execution.active, &action)? {
-                    Ok(action_run) => return wait_for(turn, execution, state, action_run),
+                    Ok(task) => return wait_for(turn, execution, state, task),
                     Err(target_result) => {
                         note_failure(turn, &mut execution, &mut state, &target_result)?
                     }
@@ -101,9 +100,9 @@ fn wait_for(
     turn: &mut Turn<'_, '_>,
     execution: Execution<'_>,
     mut state: PlanState,
-    action_run: ActionRunNumber,
+    task: LoadedTask,
 ) -> TurnResult<()> {
-    state.wait = PlanWait::Action(action_run);
+    state.wait = PlanWait::Action(task.number);
     let run = execution.put(ActivationState::Plan(state));
-    task::make_ready(turn, Some(run), action_run)
+    task::make_ready(turn, Some(run), task)
 }

@@ -2,14 +2,15 @@
 
 use super::outcome::name;
 use crate::definition::{RunTarget, StepKind};
-use crate::ids::{ActionName, ActionRunNumber, Namespace};
+use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
     ActionRecord, Actions, Activation, ActivationState, Awaited, EventKind, TargetResult, Work,
 };
+use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
-use crate::{action, plan, task};
+use crate::{action, plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,10 +52,10 @@ fn execute_action(
     name: &ActionName,
 ) -> TurnResult<Option<Work>> {
     match create_action_run(turn, run, &active, name)? {
-        Ok(action_run) => {
-            active.state = ActivationState::Action(action_run);
+        Ok(task) => {
+            active.state = ActivationState::Action(task.number);
             run.put_back(active);
-            task::make_ready(turn, Some(run), action_run)?;
+            task::make_ready(turn, Some(run), task)?;
             Ok(None)
         }
         Err(target_result) => {
@@ -75,7 +76,7 @@ pub(crate) fn create_action_run(
     run: &mut LoadedRun,
     active: &Activation,
     name: &ActionName,
-) -> TurnResult<Result<ActionRunNumber, TargetResult>> {
+) -> TurnResult<Result<LoadedTask, TargetResult>> {
     let namespace = run.record.namespace.clone();
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
@@ -90,13 +91,13 @@ pub(crate) fn create_action_run(
         labels: BTreeMap::new(),
         idempotency_key: None,
     };
-    let action_run = action::create(turn, &action, new_action_run)?;
+    let task = action::create(turn, &action, new_action_run)?;
     let kind = EventKind::AwaitingAction {
         action: name.clone(),
-        action_run,
+        action_run: task.number,
     };
     run.note(active, kind);
-    Ok(Ok(action_run))
+    Ok(Ok(task))
 }
 
 /// Why an action cannot be invoked.

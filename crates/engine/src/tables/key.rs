@@ -7,6 +7,7 @@ use crate::ids::{
     StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 
 /// The inline capacity of a key. Most keys fit and need no allocation. In bytes.
 const KEY_BYTES_COMMON: usize = 40;
@@ -31,13 +32,28 @@ impl RowKey {
         &self.bytes
     }
 
+    /// The first bytes, in their order.
+    pub(crate) fn head(&self) -> u128 {
+        self.head
+    }
+
     /// The number of the key's table.
     pub(crate) fn table(&self) -> usize {
         usize::from(self.head.to_be_bytes()[0])
     }
 
-    pub(crate) fn into_bytes(self) -> KeyBytes {
-        self.bytes
+    pub(crate) fn bytes(&self) -> &KeyBytes {
+        &self.bytes
+    }
+}
+
+impl Hash for RowKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Most keys are not longer than their head.
+        state.write_u128(self.head);
+        if let Some(rest) = self.bytes.get(size_of::<u128>()..) {
+            state.write(rest);
+        }
     }
 }
 

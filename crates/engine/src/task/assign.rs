@@ -212,9 +212,10 @@ pub(super) fn assign(
         poll: offer.poll,
         assignment: Box::new(assignment(&task, &lease, origin)),
     });
-    task.record.become_status(ActionRunStatus::Running);
-    task.record.started_at_ms = task.record.started_at_ms.or(Some(now_ms));
-    task.record.lease = Some(lease);
+    let record = &mut *task.record;
+    record.become_status(ActionRunStatus::Running);
+    record.started_at_ms = record.started_at_ms.or(Some(now_ms));
+    record.lease = Some(lease);
     task.put(turn);
     Ok(())
 }

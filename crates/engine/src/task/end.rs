@@ -46,10 +46,11 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
         let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
     });
-    task.record.become_status(ending.status);
-    task.record.outcome = Some(ending.outcome.clone());
-    task.record.completed_at_ms = Some(turn.now_ms());
-    match task.record.owner {
+    let record = &mut *task.record;
+    record.become_status(ending.status);
+    record.outcome = Some(ending.outcome.clone());
+    record.completed_at_ms = Some(turn.now_ms());
+    match record.owner {
         ActionRunOwner::Step { run, activation } => {
             let mut owner = turn.load_run(run)?;
             task.record.output = output.map(|output| owner.store_payload(turn, output));

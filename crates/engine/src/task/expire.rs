@@ -39,8 +39,7 @@ pub(crate) fn expire(
         task.record.become_status(ActionRunStatus::Pending);
         return with_owner(turn, task.record.owner, |turn, mut run| {
             note_retry(turn, run.as_deref_mut(), &task, 0)?;
-            task.put(turn);
-            make_ready(turn, run, number)
+            make_ready(turn, run, task)
         });
     }
     let ending = Ending {
@@ -60,9 +59,9 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnR
         return Ok(());
     }
     task.record.become_status(ActionRunStatus::Pending);
-    let owner = task.record.owner;
-    task.put(turn);
-    with_owner(turn, owner, |turn, run| make_ready(turn, run, number))
+    with_owner(turn, task.record.owner, |turn, run| {
+        make_ready(turn, run, task)
+    })
 }
 
 /// A report is overdue: the attempt ends with `timeout`. The action is not retried, because the accepted work may still

@@ -101,9 +101,7 @@ fn try_again(turn: &mut Turn<'_, '_>, mut task: LoadedTask) -> TurnResult<()> {
     task.record.become_status(ActionRunStatus::Pending);
     with_owner(turn, task.record.owner, |turn, mut run| {
         note_retry(turn, run.as_deref_mut(), &task, delay_ms)?;
-        let number = task.number;
-        task.put(turn);
-        make_ready_after(turn, run, number, delay_ms)
+        make_ready_after(turn, run, task, delay_ms)
     })
 }
 

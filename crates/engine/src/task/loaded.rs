@@ -9,10 +9,10 @@ use crate::tables::{
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// An action run loaded by a turn: its record is changed here, then put back.
-pub(super) struct LoadedTask {
-    pub(super) number: ActionRunNumber,
-    pub(super) record: Draft<ActionRunRecord>,
+/// An action run loaded or created by a turn: its record is changed here, then put.
+pub(crate) struct LoadedTask {
+    pub(crate) number: ActionRunNumber,
+    pub(crate) record: Draft<ActionRunRecord>,
 }
 
 /// Loads the action run `number`.
@@ -60,7 +60,7 @@ impl LoadedTask {
     }
 
     /// Writes the current record.
-    pub(super) fn put(self, turn: &mut Turn<'_, '_>) {
+    pub(crate) fn put(self, turn: &mut Turn<'_, '_>) {
         turn.put::<ActionRuns>(&self.number, self.record);
     }
 

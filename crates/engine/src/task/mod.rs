@@ -29,5 +29,6 @@ pub use touch::TouchTask;
 pub(crate) use cancel::{cancel, cancel_own};
 pub(crate) use expire::{expire, expire_report, expire_wait, release};
 pub(crate) use label_queue::{has_room as has_label_queue, open as open_label_queue};
+pub(crate) use loaded::LoadedTask;
 pub(crate) use ready::{make_ready, make_ready_after, wake};
 pub(crate) use release::{release_from_quarantine, release_stand_alone};

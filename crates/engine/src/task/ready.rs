@@ -1,7 +1,7 @@
 //! Making a task ready: it goes to an offer of the same entry or into the queue (design rule 3).
 
 use super::assign::{assign, free_offer};
-use super::loaded::{LoadedTask, load, with_owner};
+use super::loaded::{LoadedTask, with_owner};
 use super::{queue, wait};
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
@@ -9,15 +9,15 @@ use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// Makes a pending action run's task ready; `run` is its workflow run.
+/// Makes a pending action run's task ready, and writes its record; `run` is its workflow run.
 pub(crate) fn make_ready(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
-    number: ActionRunNumber,
+    mut task: LoadedTask,
 ) -> TurnResult<()> {
-    let task = load(turn, number)?;
     // A quarantined task does not wait for a worker (design rule 10).
     if task.is_quarantined(turn) {
+        task.put(turn);
         return Ok(());
     }
     if let Some(position) = free_offer(turn, &task.record)? {
@@ -29,29 +29,30 @@ pub(crate) fn make_ready(
         action: task.record.action.clone(),
     });
     let now_ms = turn.now_ms();
-    wait::begin(turn, task, now_ms);
+    wait::begin(turn, &mut task, now_ms);
+    task.put(turn);
     Ok(())
 }
 
-/// Makes a pending action run's task ready after a delay in milliseconds.
+/// Like [`make_ready`], after a delay in milliseconds.
 pub(crate) fn make_ready_after(
     turn: &mut Turn<'_, '_>,
     run: Option<&mut LoadedRun>,
-    number: ActionRunNumber,
+    mut task: LoadedTask,
     delay_ms: u64,
 ) -> TurnResult<()> {
     if delay_ms == 0 {
-        return make_ready(turn, run, number);
+        return make_ready(turn, run, task);
     }
-    let task = load(turn, number)?;
     let due_ms = turn.now_ms().saturating_add(delay_ms);
     turn.set_timer(TimerKey {
         kind: TimerKind::TaskReady,
         due_ms,
-        subject: number.0,
+        subject: task.number.0,
         detail: task.record.attempt,
     });
-    wait::begin(turn, task, due_ms);
+    wait::begin(turn, &mut task, due_ms);
+    task.put(turn);
     Ok(())
 }
 
@@ -69,10 +70,11 @@ pub(crate) fn wake(
     }
     let owner = record.owner;
     // It already waits if it was released from quarantine early (design rule 10).
-    if queue::is_waiting(turn, &LoadedTask { number, record })? {
+    let task = LoadedTask { number, record };
+    if queue::is_waiting(turn, &task)? {
         return Ok(());
     }
-    with_owner(turn, owner, |turn, run| make_ready(turn, run, number))
+    with_owner(turn, owner, |turn, run| make_ready(turn, run, task))
 }
 
 /// The delay before the attempt that follows `attempt`, in milliseconds (A1).

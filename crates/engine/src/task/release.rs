@@ -87,12 +87,11 @@ fn release_task(
     }
     wait::restore(turn, &mut task)?;
     let is_waiting = queue::is_waiting(turn, &task)? || is_deferred(turn, &task)?;
-    let number = task.number;
-    task.put(turn);
     if is_waiting {
+        task.put(turn);
         return Ok(());
     }
-    make_ready(turn, run, number)
+    make_ready(turn, run, task)
 }
 
 /// Whether a timer will make the task ready. If too many timers are set to find it among them, the task becomes ready

@@ -10,8 +10,8 @@ use crate::tables::{ActionRunOwner, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{Turn, TurnResult};
 
-/// The action run waits for a worker from `from_ms` on, unless it does already.
-pub(super) fn begin(turn: &mut Turn<'_, '_>, mut task: LoadedTask, from_ms: u64) {
+/// The action run waits for a worker from `from_ms` on, unless it does already. The record is yet to be put.
+pub(super) fn begin(turn: &mut Turn<'_, '_>, task: &mut LoadedTask, from_ms: u64) {
     let is_own = match task.record.owner {
         ActionRunOwner::Step { .. } => false,
         ActionRunOwner::Caller => true,
@@ -21,13 +21,14 @@ pub(super) fn begin(turn: &mut Turn<'_, '_>, mut task: LoadedTask, from_ms: u64)
     }
     let due_ms = from_ms.saturating_add(ACTION_RUN_WAIT_MS_MAX);
     task.record.wait_ends_at_ms = Some(due_ms);
-    turn.set_timer(timer_of(&task, due_ms));
-    task.put(turn);
+    turn.set_timer(timer_of(task, due_ms));
 }
 
 /// The action run waits for no worker from now on.
 pub(super) fn end(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) {
-    if let Some(due_ms) = task.record.wait_ends_at_ms.take() {
+    // Not `take`, which copies a shared record even where it has no time.
+    if let Some(due_ms) = task.record.wait_ends_at_ms {
+        task.record.wait_ends_at_ms = None;
         turn.clear_timer(timer_of(task, due_ms));
     }
 }

@@ -52,32 +52,53 @@ pub(crate) struct ActivationRef {
 /// The runs that a turn works on.
 #[derive(Default)]
 pub(crate) struct TurnRuns {
-    here: BTreeMap<RunNumber, LoadedRun>,
+    /// By number. Most turns work on one run or a few, so this is a list; `None` while a run is taken out.
+    runs: Vec<(RunNumber, Option<LoadedRun>)>,
     /// The number of runs that are taken out.
     taken_count: usize,
 }
 
 impl TurnRuns {
+    /// The place of a run in the list, or where to insert it.
+    fn place(&self, number: RunNumber) -> Result<usize, usize> {
+        self.runs
+            .binary_search_by_key(&number, |(number, _)| *number)
+    }
+
     /// Returns a run that was taken out, or adds a new one.
     fn put(&mut self, run: LoadedRun) {
-        let replaced = self.here.insert(run.number, run);
-        assert!(replaced.is_none(), "a turn has each run once");
+        match self.place(run.number) {
+            Ok(place) => {
+                let replaced = self.runs[place].1.replace(run);
+                assert!(replaced.is_none(), "a turn has each run once");
+            }
+            Err(place) => self.runs.insert(place, (run.number, Some(run))),
+        }
+    }
+
+    /// Takes out a run, if it is loaded.
+    fn take(&mut self, number: RunNumber) -> Option<LoadedRun> {
+        let place = self.place(number).ok()?;
+        let run = self.runs[place].1.take();
+        Some(run.expect("a run is taken out once"))
     }
 
     /// The record of a run, if it is loaded.
     fn record(&self, number: RunNumber) -> Option<Arc<RunRecord>> {
-        self.here.get(&number).map(|run| run.record.share())
+        let place = self.place(number).ok()?;
+        let run = self.runs[place].1.as_ref()?;
+        Some(run.record.share())
     }
 
     /// Whether no run is loaded.
     pub(super) fn is_empty(&self) -> bool {
-        self.here.is_empty() && self.taken_count == 0
+        self.runs.is_empty() && self.taken_count == 0
     }
 
     /// All runs of the turn, at its end.
     fn into_runs(self) -> impl Iterator<Item = LoadedRun> {
         assert_eq!(self.taken_count, 0, "whoever takes a run returns it");
-        self.here.into_values()
+        self.runs.into_iter().filter_map(|(_, run)| run)
     }
 }
 
@@ -372,7 +393,7 @@ impl Turn<'_, '_> {
 
     /// Takes the run `number` out of the turn, if it is still retained.
     pub(crate) fn load_run_if_kept(&mut self, number: RunNumber) -> TurnResult<Option<LoadedRun>> {
-        let run = match self.runs.here.remove(&number) {
+        let run = match self.runs.take(number) {
             Some(run) => run,
             None => match self.get::<Runs>(&number)? {
                 Some(record) => {

@@ -261,8 +261,8 @@ fn the_leases_of_a_quarantined_worker_that_is_gone_are_freed_once_it_is_released
         ),
     ]));
     replica.decide_as(flotilla_engine::ENGINE_VERSION);
-    let name = (&samples::namespace(), "w0");
-    let found = view::find_quarantined(&replica.store, QuarantinedKind::Worker, name);
+    let kind = QuarantinedKind::Worker;
+    let found = view::find_quarantined(&replica.store, kind, &samples::namespace(), "w0");
     assert_eq!(found.expect("memory does not fail").len(), 1);
     let release = ReleaseQuarantined {
         kind: QuarantinedKind::Worker,
