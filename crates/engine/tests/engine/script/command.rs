@@ -29,7 +29,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
         "fire-trigger" => trigger::fire(world, &mut line).into_iter().collect(),
-        "take-up" => retry(world, &namespace, &mut line),
+        "release-quarantined" => release_quarantined(world, &namespace, &mut line),
         verb => {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
@@ -82,8 +82,8 @@ fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     timers.into_iter().map(fire).collect()
 }
 
-/// `take-up KIND NAME` releases the quarantined item with this name or number.
-fn retry(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
+/// `release-quarantined KIND NAME` releases the quarantined item with this name or number.
+fn release_quarantined(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
     let word = line.word();
     let mut kinds = QuarantinedKind::ALL.into_iter();
     let kind = kinds.find(|kind| kind.name() == word).expect("a kind");
