@@ -301,8 +301,8 @@ commands! {
     /// Clears the health, breakers and rate limits of a plan's executors (W31).
     ResetPlan(ResetPlan) "reset_plan" Progress -> Done;
     /// Sets the next firing of a schedule (W40).
-    SetNextFiring(SetNextFiring) "plan_schedule" Progress -> Done,
-        of |plan| Subject::Schedule(plan.definition);
+    SetNextFiring(SetNextFiring) "set_next_firing" Progress -> Done,
+        of |next| Subject::Schedule(next.definition);
     /// Fires a schedule once (W40).
     FireSchedule(FireSchedule) "fire_schedule" Progress obligation -> ScheduleFired,
         of |fire| Subject::Schedule(fire.definition);
