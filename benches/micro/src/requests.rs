@@ -28,7 +28,7 @@ pub(crate) fn command(body: Body) -> Command {
 /// The start of request ids: as long as a UUID of version 7.
 const REQUEST_ID_FIRST: u128 = 0x019a_a000_0000_7000_8000_0000_0000_0000;
 
-/// The `count`th command as the client library sends it. Neighbours in time are neighbours in the store (ADR 0023).
+/// The `count`th command as the client library sends it. Neighbors in time are neighbors in the store (ADR 0023).
 pub(crate) fn sent(body: Body, count: u128) -> Command {
     Command {
         request_id: Some(RequestId(REQUEST_ID_FIRST + count)),

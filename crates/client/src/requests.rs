@@ -8,7 +8,7 @@ use uuid::Uuid;
 ///
 /// The client generates one for each request without an id; generate one yourself to repeat a
 /// request later. Any unique 16 bytes work. Those of version 7 begin with the time, so nodes store
-/// and expire neighbouring ids together, which is cheaper.
+/// and expire neighboring ids together, which is cheaper.
 #[must_use]
 pub fn new_request_id() -> Bytes {
     Bytes::copy_from_slice(Uuid::now_v7().as_bytes())

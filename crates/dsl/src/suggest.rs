@@ -37,7 +37,7 @@ fn fold(word: &str) -> Option<Vec<char>> {
     (characters.len() <= WORD_CHARACTERS_MAX).then_some(characters)
 }
 
-/// The edit distance (insertions, deletions, replacements, swaps of neighbours), if it is at most
+/// The edit distance (insertions, deletions, replacements, swaps of neighbors), if it is at most
 /// `max`.
 fn distance(from: &[char], to: &[char], max: usize) -> Option<usize> {
     if from.len().abs_diff(to.len()) > max {

@@ -75,7 +75,7 @@ impl Default for Needs {
     }
 }
 
-/// No fault: the behaviour of a healthy cluster.
+/// No fault: the behavior of a healthy cluster.
 struct Calm;
 
 impl Nemesis for Calm {

@@ -98,7 +98,7 @@ impl Nemesis for Partition {
                     let next = (place + 2) % ids.len();
                     cut_both(stage, id, &[ids[next]]);
                 }
-                "each node hears its two neighbours in a ring".to_owned()
+                "each node hears its two neighbors in a ring".to_owned()
             }
         }
     }

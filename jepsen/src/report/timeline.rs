@@ -68,7 +68,7 @@ pub fn draw(history: &History) -> String {
 fn mark(operation: &Operation, y: u64, x: impl Fn(u64) -> u64) -> String {
     let (from_us, until_us) = (operation.invoked_us, operation.returned_us);
     let (from, width) = (x(from_us), bar(x, from_us, until_us));
-    let colour = match operation.outcome {
+    let color = match operation.outcome {
         Outcome::Ok => "#5b9f5b",
         Outcome::Fail => "#888888",
         Outcome::Unknown => "#d98e04",
@@ -83,7 +83,7 @@ fn mark(operation: &Operation, y: u64, x: impl Fn(u64) -> u64) -> String {
         "{name} {input} → {output} at {from_us}–{until_us} µs"
     ));
     format!(
-        "<rect x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"9\" fill=\"{colour}\">\
+        "<rect x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"9\" fill=\"{color}\">\
          <title>{what}</title></rect>"
     )
 }

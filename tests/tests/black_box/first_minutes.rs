@@ -30,7 +30,7 @@ fn expect_only_fields(value: &Value, fields: &[&str]) {
 }
 
 #[test]
-fn a_workflow_is_validated_created_started_signalled_and_seen() {
+fn a_workflow_is_validated_created_started_signaled_and_seen() {
     let node = DevNode::start();
     let flo = node.flo();
     let file = fixture("parked.yaml");

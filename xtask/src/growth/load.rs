@@ -35,7 +35,7 @@ impl Load {
     }
 
     /// The same with a label.
-    pub(super) fn labelled(mut self, key: &str, value: impl Display) -> Self {
+    pub(super) fn labeled(mut self, key: &str, value: impl Display) -> Self {
         self.label = Some(format!("{key}={value}"));
         self
     }
@@ -77,9 +77,7 @@ mod tests {
 
     #[test]
     fn a_label_is_an_argument_but_no_part_of_the_name() {
-        let load = Load::steps()
-            .with("--clients", 64)
-            .labelled("open_runs", 10);
+        let load = Load::steps().with("--clients", 64).labeled("open_runs", 10);
         assert_eq!(load.name(), "steps --clients 64");
         assert_eq!(
             load.arguments().join(" "),

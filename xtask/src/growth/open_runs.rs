@@ -185,6 +185,6 @@ impl Stage {
 
     fn load(&self, load: Load) -> Load {
         load.with("--clients", CLIENTS)
-            .labelled("open_runs", self.open_runs)
+            .labeled("open_runs", self.open_runs)
     }
 }

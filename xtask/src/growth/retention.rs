@@ -63,7 +63,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
                 .clone()
                 .with("--rate", peak::share(&peak, SHARE_JUDGED))
                 .with(OPTION, retention)
-                .labelled("kept", retention)
+                .labeled("kept", retention)
                 .warmed_up(WARM_UP_MIN);
             let report = bench.measure_alone(&load)?;
             kept.push(Kept { retention, report });

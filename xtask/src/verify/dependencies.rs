@@ -1,4 +1,4 @@
-//! The step that checks licences, bans, sources and advisories with cargo-deny (see deny.toml).
+//! The step that checks licenses, bans, sources and advisories with cargo-deny (see deny.toml).
 //!
 //! cargo-deny is not part of a Rust installation, and its advisories come from the network. A
 //! machine without either must still be able to verify a change. A skipped step is reported.

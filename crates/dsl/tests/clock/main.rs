@@ -1,4 +1,4 @@
-//! Time-driven behaviour against a test clock: the engine with the drivers that a leader runs,
+//! Time-driven behavior against a test clock: the engine with the drivers that a leader runs,
 //! hours in a moment.
 
 mod schedules;

@@ -140,7 +140,7 @@ impl Definition {
 /// Whether starts carry an idempotency key (the manual's `idempotency`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idempotency {
-    /// Callers are not expected to send a key; one that is sent is honoured (W20).
+    /// Callers are not expected to send a key; one that is sent is honored (W20).
     #[default]
     None,
     /// A key may be sent.

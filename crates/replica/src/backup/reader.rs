@@ -112,7 +112,7 @@ impl<R: Read> Reader<R> {
         let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
             return Err("it has no rows".to_owned());
         };
-        if first <= self.key_last.as_slice() || last >= rows::travelling().to.as_slice() {
+        if first <= self.key_last.as_slice() || last >= rows::traveling().to.as_slice() {
             return Err("its rows are out of order".to_owned());
         }
         self.key_last = last.to_vec();

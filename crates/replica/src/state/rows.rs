@@ -328,7 +328,7 @@ fn check_as<T: serde::de::DeserializeOwned>(
 }
 
 /// The rows that a snapshot carries.
-pub(crate) fn travelling() -> KeyRange {
+pub(crate) fn traveling() -> KeyRange {
     KeyRange {
         from: Vec::new(),
         to: vec![LOCAL],
@@ -475,7 +475,7 @@ mod tests {
 
     #[test]
     fn the_local_rows_do_not_travel() {
-        let range = travelling();
+        let range = traveling();
         assert!(PROGRESS.to_vec() < range.to && MEMBERSHIP.to_vec() < range.to);
         assert!(IDENTITY.to_vec() >= range.to && DIVERGENCE.to_vec() >= range.to);
         assert!(REPORTS_VOID.to_vec() >= range.to);

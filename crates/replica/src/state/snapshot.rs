@@ -42,7 +42,7 @@ impl SnapshotData {
             Self::Captured(capture) => capture,
         };
         let mut incoming = store.receive()?;
-        let mut range = rows::travelling();
+        let mut range = rows::traveling();
         loop {
             let (writes, rest) = take_batch(capture.as_ref(), range)?;
             if writes.is_empty() {
@@ -96,7 +96,7 @@ impl Packer {
     pub(crate) fn new(rows: Arc<dyn SharedReader>) -> Self {
         Self {
             rows,
-            rest: Some(rows::travelling()),
+            rest: Some(rows::traveling()),
             row_count: 0,
             hasher: Xxh3::new(),
         }

@@ -1,4 +1,4 @@
-//! Runs: starting, signalling, reading and cancelling them, and the refusals.
+//! Runs: starting, signaling, reading and cancelling them, and the refusals.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;

@@ -130,12 +130,12 @@ async fn a_start_that_waits_says_how_the_run_ended() {
     let mut workflows = node.workflows();
     let starting = tokio::spawn(async move { workflows.start_run(request).await });
     // The run exists before its start returns.
-    let signalled = async {
+    let signaled = async {
         while node.signal("order-1", r#"{"ok":1}"#).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
-    signalled.await;
+    signaled.await;
     let started = starting.await.unwrap().unwrap().into_inner();
     let end = started.end.expect("the run has ended");
     assert_eq!(end.status(), v1::RunStatus::Completed);

@@ -243,11 +243,11 @@ async fn a_task_waits_for_a_worker_with_its_labels_and_holds_up_no_other() {
     register(&node, "plain", BTreeMap::new()).await;
     register(&node, "zoned", zone("a")).await;
     let mut plain = Stream::handshake_result(&node, "plain", 1).await;
-    let labelled = invoke(&node, String::new(), zone("a")).await;
+    let labeled = invoke(&node, String::new(), zone("a")).await;
     let other = invoke(&node, String::new(), BTreeMap::new()).await;
     assert_eq!(plain.task().await.action_run_id, other);
     let mut zoned = Stream::handshake_result(&node, "zoned", 1).await;
-    assert_eq!(zoned.task().await.action_run_id, labelled);
+    assert_eq!(zoned.task().await.action_run_id, labeled);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,7 +30,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<
     }
 }
 
-/// A fresh, initialised instance of an ABI 1 module.
+/// A fresh, initialized instance of an ABI 1 module.
 struct FloCall<'a> {
     store: &'a mut Store<Guest<Services>>,
     instance: Instance,

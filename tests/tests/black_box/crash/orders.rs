@@ -82,7 +82,7 @@ impl Orders {
         let client = self.client(0);
         for (&order, run_id) in placed {
             let repeated = client.start_run(start(order)).await;
-            let repeated = repeated.expect("a key is honoured for as long as its run is kept");
+            let repeated = repeated.expect("a key is honored for as long as its run is kept");
             assert_eq!((&repeated.run_id, repeated.existing), (run_id, true));
         }
         let acknowledged: BTreeSet<&String> = placed.values().collect();

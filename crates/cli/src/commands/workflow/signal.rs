@@ -33,7 +33,7 @@ pub(crate) struct Signal {
 }
 
 #[derive(Debug, Serialize)]
-struct SignalledView {
+struct SignaledView {
     run_id: String,
     #[serde(rename = "type")]
     signal_type: String,
@@ -50,16 +50,16 @@ impl Signal {
             ..SignalRunRequest::default()
         };
         let response = session.client()?.signal_run(request).await?;
-        let view = SignalledView {
+        let view = SignaledView {
             run_id: self.run,
             signal_type: self.signal_type,
             existing: response.existing,
         };
-        session.output.value(&view, SignalledView::text)
+        session.output.value(&view, SignaledView::text)
     }
 }
 
-impl SignalledView {
+impl SignaledView {
     fn text(&self) -> String {
         let Self {
             run_id,

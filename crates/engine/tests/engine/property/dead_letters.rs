@@ -116,7 +116,7 @@ fn a_requeue_stops_where_no_set_of_labels_is_free_and_continues_later() {
     let label = |at: usize| (format!("k{at}"), "v".to_owned());
     let all: BTreeMap<_, _> = (0..COUNT).map(label).collect();
     for first in [0, REQUEUED_PER_COMMAND_MAX] {
-        let of_one = |at| labelled(BTreeMap::from([label(at)]));
+        let of_one = |at| labeled(BTreeMap::from([label(at)]));
         let bodies = (first..first + REQUEUED_PER_COMMAND_MAX)
             .map(of_one)
             .collect();
@@ -208,7 +208,7 @@ fn invoke_with(input: Json) -> Body {
     invoke_of(input, BTreeMap::new())
 }
 
-fn labelled(labels: BTreeMap<String, String>) -> Body {
+fn labeled(labels: BTreeMap<String, String>) -> Body {
     invoke_of(Json::null(), labels)
 }
 

@@ -11,8 +11,8 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = PANEL_HEIGHT - 62.0;
 /// The width of a character in the legend.
 const NAME_WIDTH: f64 = 7.5;
-/// Lines are distinguished by colour and then by dashes, which helps readers who see few colours.
-const COLOURS: [&str; 6] = [
+/// Lines are distinguished by color and then by dashes, which helps readers who see few colors.
+const COLORS: [&str; 6] = [
     "#0b6bcb", "#d9480f", "#2b8a3e", "#862e9c", "#946c00", "#495057",
 ];
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
@@ -112,11 +112,11 @@ impl Panel {
             ),
         );
         if line.points.len() <= MARKS_MAX {
-            let colour = colour(number);
+            let color = color(number);
             for (x, y) in places {
                 push(
                     svg,
-                    format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
+                    format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>"),
                 );
             }
         }
@@ -146,15 +146,15 @@ impl Panel {
     }
 }
 
-fn colour(number: usize) -> &'static str {
-    COLOURS[number % COLOURS.len()]
+fn color(number: usize) -> &'static str {
+    COLORS[number % COLORS.len()]
 }
 
 fn stroke(number: usize) -> String {
-    let dashes = DASHES[number / COLOURS.len() % DASHES.len()];
+    let dashes = DASHES[number / COLORS.len() % DASHES.len()];
     format!(
         "stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"",
-        colour(number)
+        color(number)
     )
 }
 

@@ -111,8 +111,8 @@ fn terminals(form: &Form, arrows: &[Arrow]) -> Vec<(Target, String)> {
             Some(format!("{}\n{}", terminal.name, terminal.status.status()))
         }
     };
-    let labelled = |target| Some((target, label(target)?));
-    targets.into_iter().filter_map(labelled).collect()
+    let labeled = |target| Some((target, label(target)?));
+    targets.into_iter().filter_map(labeled).collect()
 }
 
 fn id(target: Target) -> String {

@@ -17,7 +17,7 @@ Examples:
   flo workflow graph order
   flo workflow graph -f order.yaml > order.mmd
 
-Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow is labelled with
+Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow is labeled with
 the outcome that selects it; a dotted arrow is followed when a wait expires. To display it, paste it
 into a ```mermaid block in Markdown.";
 
