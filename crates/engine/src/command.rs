@@ -258,7 +258,7 @@ commands! {
     DeleteAction(DeleteAction) "delete_action" Progress -> Done;
     /// Enables or disables an action (A1).
     SetActionEnabled(SetActionEnabled) "set_action_enabled" Progress -> Done;
-    /// Starts an action run outside any workflow (A2).
+    /// Starts a stand-alone action run (A2).
     InvokeAction(InvokeAction) "invoke_action" Intake -> ActionInvoked;
     /// Ends a task with an outcome (A4).
     CompleteTask(CompleteTask) "complete_task" Progress -> Done,

@@ -165,7 +165,7 @@ pub const REQUEUE_BYTES_MAX: u64 = 4 << 20;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 
-/// How long an action run outside any workflow waits for a worker before it ends `timed_out` (A2). In milliseconds.
+/// How long a stand-alone action run waits for a worker before it ends `timed_out` (A2). In milliseconds.
 pub const ACTION_RUN_WAIT_MS_MAX: u64 = RETENTION_MS_DEFAULT;
 
 /// Hot records that are kept decoded (design rule 4).

@@ -18,7 +18,7 @@ pub struct CancelActionRun {
 impl CancelActionRun {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let reason = self.reason.as_deref();
-        task::cancel_own(turn, namespace, self.action_run, reason)?;
+        task::cancel_stand_alone(turn, namespace, self.action_run, reason)?;
         Ok(Done {})
     }
 }

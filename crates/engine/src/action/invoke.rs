@@ -1,4 +1,4 @@
-//! Invoking an action outside any workflow run (A2).
+//! Invoking a stand-alone action run (A2).
 
 use super::create::{ActionInput, NewActionRun, Owner, create};
 use crate::ids::{ActionName, IdempotencyKey, Namespace};

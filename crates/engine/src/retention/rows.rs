@@ -85,7 +85,7 @@ fn sweep<T: Table>(
     Ok(())
 }
 
-/// Forgets an action run outside any workflow.
+/// Deletes a stand-alone action run.
 pub(super) fn forget_action_run(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,

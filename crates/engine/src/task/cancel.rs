@@ -25,7 +25,7 @@ pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result
 ///
 /// # Errors
 /// [`Rejection::ActionRunOfStep`] for an action run of a step: its run would wait forever.
-pub(crate) fn cancel_own(
+pub(crate) fn cancel_stand_alone(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     number: ActionRunNumber,

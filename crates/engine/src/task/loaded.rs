@@ -70,7 +70,7 @@ impl LoadedTask {
     }
 }
 
-/// An action run outside any workflow is kept for a while, for those who ask how it ended.
+/// A stand-alone action run that has ended is retained, so that callers can read how it ended.
 pub(super) fn expire_later(turn: &mut Turn<'_, '_>, task: &LoadedTask) {
     turn.effect(Effect::ActionRunEnded {
         action_run: task.number,

@@ -1,4 +1,4 @@
-//! How long an action run outside any workflow waits for a worker (A2).
+//! How long a stand-alone action run waits for a worker (A2).
 //!
 //! A step's action run ends with its run at the latest. A stand-alone one has no owner that would end it, and while it
 //! is open its namespace cannot be deleted (A41): so it expires. Its time runs from the end of its delay, and starts

@@ -36,7 +36,7 @@ pub fn run_trace(reader: &dyn Reader, run: RunNumber) -> Result<Option<TraceCont
     Ok(read::<Runs>(reader, &run)?.and_then(|record| record.trace))
 }
 
-/// Where the task of an action run belongs; `None` for one outside any workflow, and once the run has left
+/// Where the task of an action run belongs; `None` for a stand-alone one, and once the run has left
 /// the step.
 ///
 /// # Errors

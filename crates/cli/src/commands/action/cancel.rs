@@ -11,7 +11,7 @@ Examples:
   flo action cancel arun-4
   flo action cancel arun-4 --reason 'ordered twice'";
 
-/// Cancel an action run that was invoked outside any workflow
+/// Cancel a stand-alone action run
 ///
 /// A worker that has its task is asked to stop. The action run of a step ends with its run: `flo workflow cancel`.
 #[derive(Debug, Args)]
