@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_connection_that_is_not_made_safe_this_time_is_like_one_that_is_not_made() {
         let reset = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
-        let error = ClientError::new(ClientCode::TlsInvalid, "another one's key");
+        let error = ClientError::new(ClientCode::TlsInvalid, "expected another key");
         for finding in [reset, Finding::files(&error)] {
             let failure = Failure::unsafe_connection(&finding, "a:1");
             assert_eq!(

@@ -15,6 +15,7 @@ use tokio_rustls::rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore}
 /// The protocol that gRPC negotiates.
 const HTTP_2: &[u8] = b"h2";
 const CERTIFICATE: &str = "a certificate";
+const PRIVATE_KEY: &str = "a private key";
 
 /// The TLS files of a client, in PEM. They are read again for each connection, so that a long-lived
 /// client uses renewed ones.
@@ -55,7 +56,7 @@ impl TlsOptions {
             Some(identity) => {
                 let chain = certificates(&identity.cert)?;
                 let key = PrivateKeyDer::from_pem_slice(&read(&identity.key)?)
-                    .map_err(|error| malformed(&identity.key, "a key", &error.to_string()))?;
+                    .map_err(|error| malformed(&identity.key, PRIVATE_KEY, &error.to_string()))?;
                 let certified = builder.with_client_auth_cert(chain, key);
                 certified.map_err(|error| identity.unusable(&error))?
             }
@@ -72,11 +73,11 @@ impl TlsIdentity {
             error,
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch)
         ) {
-            return malformed(&self.key, "a key", &error.to_string());
+            return malformed(&self.key, PRIVATE_KEY, &error.to_string());
         }
         let (key, cert) = (self.key.display(), self.cert.display());
         let message = format!(
-            "expected the key in {key} to be that of the certificate in {cert}, but it is another one's"
+            "expected the key in {key} to belong to the certificate in {cert}, but it does not"
         );
         ClientError::new(ClientCode::TlsInvalid, message)
     }
@@ -94,7 +95,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError
 
 fn read(path: &Path) -> Result<Vec<u8>, ClientError> {
     fs::read(path).map_err(|error| {
-        let message = format!("expected to read {}, but {error}", path.display());
+        let message = format!("expected to read the file {}, but {error}", path.display());
         ClientError::new(ClientCode::TlsInvalid, message)
             .with_hint("relative paths start at the current directory")
     })
@@ -102,7 +103,7 @@ fn read(path: &Path) -> Result<Vec<u8>, ClientError> {
 
 fn malformed(path: &Path, expected: &str, found: &str) -> ClientError {
     let message = format!(
-        "expected {} to hold {expected} in PEM, but {found}",
+        "expected the file {} to hold {expected} in PEM, but {found}",
         path.display()
     );
     ClientError::new(ClientCode::TlsInvalid, message)

@@ -117,7 +117,7 @@ fn flags_for_tls_that_do_not_go_together_are_refused() {
     let mixed = path("node-key.pem");
     refused(&["--tls-ca", &ca, "--tls-cert", &cert, "--tls-key", &mixed])
         .expect(2, "tls_invalid")
-        .says("it is another one's");
+        .says("to belong to the certificate in");
 }
 
 #[test]
