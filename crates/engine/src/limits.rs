@@ -11,7 +11,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 pub const DEFINITION_BYTES_MAX: usize = 1 << 20;
 /// A WASM module. In bytes.
 pub const MODULE_BYTES_MAX: usize = 4 << 20;
-/// What one log entry may hold before another is begun. In bytes.
+/// The size at which a log entry is full and further commands go into the next one. In bytes.
 pub const ENTRY_BYTES_MAX: usize = 8 << 20;
 /// Commands in one log entry.
 pub const ENTRY_COMMANDS_MAX: usize = 1_024;
@@ -51,9 +51,9 @@ pub const ENTRY_ROWS_MAX: usize = 50_000;
 pub const ENTRY_READ_BYTES_MAX: usize = 32 << 20;
 /// As [`TURN_WRITTEN_BYTES_MAX`], of all turns of an entry. In bytes.
 pub const ENTRY_WRITTEN_BYTES_MAX: usize = 16 << 20;
-/// Pieces of work that one continuation resumes.
+/// Work items that one continuation resumes.
 pub const CONTINUED_WORKS_MAX: usize = 256;
-/// The payloads that the paths of one mapping, or all search attributes together, lead into. In bytes.
+/// The payloads that the paths of one mapping, or of all search attributes together, read. In bytes.
 pub const MAPPING_READ_BYTES_MAX: usize = 16 << 20;
 /// Paths of a mapping, or of a cache's key.
 pub const MAPPING_PATHS_MAX: usize = 256;
@@ -63,9 +63,9 @@ pub const ATTRIBUTES_MAX: usize = 64;
 pub const ATTRIBUTE_BYTES_MAX: usize = 2_048;
 /// The search attributes of a run together (W22). In bytes.
 pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
-/// A record as it is encoded: far below what decoding refuses. In bytes.
+/// An encoded record of a table: far below the decoder's limit. In bytes.
 pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
-/// Children within children (W17).
+/// Levels of child runs (W17).
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
 pub const STEPS_MAX: usize = 4_096;
@@ -85,10 +85,10 @@ pub const HISTORY_SWEEP_EVENTS: u64 = 1_000;
 /// Action runs, and also payloads, that one such sweep drops at most; the next turn of the run continues.
 pub const HISTORY_SWEEP_ROWS_MAX: usize = 1_000;
 
-/// Events of a run that are looked at beside those with which steps were left, to find when these were
-/// entered and what happened in between.
+/// Events of a run that are read, besides those that end visits, to find when these visits began and
+/// what happened in between.
 pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
-/// Events that the span of a step holds; of more, the first and the last.
+/// Events in the span of a step; beyond that, the first and the last ones are kept.
 pub const VISIT_EVENTS_MAX: usize = 100;
 
 /// Executors in a plan.
@@ -114,8 +114,8 @@ pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// The delay before an action's retry is capped here (A1). In milliseconds.
 pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
-/// An action's timeout, a group's ack timeout, how far one touch extends a lease, and how long a
-/// record that is given back waits. In milliseconds.
+/// An action's timeout, a group's ack timeout, how far one touch extends a lease, and the redelivery
+/// delay of a nacked record. In milliseconds.
 pub const LEASE_MS_MAX: u64 = 24 * 3_600_000;
 /// Tasks that one command assigns.
 pub const TASKS_ASSIGNED_MAX: usize = ENTRY_COMMANDS_MAX;
@@ -124,7 +124,7 @@ pub const READY_BATCH_TASKS_MAX: usize = 32;
 /// Sets of labels that the open action runs of one action may require (A3). Each set has its own queue, and each
 /// assignment considers all of them.
 pub const LABEL_QUEUES_MAX: usize = 128;
-/// Queues of ready tasks whose beginning is kept in memory (design rule 4).
+/// Queues of ready tasks whose head is kept in memory (design rule 4).
 pub const QUEUE_HEADS_MAX: usize = 65_536;
 /// Labels of a worker or action run (A3).
 pub const LABELS_MAX: usize = 64;
@@ -142,8 +142,8 @@ pub const REPLACED_PROCESSES_MAX: usize = 16;
 pub const WORKER_SILENCE_MS_MAX: u64 = 90_000;
 /// Grace that a new leader gives to every lease and worker (A4). In milliseconds.
 pub const LEADER_GRACE_MS: u64 = 10_000;
-/// How late a schedule's last firing may come and still not be missed: a change of leader costs none
-/// (W40). In milliseconds.
+/// How late a schedule's last firing may be without counting as missed, so that a leader change misses
+/// none (W40). In milliseconds.
 pub const FIRING_LATENESS_MS_MAX: u64 = LEADER_GRACE_MS;
 /// Missed firings of one schedule that are made up in one batch, at most (W40).
 pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
@@ -151,16 +151,16 @@ pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
 pub const RUN_QUERY_ROWS_MAX: usize = 10_000;
 /// Delayed tasks that are searched for one that is released from quarantine, at most. If there are more, its delay may
 /// be cut short (design rule 10).
-pub const TAKE_UP_TIMERS_LOOKED_AT_MAX: usize = RUN_QUERY_ROWS_MAX;
+pub const RELEASE_TIMERS_READ_MAX: usize = RUN_QUERY_ROWS_MAX;
 /// Dead letters of one action (A6).
 pub const DEAD_LETTERS_MAX: u64 = 10_000;
 /// The inputs of the dead letters of one action, together (A6). In bytes.
 pub const DEAD_LETTERS_BYTES_MAX: u64 = 64 << 20;
-/// What a dead letter counts beside its input: about what its rows take. In bytes.
+/// What a dead letter counts in addition to its input: about the size of its rows. In bytes.
 pub const DEAD_LETTER_BYTES_OVERHEAD: u64 = 1_024;
 /// Dead letters that one command requeues, at most.
 pub const REQUEUED_PER_COMMAND_MAX: usize = 100;
-/// What the dead letters that one command runs again count, unless one alone counts more. In bytes.
+/// The dead letters that one command requeues, together, unless a single one is larger. In bytes.
 pub const REQUEUE_BYTES_MAX: u64 = 4 << 20;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
@@ -199,13 +199,13 @@ pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 pub const KV_PAGE_KEYS_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
 /// Streams in a namespace (A30).
 pub const STREAMS_MAX: usize = 10_000;
-/// Streams for dead letters that a namespace may have besides (A31).
+/// Streams of a namespace, beyond `STREAMS_MAX`, that only dead letters may create (A31).
 pub const DEAD_LETTER_STREAMS_MAX: usize = 1_000;
 /// Partitions of a stream (A30).
 pub const PARTITIONS_MAX: u32 = 64;
 /// The hard byte limit of a stream when none is given (A32).
 pub const STREAM_BYTES_DEFAULT: u64 = 1 << 30;
-/// What a record counts beside its content: about what its row takes. In bytes.
+/// What a record counts in addition to its content: about the size of its row. In bytes.
 pub const RECORD_BYTES_OVERHEAD: u64 = 32;
 /// Records in one append (A30).
 pub const APPEND_RECORDS_MAX: usize = 1_000;

@@ -89,7 +89,7 @@ pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
 pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
 /// Reports of one stream that may be in flight before another message is read, which may add a
 /// batch.
-pub(crate) const REPORTS_UNDER_WAY_MAX: usize = 1_024;
+pub(crate) const REPORTS_IN_FLIGHT_MAX: usize = 1_024;
 /// Tasks in one message of a worker's stream.
 pub(crate) const TASKS_BATCH_MAX: usize = 256;
 /// A message with this many bytes of tasks is full: a client's default message limit has room for
@@ -129,7 +129,7 @@ pub(crate) const DEFER_DELAY: Duration = Duration::from_secs(60);
 pub(crate) const TRIGGER_REFUSALS_MAX: u32 = 5;
 /// Triggers that fire concurrently. With [`TRIGGER_FIRINGS_MAX`], it bounds the memory for their
 /// records.
-pub(crate) const TRIGGERS_UNDER_WAY_MAX: usize = 8;
+pub(crate) const TRIGGERS_IN_FLIGHT_MAX: usize = 8;
 /// Partitions of a stream that a trigger fires concurrently, each with the maximum of one firing.
 pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
 /// How often the sweep looks for expired rows that no caller waits for.
@@ -139,7 +139,7 @@ pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Open input checks that are read from the state in one batch.
 pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
 /// Input checks in flight.
-pub(crate) const CHECKS_UNDER_WAY_MAX: usize = 64;
+pub(crate) const CHECKS_IN_FLIGHT_MAX: usize = 64;
 /// How long an embedded worker may be without a poll; it reopens a broken stream sooner.
 pub(crate) const ABSENCE_MAX: Duration = Duration::from_secs(3);
 
@@ -170,7 +170,7 @@ const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);
 // The records of all firings in flight.
 const _: () = assert!(
-    TRIGGERS_UNDER_WAY_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
+    TRIGGERS_IN_FLIGHT_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
 );
 const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
 const _: () = assert!(TASKS_BATCH_BYTES + TASK_BYTES_MAX < AWAIT_BYTES_MAX);

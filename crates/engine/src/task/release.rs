@@ -5,7 +5,7 @@ use super::loaded::LoadedTask;
 use super::ready::make_ready;
 use super::{queue, wait};
 use crate::ids::ActionRunNumber;
-use crate::limits::{RETENTION_MS_DEFAULT, TAKE_UP_TIMERS_LOOKED_AT_MAX};
+use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
 use crate::store::StoreError;
 use crate::tables::{
     ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, TargetResult, TimerKind,
@@ -104,7 +104,7 @@ fn is_deferred(turn: &Turn<'_, '_>, task: &LoadedTask) -> Result<bool, StoreErro
     turn.visit_from::<Timers>(&kind, &(kind, turn.now_ms()), |timer, _| {
         is_found = (timer.subject, timer.detail) == wanted;
         looked_at += 1;
-        if is_found || looked_at == TAKE_UP_TIMERS_LOOKED_AT_MAX {
+        if is_found || looked_at == RELEASE_TIMERS_READ_MAX {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

@@ -6,7 +6,7 @@ use super::Driver;
 use super::backoff::Backoff;
 use super::wakeups::Check;
 use crate::errors::Refusal;
-use crate::limits::{CHECKS_PAGE_MAX, CHECKS_UNDER_WAY_MAX};
+use crate::limits::{CHECKS_IN_FLIGHT_MAX, CHECKS_PAGE_MAX};
 use crate::schemas;
 use flotilla_engine::view::{self, ChildInputCheck};
 use flotilla_engine::{Body, Command, DecideChildInput, InputVerdict};
@@ -28,7 +28,7 @@ pub(super) async fn drive(driver: &Driver) {
     make_left_open(driver).await;
     let mut under_way = FuturesUnordered::new();
     loop {
-        let room = CHECKS_UNDER_WAY_MAX - under_way.len();
+        let room = CHECKS_IN_FLIGHT_MAX - under_way.len();
         tokio::select! {
             checks = driver.wakeups.checks(room), if room > 0 => {
                 under_way.extend(checks.into_iter().map(|check| make(driver, check)));
@@ -47,7 +47,7 @@ async fn make_left_open(driver: &Driver) {
         let is_last = page.len() < CHECKS_PAGE_MAX;
         let made: Vec<CheckResult> = stream::iter(page)
             .map(|check| make(driver, check))
-            .buffer_unordered(CHECKS_UNDER_WAY_MAX)
+            .buffer_unordered(CHECKS_IN_FLIGHT_MAX)
             .collect()
             .await;
         refused.extend(made.into_iter().filter_map(|made| match made {

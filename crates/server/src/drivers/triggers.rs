@@ -10,7 +10,7 @@ use super::deferred::Deferred;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::{
-    OBLIGATION_DEADLINE, TRIGGER_FIRINGS_MAX, TRIGGER_REFUSALS_MAX, TRIGGERS_UNDER_WAY_MAX,
+    OBLIGATION_DEADLINE, TRIGGER_FIRINGS_MAX, TRIGGER_REFUSALS_MAX, TRIGGERS_IN_FLIGHT_MAX,
 };
 use crate::request;
 use crate::schemas::{self, Schema};
@@ -40,19 +40,19 @@ pub(super) async fn drive(driver: &Driver) {
         }
         let now_ms = driver.now_ms();
         deferred.forget_until(Instant::now());
-        let count_max = TRIGGERS_UNDER_WAY_MAX + deferred.len();
+        let count_max = TRIGGERS_IN_FLIGHT_MAX + deferred.len();
         let due = driver
             .read(|reader| cursor.due_triggers(reader, now_ms, count_max))
             .await;
         for key in due.triggers {
-            let has_room = busy.len() < TRIGGERS_UNDER_WAY_MAX && !deferred.contains(&key);
+            let has_room = busy.len() < TRIGGERS_IN_FLIGHT_MAX && !deferred.contains(&key);
             if has_room && busy.insert(key.clone()) {
                 firings.push(fire(driver, key));
             }
         }
         tokio::select! {
             // At the maximum in flight, only a completion makes room.
-            () = alarm.sleep(now_ms, due.next_due_ms), if busy.len() < TRIGGERS_UNDER_WAY_MAX => {}
+            () = alarm.sleep(now_ms, due.next_due_ms), if busy.len() < TRIGGERS_IN_FLIGHT_MAX => {}
             () = until(deferred.next_try()) => {}
             Some((key, fired)) = firings.next() => {
                 busy.remove(&key);

@@ -10,7 +10,7 @@ use super::stream_sender::StreamSender;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
-    HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_UNDER_WAY_MAX, STREAM_BYTES_MAX,
+    HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX,
 };
 use flotilla_api::v1;
@@ -157,7 +157,7 @@ impl EstablishedSession<'_> {
                     }
                     self.stream_sender.results(results).await?;
                 }
-                inbound = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
+                inbound = self.session.incoming.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
                     let Ok(Some(inbound)) = inbound else { return Ok(()) };
                     let inbound = self.receive(inbound)?.into_iter();
                     reports.extend(inbound.map(|report| self.submit_report(report)));

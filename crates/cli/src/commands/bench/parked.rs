@@ -6,7 +6,7 @@ use super::payload::Payloads;
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
-use super::setup::{CALLS_UNDER_WAY, create_workflow};
+use super::setup::{CALLS_IN_FLIGHT, create_workflow};
 use super::start::Starts;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -142,7 +142,7 @@ async fn end_all(client: &Client) -> Result<u64, Failure> {
         }
         ended += u64::try_from(page.len()).unwrap_or(u64::MAX);
         let cancels = stream::iter(page).map(|run| cancel(client, run.run_id));
-        let cancels = cancels.buffer_unordered(CALLS_UNDER_WAY);
+        let cancels = cancels.buffer_unordered(CALLS_IN_FLIGHT);
         cancels.try_collect::<()>().await?;
         progress.say(format!("{ended} runs cancelled"));
     }

@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use std::time::Duration;
 
 /// The number of concurrent calls during the setup.
-pub(super) const CALLS_UNDER_WAY: usize = 64;
+pub(super) const CALLS_IN_FLIGHT: usize = 64;
 
 /// How long the results of a bench are kept.
 #[derive(Clone, Copy, Debug, Args)]
@@ -63,5 +63,5 @@ pub(super) async fn start_runs(
         let input = payloads.input(number.into());
         async move { runs::start(&client, workflow, input).await }
     });
-    starts.buffer_unordered(CALLS_UNDER_WAY).try_collect().await
+    starts.buffer_unordered(CALLS_IN_FLIGHT).try_collect().await
 }

@@ -5,7 +5,7 @@ use super::measurement::{Bench, Look};
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
-use super::setup::{CALLS_UNDER_WAY, create_workflow};
+use super::setup::{CALLS_IN_FLIGHT, create_workflow};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -125,7 +125,7 @@ async fn expire(bench: &Bench<'_>, starts: &Starts) -> Result<(Measured, [Look; 
     progress.say("reading when they ended".to_owned());
     let started = std::mem::take(&mut *locked(&starts.started));
     let reads = stream::iter(started).map(|run| ended(bench.client(), run));
-    let reads = reads.buffer_unordered(CALLS_UNDER_WAY);
+    let reads = reads.buffer_unordered(CALLS_IN_FLIGHT);
     let ended: Vec<Ended> = reads.try_collect().await?;
     Ok((measured(&ended, seen), [before, after]))
 }
