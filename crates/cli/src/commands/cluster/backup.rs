@@ -29,7 +29,7 @@ Exit codes: 2 no data directory, 3 FILE exists or a node uses the data directory
 /// The backup contains everything acknowledged before the call. Any node can make it, and keeps
 /// serving. FILE appears only once it is complete: written, read back and verified. With
 /// --data-dir, the backup is made from the directory of a stopped node, without a cluster: see
-/// `Lost quorum` in the operations guide.
+/// docs/operations/lost-quorum.md.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Backup {
