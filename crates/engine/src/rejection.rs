@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Rejection {
     /// The workflow does not exist.
-    #[error("expected a workflow named \"{0}\", but there is none")]
+    #[error("expected a workflow named \"{0}\", but it does not exist")]
     WorkflowNotFound(WorkflowName),
     /// The workflow has no such version (W5).
-    #[error("expected workflow \"{workflow}\" to have version \"{version}\", but it has none such")]
+    #[error("expected version \"{version}\" of workflow \"{workflow}\", but it does not exist")]
     VersionNotFound {
         /// The workflow.
         workflow: WorkflowName,
@@ -27,7 +27,7 @@ pub enum Rejection {
     WorkflowDisabled(WorkflowName),
     /// The definition names another namespace (W4).
     #[error(
-        "expected the definition to belong to namespace \"{expected}\", but it says \"{found}\""
+        "expected the definition to belong to namespace \"{expected}\", but it names \"{found}\""
     )]
     NamespaceMismatch {
         /// The command's namespace.
@@ -36,24 +36,24 @@ pub enum Rejection {
         found: Namespace,
     },
     /// The workflow requires an idempotency key (`idempotency: required`), and the start gives no key (W20).
-    #[error("expected an idempotency key, but the start of workflow \"{0}\" has none")]
+    #[error("expected an idempotency key for workflow \"{0}\", but the request gives no key")]
     IdempotencyKeyMissing(WorkflowName),
     /// Another run already has the caller's run id (W20).
-    #[error("expected the run id \"{0}\" to be free, but a run has it")]
+    #[error("expected the run id \"{0}\" to be unused, but a run with this id exists")]
     RunIdInUse(RunId),
     /// The caller's run id has the form that only the engine generates (W20).
     #[error("expected a run id that does not begin with \"wfrun-\", but it is \"{0}\"")]
     RunIdReserved(RunId),
     /// The input was validated against another revision (W4); validate it again.
     #[error(
-        "expected the input to be checked against the definition that is now the latest, but it was checked against another"
+        "expected input that was validated against the latest revision, but the workflow has changed since"
     )]
     InputValidationStale,
     /// The input does not satisfy the workflow's schema (W4).
-    #[error("expected the input to satisfy the workflow's schema, but {0}")]
+    #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
     /// The run does not exist.
-    #[error("expected a run \"{0}\", but there is none")]
+    #[error("expected a run \"{0}\", but it does not exist")]
     RunNotFound(RunId),
     /// The run has ended.
     #[error("expected run \"{run_id}\" to be open, but it is {status}")]
@@ -70,10 +70,12 @@ pub enum Rejection {
     #[error("expected action run \"{0}\" to be in service, but it is quarantined")]
     ActionRunQuarantined(ActionRunNumber),
     /// The signals that wait in the run have reached their limit in number or in bytes.
-    #[error("expected run \"{0}\" to have room for a signal, but it has as many as it may")]
+    #[error(
+        "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
+    )]
     SignalLimitExceeded(RunId),
     /// The step no longer waits for this command.
-    #[error("expected the step to wait for this, but it does not any more")]
+    #[error("expected the step to wait for this command, but it no longer does")]
     ActivationStale,
     /// The action does not exist.
     #[error("expected an action named \"{0}\", but none is registered")]
@@ -82,7 +84,7 @@ pub enum Rejection {
     #[error("expected action \"{0}\" to be enabled, but it is disabled")]
     ActionDisabled(ActionName),
     /// The action run does not exist.
-    #[error("expected an action run \"{0}\", but there is none")]
+    #[error("expected an action run \"{0}\", but it does not exist")]
     ActionRunNotFound(ActionRunNumber),
     /// The action run has ended: the report is late or repeated (A4).
     #[error("expected action run \"{action_run}\" to be open, but it is {status}")]
@@ -94,22 +96,26 @@ pub enum Rejection {
     },
     /// The token does not belong to the current attempt (A4).
     #[error(
-        "expected the token of the current attempt of \"{0}\", but the lease was given to another"
+        "expected the token of a current lease of action run \"{0}\", but the lease has ended or was replaced"
     )]
     LeaseLost(ActionRunNumber),
     /// The task was accepted: its lease has ended (W38).
-    #[error("expected a leased task, but \"{0}\" was accepted and its outcome comes by a report")]
+    #[error(
+        "expected a leased task, but action run \"{0}\" was already accepted: its outcome arrives in a report"
+    )]
     TaskAccepted(ActionRunNumber),
     /// The task's tracking is `sync`: its outcome must come with its completion (W38).
-    #[error("expected a task of an executor with `tracking: {{mode: async}}`, but \"{0}\" is none")]
+    #[error(
+        "expected a task of an executor with `tracking: {{mode: async}}`, but action run \"{0}\" does not belong to one"
+    )]
     TaskNotTracked(ActionRunNumber),
     /// The token does not belong to the attempt whose report is awaited (W38).
     #[error(
-        "expected the token of the attempt of \"{0}\" whose report is awaited, but it is another"
+        "expected the token of the accepted attempt of action run \"{0}\", but the token is for another attempt"
     )]
     ReportTokenMismatch(ActionRunNumber),
     /// The plan does not exist.
-    #[error("expected a plan \"{plan}\" in workflow \"{workflow}\", but there is none")]
+    #[error("expected a plan \"{plan}\" in workflow \"{workflow}\", but it does not exist")]
     PlanNotFound {
         /// The workflow.
         workflow: WorkflowName,
@@ -117,7 +123,7 @@ pub enum Rejection {
         plan: PlanName,
     },
     /// The plan has no such executor.
-    #[error("expected an executor \"{executor}\" in plan \"{plan}\", but there is none")]
+    #[error("expected an executor \"{executor}\" in plan \"{plan}\", but it does not exist")]
     ExecutorNotFound {
         /// The plan.
         plan: PlanName,
@@ -125,45 +131,49 @@ pub enum Rejection {
         executor: ExecutorName,
     },
     /// A handler returned an outcome that only the engine may produce (A4a).
-    #[error("expected an outcome that actions may give, but \"{0}\" is the engine's own")]
+    #[error("expected an outcome that an action may give, but \"{0}\" is reserved for the engine")]
     OutcomeReserved(String),
     /// The worker does not exist; it must register again (A21).
-    #[error("expected a registered worker \"{0}\", but it is unknown")]
+    #[error("expected worker \"{0}\" to be registered, but it is not")]
     WorkerNotFound(WorkerId),
     /// A newer process has registered with the same worker id.
     #[error("expected the current incarnation of worker \"{0}\", but a newer one has registered")]
     WorkerReplaced(WorkerId),
     /// The namespace has reached its limit of workers (A20).
-    #[error("expected room for a worker in namespace \"{0}\", but it has as many as it may")]
+    #[error(
+        "expected capacity for another worker in namespace \"{0}\", but its workers have reached their limit"
+    )]
     WorkerLimitExceeded(Namespace),
     /// The timer does not exist: it has fired or was cleared.
-    #[error("expected the timer to be set, but it has fired or was taken back")]
+    #[error("expected the timer to be set, but it has fired or was cleared")]
     TimerStale,
     /// The timer is not due yet.
-    #[error("expected the timer to be due, but it is not yet")]
+    #[error("expected the timer to be due, but it is not due yet")]
     TimerNotDue,
     /// The entry's budget is used up (design rule 13); the obligation is proposed again.
-    #[error("expected room in the entry for this work, but the commands before it have used it up")]
+    #[error(
+        "expected budget in the log entry for this command, but earlier commands have used it up"
+    )]
     EntryFull,
     /// The schedule waits for another firing, or for no firing (W40).
     #[error(
-        "expected the schedule of workflow \"{0}\" to wait for this firing, but it has moved on or stands still"
+        "expected the schedule of workflow \"{0}\" to wait for this firing, but it waits for another one or is inactive"
     )]
     FiringStale(WorkflowName),
     /// The firing is not due yet (W40).
-    #[error("expected the firing to be due, but it is not yet")]
+    #[error("expected the firing to be due, but it is not due yet")]
     FiringNotDue,
     /// The proposed next firing is earlier than the firing that it follows (W40).
-    #[error("expected the next firing to lie after this one, but it does not")]
+    #[error("expected the next firing to be later than this one, but it is not")]
     FiringOutOfOrder,
     /// The idempotency key has the form that the engine shows for the runs that it starts (W20).
     #[error("expected an idempotency key that does not begin with \"flo:\", but it is \"{0}\"")]
     IdempotencyKeyReserved(IdempotencyKey),
     /// The dead letter does not exist (A6): it was requeued, purged or dropped.
-    #[error("expected a dead letter \"{0}\" of this action, but there is none")]
+    #[error("expected a dead letter \"{0}\" of this action, but it does not exist")]
     DeadLetterNotFound(ActionRunNumber),
     /// The request id was already used for a different request (design rule 9).
-    #[error("expected a new request id, but this one came before with other content")]
+    #[error("expected a new request id, but this one was already used for a different request")]
     RequestIdReused,
     /// A payload exceeds its limit (design rule 13).
     #[error("expected at most {bytes_max} bytes, but {noun} has {bytes}")]
@@ -176,15 +186,15 @@ pub enum Rejection {
         bytes_max: u64,
     },
     /// A bug: the turn panicked and was rolled back (design rule 10).
-    #[error("expected the command to be carried out, but the engine failed: {0}")]
+    #[error("expected to execute the command, but the engine failed: {0}")]
     Internal(String),
     /// The table of remembered request ids is full, and none has expired (design rule 9).
     #[error(
-        "expected room to remember the request's id, but the cluster has accepted as many in the last minutes as it may"
+        "expected capacity to remember the request id, but the remembered request ids have reached their limit"
     )]
     RequestIdLimitExceeded,
     /// The key already exists (A40).
-    #[error("expected no key \"{key}\", but there is one of version {version}")]
+    #[error("expected key \"{key}\" not to exist, but it has version {version}")]
     KeyExists {
         /// The key.
         key: KvKey,
@@ -210,7 +220,7 @@ pub enum Rejection {
         count_max: u64,
     },
     /// The namespace is not empty (A41).
-    #[error("expected namespace \"{namespace}\" to be empty, but these are left: {left}")]
+    #[error("expected namespace \"{namespace}\" to be empty, but it still contains: {left}")]
     NamespaceNotEmpty {
         /// The namespace.
         namespace: Namespace,
@@ -218,14 +228,14 @@ pub enum Rejection {
         left: String,
     },
     /// The default namespace cannot be deleted (A41).
-    #[error("expected a namespace that may be deleted, but \"default\" always stays")]
+    #[error("expected a namespace other than \"default\", but \"default\" cannot be deleted")]
     NamespaceIsDefault,
     /// The stream does not exist.
-    #[error("expected a stream named \"{0}\", but there is none")]
+    #[error("expected a stream named \"{0}\", but it does not exist")]
     StreamNotFound(StreamName),
     /// The stream already exists with different settings (A30).
     #[error(
-        "expected no stream \"{stream}\" with other settings, but there is one: {}",
+        "expected stream \"{stream}\" to have the requested settings, but {}",
         .differences.join(", ")
     )]
     StreamExists {
@@ -247,14 +257,14 @@ pub enum Rejection {
         partitions: u32,
     },
     /// The request contains no record.
-    #[error("expected at least one record, but there is none")]
+    #[error("expected at least one record, but the request contains no records")]
     RecordsMissing,
     /// The stream has no such group (A31).
-    #[error("expected a group \"{}\" of stream \"{}\", but there is none", .0.group, .0.stream)]
+    #[error("expected a group \"{}\" of stream \"{}\", but it does not exist", .0.group, .0.stream)]
     GroupNotFound(GroupRef),
     /// The group already exists with different settings (A31).
     #[error(
-        "expected no group \"{}\" of stream \"{}\" with other settings, but there is one: {}",
+        "expected group \"{}\" of stream \"{}\" to have the requested settings, but {}",
         .group.group, .group.stream, .differences.join(", ")
     )]
     GroupExists {
@@ -264,33 +274,35 @@ pub enum Rejection {
         differences: Vec<String>,
     },
     /// The consumer has not joined the group or has expired; it must join again (A31).
-    #[error("expected a consumer \"{0}\" of the group, but it has not joined")]
+    #[error(
+        "expected consumer \"{0}\" to have joined the group, but it has not joined or has expired"
+    )]
     ConsumerNotFound(ConsumerName),
-    /// None of the records is still in flight in this take (A31).
-    #[error("expected the records to be in flight, but their time is over or they are settled")]
+    /// None of the records is still in flight in this delivery (A31).
+    #[error("expected the records to be in flight, but their delivery has ended")]
     DeliveryEnded,
     /// The group that a trigger names is in use by consumers or by another trigger (W41).
     #[error(
-        "expected the group \"{}\" of stream \"{}\" to be free for the trigger, but others read with it",
+        "expected group \"{}\" of stream \"{}\" to be unused, but consumers or another trigger use it",
         .0.group, .0.stream
     )]
     GroupInUse(GroupRef),
     /// The group belongs to a trigger (W41).
     #[error(
-        "expected a group that no trigger reads with, but \"{}\" of stream \"{}\" is a workflow's",
+        "expected a group for consumers, but group \"{}\" of stream \"{}\" belongs to a trigger",
         .0.group, .0.stream
     )]
     GroupOwnedByTrigger(GroupRef),
-    /// The trigger is at another position, finds other records, or is stopped (W41).
+    /// The trigger is at another position, finds other records, or is inactive (W41).
     #[error(
-        "expected the trigger of workflow \"{0}\" to stand before these records, but it has moved on or stands still"
+        "expected the trigger of workflow \"{0}\" to be at these records, but it is at another position or is inactive"
     )]
     TriggerFiringStale(WorkflowName),
     /// The batch is not full and may still grow (W41).
-    #[error("expected the last batch to be whole or to have waited for its time, but it may grow")]
+    #[error("expected the last batch to be full or due, but it may still grow")]
     BatchNotDue,
-    /// The worker sent a heartbeat after it was presumed gone (A4).
-    #[error("expected worker \"{0}\" to be gone, but it was heard again")]
+    /// The worker has sent a heartbeat since it was found unhealthy (A4).
+    #[error("expected worker \"{0}\" to be unhealthy, but it has sent a heartbeat")]
     WorkerHealthy(WorkerId),
     /// A newer process has joined the group under the consumer's name (A31).
     #[error("expected the current incarnation of consumer \"{0}\", but a newer one has joined")]
@@ -305,9 +317,7 @@ pub enum Rejection {
     )]
     GroupQuarantined(GroupRef),
     /// The action run belongs to a run; only the run can be cancelled (A2).
-    #[error(
-        "expected an action run outside any workflow, but \"{action_run}\" belongs to run \"{run_id}\""
-    )]
+    #[error("expected a stand-alone action run, but \"{action_run}\" belongs to run \"{run_id}\"")]
     ActionRunOfStep {
         /// The action run.
         action_run: ActionRunNumber,
@@ -315,11 +325,13 @@ pub enum Rejection {
         run_id: RunId,
     },
     /// The namespace has reached its limit of workflows (W5).
-    #[error("expected room for a workflow in namespace \"{0}\", but it has as many as it may")]
+    #[error(
+        "expected capacity for another workflow in namespace \"{0}\", but its workflows have reached their limit"
+    )]
     WorkflowsTooMany(Namespace),
     /// The workflow has reached its limit of revisions, or of the size of their texts (W5).
     #[error(
-        "expected room for a revision of workflow \"{0}\", but it has as many, or as large ones, as it may"
+        "expected capacity for another revision of workflow \"{0}\", but its revisions have reached their limit in number or size"
     )]
     RevisionsTooMany(WorkflowName),
     /// No quarantined item has this name (design rule 10).
@@ -438,7 +450,7 @@ pub(crate) fn check_bytes(noun: &str, bytes: usize, bytes_max: usize) -> Result<
 
 fn describe_version(found: &Option<u64>) -> String {
     found.map_or_else(
-        || "there is no such key".to_owned(),
+        || "it does not exist".to_owned(),
         |version| format!("it has version {version}"),
     )
 }

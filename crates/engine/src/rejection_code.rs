@@ -60,14 +60,14 @@ macro_rules! codes {
             #[must_use]
             pub fn hint(self) -> Option<&'static str> {
                 match self {
-                    $(Self::$name => advice!($($hint)?),)*
+                    $(Self::$name => hint!($($hint)?),)*
                 }
             }
         }
     };
 }
 
-macro_rules! advice {
+macro_rules! hint {
     () => {
         None
     };
@@ -78,190 +78,190 @@ macro_rules! advice {
 
 codes! {
     WorkflowNotFound "workflow_not_found" NotFound
-        "There is no workflow of this name in the namespace."
+        "The namespace has no workflow with this name."
         => "create it with `flo workflow create -f FILE`";
     VersionNotFound "version_not_found" NotFound
         "The workflow has no such version."
         => "`flo workflow list` shows the versions";
     WorkflowDisabled "workflow_disabled" Conflict
-        "The workflow is disabled: it takes no new runs."
+        "The workflow is disabled: it starts no new runs."
         => "enable it with `flo workflow enable NAME`";
     NamespaceMismatch "namespace_mismatch" Invalid
-        "The definition names another namespace than the one that it was sent to."
+        "The definition names a different namespace from the one that it was sent to."
         => "send it to the namespace that it names";
     IdempotencyKeyMissing "idempotency_key_missing" Invalid
-        "The definition says `idempotency: required`, and the start has no key."
-        => "give --idempotency-key: the definition requires it";
+        "The definition sets `idempotency: required`, and the request gives no idempotency key."
+        => "give an idempotency key with --idempotency-key";
     RunIdInUse "run_id_in_use" Conflict
-        "Another run has the id that the caller gave."
-        => "give another id, or none";
+        "A run with the given id already exists."
+        => "use another run id, or omit it";
     RunIdReserved "run_id_reserved" Invalid
-        "The id that the caller gave has the form of the cluster's own run ids, `wfrun-…`."
-        => "give another id, or none";
+        "The given run id begins with `wfrun-`, which is reserved for the ids that the cluster generates."
+        => "use another run id, or omit it";
     InputValidationStale "input_validation_stale" Stale
-        "The workflow was changed while the input was checked against its schema."
-        => "try again";
+        "The workflow changed while the input was validated against its schema."
+        => "retry";
     InputInvalid "input_invalid" Invalid
-        "The input breaks the workflow's schema."
+        "The input does not match the workflow's schema."
         => "`flo workflow show NAME` prints the schema";
     RunNotFound "run_not_found" NotFound
-        "There is no run of this id: it never was, or its retention is over."
-        => "`flo workflow runs` lists them";
+        "The run does not exist: it was never started, or its retention period has ended."
+        => "`flo workflow runs` lists the runs";
     RunEnded "run_ended" Conflict
         "The run has ended."
-        => "`flo workflow status RUN` tells how it ended";
+        => "`flo workflow status RUN` shows how it ended";
     RunQuarantined "run_quarantined" Conflict
-        "A bug was contained in this run, and the run was set aside."
-        => "its history says when; `flo cluster quarantine release run RUN` takes it up again";
+        "The run is quarantined because of a bug."
+        => "release it with `flo cluster quarantine release run RUN`; its history shows when it was quarantined";
     ActionRunQuarantined "action_run_quarantined" Conflict
-        "A bug was contained in this action run, and it was set aside."
-        => "`flo cluster quarantine release action_run ID` takes it up again";
+        "The action run is quarantined because of a bug."
+        => "release it with `flo cluster quarantine release action_run ID`";
     SignalLimitExceeded "signal_limit_exceeded" Exhausted
-        "As many signals of the run wait for a step as may, or as many bytes."
-        => "send it again once the run has taken some of those that wait";
+        "The signals that wait in the run have reached their limit in number or bytes."
+        => "send the signal again after the run has consumed some of its waiting signals";
     ActivationStale "activation_stale" Conflict
-        "The step does not wait any more for what a driver of the cluster brings.";
+        "The step no longer waits for this command, which a driver of the cluster proposed.";
     ActionNotFound "action_not_found" NotFound
-        "No action of this name is registered in the namespace."
+        "The namespace has no action with this name."
         => "register it with `flo action register NAME`";
     ActionDisabled "action_disabled" Conflict
         "The action is disabled."
         => "enable it with `flo action enable NAME`";
     ActionRunNotFound "action_run_not_found" NotFound
-        "There is no action run of this id: it never was, or its retention is over."
-        => "`flo action runs NAME` lists them";
+        "The action run does not exist: it was never created, or its retention period has ended."
+        => "`flo action runs NAME` lists the action runs";
     ActionRunEnded "action_run_ended" Conflict
-        "The action run is over: the report or cancel is late, or was sent before."
-        => "`flo action status ID` tells how it ended";
+        "The action run has ended: the report or the cancellation is late or repeated."
+        => "`flo action status ID` shows how it ended";
     LeaseLost "lease_lost" Conflict
-        "The lease expired, and the task was given to another worker."
-        => "touch the lease in time, or register a longer --timeout-ms";
+        "The token's lease has expired or was replaced by another lease."
+        => "extend the lease before it expires, or register the action with a longer --timeout-ms";
     TaskAlreadyAccepted "task_already_accepted" Conflict
-        "The task was accepted, so its lease is over and its outcome comes by a report."
-        => "report with `flo action report TOKEN --outcome O`";
+        "The task was already accepted: its lease has ended, and its outcome arrives in a report."
+        => "report the outcome with `flo action report TOKEN --outcome O`";
     TaskNotTracked "task_not_tracked" Conflict
-        "The worker accepted a task whose executor has no `tracking: {mode: async}`."
+        "The task does not belong to an executor with `tracking: {mode: async}`, so it cannot be accepted or reported."
         => "complete or fail the task instead";
     ReportTokenMismatch "report_token_mismatch" Conflict
-        "The token is not that of the attempt whose report is awaited."
-        => "each attempt has a token of its own: use the last";
+        "The token is not the one of the accepted attempt."
+        => "each attempt has its own token: use the one of the attempt that was accepted";
     PlanNotFound "plan_not_found" NotFound
-        "The workflow has no plan of this name."
+        "The workflow has no plan with this name."
         => "`flo workflow show NAME` prints the definition";
     ExecutorNotFound "executor_not_found" NotFound
-        "The plan has no executor of this name."
+        "The plan has no executor with this name."
         => "`flo workflow show NAME` prints the definition";
     OutcomeReserved "outcome_reserved" Invalid
-        "A handler gave an outcome that only the engine gives, such as `target_not_found`."
-        => "give the outcome another name";
+        "A handler returned an outcome that is reserved for the engine, such as `target_not_found`."
+        => "return another outcome";
     WorkerNotFound "worker_not_found" NotFound
-        "The worker is not registered: it never was, or it was silent for too long."
-        => "`flo worker list` shows those that are; a worker that is told this registers again";
+        "The worker is not registered: it never was, or it sent no heartbeat for too long."
+        => "`flo worker list` shows the registered workers; a worker that receives this error registers again";
     WorkerReplaced "worker_replaced" Conflict
-        "A newer process has registered under the worker's id."
-        => "two processes use one id: give each its own --worker-id";
+        "A newer process has registered with the same worker id."
+        => "give each process its own --worker-id";
     WorkerLimitExceeded "worker_limit_exceeded" Exhausted
-        "The namespace has as many workers as it may have."
-        => "`flo worker list` shows them";
+        "The namespace has reached its limit of workers."
+        => "stop workers, or use another namespace; `flo worker list` shows the workers";
     TimerStale "timer_stale" Conflict
-        "The timer that a driver of the cluster fires has fired, or was taken back.";
+        "The timer that a driver of the cluster fires has already fired, or was cleared.";
     TimerNotDue "timer_not_due" Conflict
         "The timer that a driver of the cluster fires is not due yet.";
     EntryFull "entry_full" Stale
-        "The log entry holds no more work: the cluster's own drivers try again.";
+        "The commands before this one used up the log entry's budget; a driver of the cluster retries it.";
     FiringStale "firing_stale" Conflict
-        "The schedule that a driver of the cluster fires has moved on, or stands still.";
+        "The schedule that a driver of the cluster fires waits for another firing, or is inactive.";
     FiringNotDue "firing_not_due" Conflict
-        "The firing that a driver of the cluster makes is not due yet.";
+        "The firing that a driver of the cluster proposes is not due yet.";
     FiringOutOfOrder "firing_out_of_order" Invalid
-        "The firing that a driver of the cluster plans lies before the one that it follows.";
+        "The next firing that a driver of the cluster proposes is not later than the previous one.";
     IdempotencyKeyReserved "idempotency_key_reserved" Invalid
-        "The idempotency key begins with `flo:`, as those of the cluster's own starts do."
-        => "give a key that begins otherwise";
+        "The idempotency key begins with `flo:`, which is reserved for the runs that the cluster starts."
+        => "use a key that does not begin with `flo:`";
     DeadLetterNotFound "dead_letter_not_found" NotFound
-        "The action has no such dead letter: it was requeued, purged or dropped."
-        => "`flo action dlq list NAME` lists them";
+        "The dead letter does not exist: it was requeued, purged or dropped."
+        => "`flo action dlq list NAME` lists the dead letters";
     RequestIdReused "request_id_reused" Conflict
-        "The request id came before, with other content."
-        => "draw a new id for each request";
+        "The request id was already used for a different request."
+        => "generate a new id for each request";
     TooLarge "too_large" Invalid
-        "A payload, a definition, a module or the request as a whole is over its limit."
-        => "keep large things elsewhere, and pass where they are";
+        "A payload, a definition, a module or the whole request exceeds its limit."
+        => "store large data elsewhere and pass a reference to it";
     Internal "internal" Internal
         "A bug in the server; nothing was changed."
-        => "this is a bug: please report it with the node's log";
+        => "report this bug, with the node's log";
     RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
-        "The cluster remembers as many request ids as it may, and needs them all."
-        => "nothing was done; try again, with the same request id, in a while";
+        "The cluster has reached its limit of remembered request ids; nothing was done."
+        => "retry later, with the same request id";
     KeyExists "key_exists" Conflict
-        "The key is there, and the caller asked that it be not."
+        "The key already exists, and the request requires that it does not."
         => "read it with `flo kv get KEY`";
     KeyVersionMismatch "key_version_mismatch" Conflict
-        "The key has another version than the one that the caller had read."
+        "The key's version differs from the one that the request expects."
         => "read the key again with `flo kv get KEY`";
     LimitExceeded "limit_exceeded" Exhausted
-        "There are as many of something as there may be.";
+        "A limit is reached; the message names it.";
     NamespaceNotEmpty "namespace_not_empty" Conflict
-        "The namespace that was to be deleted is not empty; the message says what is left."
-        => "delete its keys, streams and actions, cancel its action runs, purge its dead letters and stop its workers; what has ended goes in time, workflows stay";
+        "The namespace cannot be deleted because it is not empty; the message lists what it contains."
+        => "delete its keys, streams and actions, cancel its action runs, purge its dead letters and stop its workers; ended runs expire, but workflows cannot be deleted";
     NamespaceIsDefault "namespace_is_default" Conflict
         "The namespace `default` cannot be deleted.";
     StreamNotFound "stream_not_found" NotFound
-        "There is no stream of this name in the namespace."
+        "The namespace has no stream with this name."
         => "create it with `flo stream create NAME`, or append to it";
     StreamExists "stream_exists" Conflict
-        "The stream is there, with other settings."
+        "The stream already exists, with different settings."
         => "`flo stream info NAME` shows its settings";
     PartitionNotFound "partition_not_found" Invalid
         "The stream has no such partition."
-        => "`flo stream info NAME` shows how many it has";
+        => "`flo stream info NAME` shows the number of partitions";
     RecordsMissing "records_missing" Invalid
-        "The call names no record.";
+        "The request contains no records.";
     GroupNotFound "group_not_found" NotFound
-        "The stream has no group of this name."
+        "The stream has no group with this name."
         => "create it with `flo stream group create STREAM GROUP`, or join it";
     GroupExists "group_exists" Conflict
-        "The group is there, with other settings."
+        "The group already exists, with different settings."
         => "`flo stream group info STREAM GROUP` shows its settings";
     ConsumerNotFound "consumer_not_found" NotFound
-        "The consumer has not joined the group, or was silent for too long."
+        "The consumer has not joined the group, or has expired."
         => "join the group again";
     DeliveryEnded "delivery_ended" Conflict
-        "None of the records is in the consumer's hands any more: their time is over, or they are settled."
-        => "touch records in time, or create the group with a longer ack timeout";
+        "None of the records is still in flight: their ack deadline has passed, or they were acked or returned."
+        => "touch the records before their ack deadline, or create the group with a longer ack timeout";
     GroupInUse "group_in_use" Conflict
-        "The trigger names a group that others read with."
-        => "name another one with `consumer_group:` in the trigger";
+        "The group that the trigger names is used by consumers or by another trigger."
+        => "name another group with `consumer_group:` in the trigger";
     GroupOwnedByTrigger "group_owned_by_trigger" Conflict
         "The group belongs to the trigger of a workflow."
         => "use another group, or remove the workflow's trigger";
     TriggerFiringStale "trigger_firing_stale" Conflict
-        "The trigger that a driver of the cluster fires has moved on, or stands still.";
+        "The trigger that a driver of the cluster fires is at another position, or is inactive.";
     BatchNotDue "batch_not_due" Conflict
         "The batch that a driver of the cluster fires may still grow.";
     WorkerHealthy "worker_healthy" Conflict
-        "The worker that a driver of the cluster takes for gone was heard again.";
+        "The worker that a driver of the cluster found unhealthy has sent a heartbeat since.";
     ConsumerReplaced "consumer_replaced" Conflict
-        "A newer process has joined the group under the consumer's name."
-        => "two processes use one name: give each consumer its own";
+        "A newer process has joined the group with the same consumer name."
+        => "give each process its own consumer name";
     StreamQuarantined "stream_quarantined" Conflict
-        "A bug was contained in this stream's timer, and the stream was set aside: it can be read and deleted."
-        => "take it up again with `flo cluster quarantine release stream NAME`, or read what it holds and delete it";
+        "The stream is quarantined because of a bug: it can be read and deleted."
+        => "release it with `flo cluster quarantine release stream NAME`, or read its records and delete it";
     GroupQuarantined "group_quarantined" Conflict
-        "A bug was contained in this group's timer, and the group was set aside: it can be looked at and deleted."
-        => "take it up again with `flo cluster quarantine release group STREAM/GROUP`, or delete it";
+        "The group is quarantined because of a bug: it can be inspected and deleted."
+        => "release it with `flo cluster quarantine release group STREAM/GROUP`, or delete it";
     ActionRunOfStep "action_run_of_step" Conflict
-        "The action run that was to be cancelled belongs to a run."
+        "The action run to cancel belongs to a run."
         => "cancel the run with `flo workflow cancel RUN`";
     WorkflowsTooMany "workflows_too_many" Exhausted
-        "The namespace has as many workflows as it may have."
+        "The namespace has reached its limit of workflows."
         => "create further workflows in another namespace";
     RevisionsTooMany "revisions_too_many" Exhausted
-        "The workflow has as many revisions, or as many bytes of them, as it may have."
-        => "create the definition under another name; content that is stored already can still be made the latest";
+        "The revisions of the workflow have reached their limit in number or bytes."
+        => "create the definition under another name; a revision that is already stored can still become the latest";
     QuarantineNotFound "quarantine_not_found" NotFound
-        "Nothing of this kind and name is set aside."
-        => "`flo cluster quarantine list` shows what is";
+        "No item of this kind and name is quarantined."
+        => "`flo cluster quarantine list` shows the quarantined items";
 }
 
 impl fmt::Display for RejectionCode {

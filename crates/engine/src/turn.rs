@@ -447,7 +447,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn release_quarantined(&mut self, subject: QuarantinedItem) {
         assert!(
             self.released.replace(subject).is_none(),
-            "a command takes up one subject"
+            "a command releases one subject"
         );
     }
 

@@ -15,7 +15,7 @@ An error has a *code* for programs, one sentence for people (`expected to …, b
 `flo -o json` prints them on stderr:
 
 ```json
-{\"error\": {\"code\": \"run_not_found\", \"message\": \"expected a run …\", \"hint\": \"`flo workflow runs` lists them\"}}
+{\"error\": {\"code\": \"run_not_found\", \"message\": \"expected a run …\", \"hint\": \"`flo workflow runs` lists the runs\"}}
 ```
 
 Over gRPC the code is the `reason` of `google.rpc.ErrorInfo`, the hint is in its metadata, malformed fields are in

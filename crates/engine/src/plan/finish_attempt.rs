@@ -21,7 +21,7 @@ pub(crate) fn finish_attempt(
     target_result: TargetResult,
 ) -> TurnResult<()> {
     let state = execution.plan_state();
-    let mut state = state.expect("only a plan that is under way waits for an attempt");
+    let mut state = state.expect("only a plan in progress waits for an attempt");
     if !run::is_failure(&target_result.outcome) {
         note_executor_result(turn, &mut execution, &state, &target_result)?;
         let invalidations_count = state.invalidations_count;

@@ -26,7 +26,7 @@ pub(super) fn compute(
         Err(MappingRefused::Read(bytes) | MappingRefused::Made(bytes)) => {
             set(run, BTreeMap::new());
             return Ok(Some(format!(
-                "the search attributes are absent: their paths lead into {bytes} bytes or more"
+                "the search attributes are omitted: their paths read {bytes} bytes or more"
             )));
         }
     };
@@ -48,7 +48,7 @@ pub(super) fn compute(
     set(run, values);
     Ok((!left_out.is_empty()).then(|| {
         format!(
-            "search attributes that are too large are absent: {} (at most {ATTRIBUTE_BYTES_MAX} bytes each, \
+            "search attributes that are too large are omitted: {} (at most {ATTRIBUTE_BYTES_MAX} bytes each, \
              {ATTRIBUTES_BYTES_MAX} together)",
             left_out.join(", ")
         )

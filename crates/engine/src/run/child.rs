@@ -146,8 +146,9 @@ fn target_of(
         panic!("only steps that target a workflow have children");
     };
     if run.record.nesting >= NESTING_MAX {
-        let detail =
-            format!("expected at most {NESTING_MAX} runs within runs, but this is one more");
+        let detail = format!(
+            "expected at most {NESTING_MAX} levels of child runs, but this run would exceed them"
+        );
         return Ok(Err(Refusal {
             outcome: outcome::name::EXECUTION_FAILURE,
             detail,

@@ -50,7 +50,7 @@ pub(super) fn finish_step(
         run.note(&active, EventKind::PollExhausted { polls });
         target_result.outcome = name::of(name::TIMEOUT);
         target_result.output = None;
-        target_result.reason = Some(format!("still pending at poll {polls}"));
+        target_result.reason = Some(format!("still pending after poll {polls}"));
     }
     if let Some(retry) = retry_policy(step)
         && target_result.is_retryable

@@ -152,7 +152,7 @@ fn release_child(
             from: Awaited::Child(child),
             outcome: name::of(name::EXECUTION_FAILURE),
             output: None,
-            reason: Some("its child was forgotten while the run was set aside".to_owned()),
+            reason: Some("the child run was deleted while this run was quarantined".to_owned()),
             is_retryable: false,
         };
         return Ok(Some(Work::FinishStep {

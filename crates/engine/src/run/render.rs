@@ -31,7 +31,7 @@ impl fmt::Display for MappingRefused {
             ),
             Self::Read(bytes) => write!(
                 f,
-                "that is made from at most {MAPPING_READ_BYTES_MAX} bytes, but its paths lead into {bytes} or more"
+                "that reads at most {MAPPING_READ_BYTES_MAX} bytes, but its paths read {bytes} or more"
             ),
         }
     }

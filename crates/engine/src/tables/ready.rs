@@ -64,7 +64,7 @@ impl LabelQueueSet {
     pub fn iter(self) -> impl Iterator<Item = u8> {
         (0..LABEL_QUEUES_MAX).filter_map(move |position| {
             let position =
-                u8::try_from(position).expect("there are fewer places than a byte tells apart");
+                u8::try_from(position).expect("there are fewer places than a byte has values");
             (self.0 & Self::bit(position) != 0).then_some(position)
         })
     }

@@ -77,7 +77,8 @@ pub(crate) fn expire_report(
     }
     task.record.error = Some(TaskError {
         code: outcome_name::TIMEOUT.to_owned(),
-        message: "expected a report on the accepted task in time, but none came".to_owned(),
+        message: "expected a report on the accepted task before its deadline, but none came"
+            .to_owned(),
     });
     let ending = Ending {
         status: ActionRunStatus::TimedOut,

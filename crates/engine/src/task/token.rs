@@ -18,7 +18,7 @@ pub struct TaskToken {
 
 /// A text that is not a task token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a task token as it was handed out, but it is malformed")]
+#[error("expected a valid task token, but it is malformed")]
 pub struct TokenInvalid;
 
 impl TaskToken {

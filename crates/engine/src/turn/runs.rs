@@ -97,7 +97,7 @@ impl TurnRuns {
 
     /// All runs of the turn, at its end.
     fn into_runs(self) -> impl Iterator<Item = LoadedRun> {
-        assert_eq!(self.taken_count, 0, "whoever takes a run returns it");
+        assert_eq!(self.taken_count, 0, "a run that is taken is returned");
         self.runs.into_iter().filter_map(|(_, run)| run)
     }
 }
@@ -168,7 +168,7 @@ impl LoadedRun {
         Ok(loaded.and_then(|loaded| match &loaded.now {
             Now::Here(activation) => Some(&**activation),
             Now::Left => None,
-            Now::Taken => panic!("an activation that was taken is with whoever took it"),
+            Now::Taken => panic!("an activation that was taken is not read before it is returned"),
         }))
     }
 

@@ -185,7 +185,7 @@ fn path(root: Root, field: &str) -> Path {
 }
 
 #[test]
-fn search_attributes_are_bounded_in_number_and_the_large_ones_are_absent() {
+fn search_attributes_are_bounded_in_number_and_the_large_ones_are_omitted() {
     let mut world = World::new();
     let mut definition = define("define wide 1\n start: wait go");
     definition.search_attributes = (0..=ATTRIBUTES_MAX).map(|at| attribute(at, "x")).collect();
@@ -200,7 +200,7 @@ fn search_attributes_are_bounded_in_number_and_the_large_ones_are_absent() {
     world.accept(start("wide", large(900_000)));
     let run = world.run(1);
     assert!(run.attributes.is_empty());
-    let detail = run.detail.clone().expect("it says what is absent");
+    let detail = run.detail.clone().expect("it says what is omitted");
     assert!(detail.contains("\"a0\" (899994 bytes)"), "{detail}");
     assert!(encode_record::<Runs>(&run).len() < 8_192);
     world.accept(Body::SignalRun(SignalRun {
@@ -210,7 +210,7 @@ fn search_attributes_are_bounded_in_number_and_the_large_ones_are_absent() {
         signal_id: None,
     }));
     let detail = world.run(1).detail.expect("it ended");
-    assert!(detail.contains("absent"), "{detail}");
+    assert!(detail.contains("omitted"), "{detail}");
 
     // Each of these is small enough, and together they are not.
     world.accept(start(

@@ -11,11 +11,11 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # History events
 
-`flo workflow history RUN` prints the events of a run, `--follow` goes on as they come, and `-o json` prints one object
-a line with `seq`, `at_ms`, `raft_index`, `node_id`, `term`, `type`, `step`, `detail` and `attributes`. `step` is there when
-the event is about a step; `node_id` is the leader that proposed the entry in which it happened.
+`flo workflow history RUN` prints the events of a run, `--follow` continues as they occur, and `-o json` prints one object
+a line with `seq`, `at_ms`, `raft_index`, `node_id`, `term`, `type`, `step`, `detail` and `attributes`. `step` is present if
+the event is about a step; `node_id` is the leader that proposed the event's entry.
 
-A history has at most 10,000 events: past that its middle is dropped, and the run goes on.
+A history has at most 10,000 events; beyond that, its middle is dropped, and the run continues.
 
 | type | when | detail | attributes |
 |---|---|---|---|

@@ -91,7 +91,7 @@ impl Refusal {
     /// A bug of the server.
     pub(crate) fn internal(message: String) -> Self {
         Self::new(RejectionCode::Internal, message)
-            .with_hint("this is a bug: please report it with the node's log")
+            .with_hint("report this bug, with the node's log")
     }
 
     /// Adds a hint.

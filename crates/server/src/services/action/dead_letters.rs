@@ -226,6 +226,6 @@ fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
         let message = format!("expected a dead letter of this action, but none has the id {id:?}");
         Refusal::new(RejectionCode::DeadLetterNotFound, message)
-            .with_hint("`flo action dlq list NAME` lists them")
+            .with_hint("`flo action dlq list NAME` lists the dead letters")
     })
 }

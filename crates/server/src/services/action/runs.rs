@@ -93,6 +93,6 @@ fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
         let message = format!("expected an action run, but none has the id {id:?}");
         Refusal::new(RejectionCode::ActionRunNotFound, message)
-            .with_hint("`flo action runs NAME` lists them")
+            .with_hint("`flo action runs NAME` lists the action runs")
     })
 }
