@@ -1,5 +1,5 @@
 #!/bin/sh
-# The action `validate-order`: refuses an order that nobody could fulfil.
+# The action `validate-order`: refuses an order that cannot be fulfilled.
 #
 #   input   {"order_id":"A-17","amount":120.50}
 #   output  {"order_id":"A-17","amount":120.50,"valid":true}
@@ -20,7 +20,7 @@ order_id=$(printf '%s' "$order" | sed -n 's/.*"order_id" *: *"\([A-Za-z0-9-]*\)"
 amount=$(printf '%s' "$order" | sed -n 's/.*"amount" *: *\(-\{0,1\}[0-9][0-9.]*\).*/\1/p')
 
 [ -n "$order_id" ] || refuse 'expected an "order_id" of letters, digits and dashes, but there is none'
-[ -n "$amount" ] || refuse "expected order $order_id to have an \"amount\", but it has none"
+[ -n "$amount" ] || refuse "expected order $order_id to have an \"amount\", but it is missing"
 awk -v amount="$amount" 'BEGIN { exit !(amount > 0) }' ||
     refuse "expected order $order_id to cost something, but its amount is $amount"
 

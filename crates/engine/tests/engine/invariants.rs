@@ -418,7 +418,7 @@ impl<'a> State<'a> {
                 continuation.is_some_and(|continuation| continuation.due_ms == timer.due_ms)
             }
         };
-        assert!(is_wanted, "nobody waits for {timer:?}");
+        assert!(is_wanted, "nothing waits for {timer:?}");
     }
 
     /// Indexes and counters say what the records say.

@@ -175,7 +175,7 @@ fn expired_results_are_taken_away_in_bounded_pieces() {
 }
 
 #[test]
-fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on_until_it_is_taken_up() {
+fn a_sweep_that_panics_is_quarantined_and_the_plan_continues_until_it_is_released() {
     let mut world = World::new();
     world.run(0..1, 10);
     let (place, result) = invariants::rows::<CachedResults>(&world.store, &()).remove(0);
@@ -204,7 +204,7 @@ fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on_until_it_is_taken_up() 
         number: timer.subject,
     };
     world.apply(vec![Body::ReleaseQuarantined(retry)], 0);
-    let timer = world.sweep().expect("it is taken up");
+    let timer = world.sweep().expect("it is released");
     assert_eq!(timer.due_ms, world.now_ms);
     invariants::check(&world.store);
     world.apply(vec![Body::FireTimer(FireTimer { timer })], 0);

@@ -169,7 +169,7 @@ fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason()
 }
 
 #[test]
-fn new_files_are_taken_up_when_they_are_good_and_only_then() {
+fn new_files_are_loaded_when_they_are_valid_and_only_then() {
     let folder = Folder::new();
     let tls = folder.load("node").unwrap();
     let before = tls.expiry_seconds();

@@ -64,7 +64,11 @@ fn check_timer(store: &MemoryStore, number: GroupNumber, group: &GroupRecord) {
             .is_some_and(|timer_ms| timer_ms <= due_ms)
     };
     if group.is_deleted {
-        assert!(group.timer_due_ms.is_some(), "nobody sweeps {}", group.name);
+        assert!(
+            group.timer_due_ms.is_some(),
+            "no timer sweeps {}",
+            group.name
+        );
         return;
     }
     let now_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.now_ms);
@@ -128,7 +132,7 @@ fn check_places(
         } else {
             one.due_ms >= group.waiting_from_ms
         };
-        assert!(is_ahead, "nobody finds {id}");
+        assert!(is_ahead, "no reader finds {id}");
         assert!(id < group.partitions[partition].next, "{id} did not go out");
     }
     assert_eq!(group.leases, leases, "the leases of {}", group.name);

@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_taken_up_has_lost_nothing(
+    fn what_is_released_has_lost_nothing(
         before in histories(),
         picks in prop::collection::vec(any::<(u8, bool)>(), 1..4),
         meanwhile in histories(),
@@ -260,7 +260,7 @@ fn play_contained(
             check_quarantine(&change, damaged)?;
         }
     }
-    prop_assert!(panics <= 1, "a run that is set aside is not tried again");
+    prop_assert!(panics <= 1, "a quarantined run is not retried");
     Ok(panics)
 }
 

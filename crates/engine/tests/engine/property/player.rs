@@ -40,7 +40,7 @@ const OUTCOMES: [&str; 5] = [
     "execution_failure",
 ];
 
-const EXECUTORS: [&str; 3] = ["one", "two", "nobody"];
+const EXECUTORS: [&str; 3] = ["one", "two", "unknown"];
 const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
 
 const DEFINITIONS: [&str; 9] = [

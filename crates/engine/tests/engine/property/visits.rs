@@ -68,7 +68,7 @@ fn ended_in(store: &MemoryStore, run: RunNumber, raft_index: u64) -> Vec<Visit> 
                     under_way.drain(..).for_each(|one| end(one, None));
                 }
                 (EventKind::StepStarted | EventKind::StepCompleted { .. }, _) => {
-                    panic!("{event:?} does not fit what is under way")
+                    panic!("{event:?} does not fit the open visits")
                 }
                 _ => {}
             }

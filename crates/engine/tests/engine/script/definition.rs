@@ -211,7 +211,7 @@ impl Names {
 
     fn path(&self, text: &str) -> Path {
         let mut parts = text.split('.').skip(1);
-        let mut next = || parts.next().expect("a path goes on");
+        let mut next = || parts.next().expect("a path continues");
         let root = match next() {
             "input" => Root::Input,
             "flo" if next() == "run_id" => Root::RunId,

@@ -172,7 +172,7 @@ start:
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_run_that_a_bug_has_set_aside_is_found_and_taken_up_again() {
+    async fn a_run_that_is_quarantined_after_a_bug_is_found_and_released() {
         let node = node_with_a_bug().await;
         let context = &node.context;
         assert_reason(&signal(&node).await, "internal");

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_up_is_told() {
+    fn what_is_released_is_reported() {
         let view = view(vec![v1::QuarantinedItem {
             kind: v1::QuarantinedKind::Run.into(),
             number: 1,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_take_up_is_no_failure() {
+    fn nothing_to_release_is_no_failure() {
         expect!["nothing is quarantined"].assert_eq(&view(Vec::new()).text());
     }
 
