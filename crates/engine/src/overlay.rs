@@ -112,8 +112,9 @@ const ROWS_KEPT_MAX: usize = 8 << 10;
 /// The writes to one table.
 #[derive(Default)]
 struct TableRows {
-    count: usize,
-    /// The places of its rows in key order; only if the table was scanned.
+    /// Where its rows are, in the order of the first writes.
+    places: Vec<usize>,
+    /// The same in key order; only if the table was scanned.
     ordered: OnceCell<BTreeMap<RowKey, usize>>,
 }
 
@@ -131,7 +132,7 @@ struct Replaced {
 impl Overlay {
     pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Cell>> {
         // Many lookups are in tables without writes.
-        if self.tables.get(key.table())?.count == 0 {
+        if self.tables.get(key.table())?.places.is_empty() {
             return None;
         }
         self.rows.get(key).map(|written| written.cell.as_ref())
@@ -164,7 +165,7 @@ impl Overlay {
                     self.tables.resize_with(key.table() + 1, TableRows::default);
                 }
                 let table = &mut self.tables[key.table()];
-                table.count += 1;
+                table.places.push(place);
                 if let Some(ordered) = table.ordered.get_mut() {
                     ordered.insert(key.clone(), place);
                 }
@@ -199,7 +200,7 @@ impl Overlay {
             && let Some((key, _)) = self.rows.pop()
         {
             let table = &mut self.tables[key.table()];
-            table.count -= 1;
+            table.places.pop();
             if let Some(ordered) = table.ordered.get_mut() {
                 ordered.remove(&key);
             }
@@ -214,15 +215,19 @@ impl Overlay {
 
     /// All writes, in key order.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = (&RowKey, Option<&Cell>)> {
-        // The head of a key decides nearly always: it is sorted by value, without a look at the key.
-        let rows = self.rows.keys().zip(0..);
-        let mut places: Vec<(u128, usize)> = rows.map(|(key, place)| (key.head(), place)).collect();
-        places.sort_unstable_by(|(head, place), (other_head, other_place)| {
-            let heads = head.cmp(other_head);
-            heads.then_with(|| self.key(*place).cmp(self.key(*other_place)))
+        // Table by table, which is the order of the keys' first byte. The head of a key decides nearly always: it is
+        // compared without a look at the row.
+        let places = self.tables.iter().flat_map(|table| {
+            let heads = table.places.iter().map(|place| self.key(*place).head());
+            let mut places: Vec<_> = heads.zip(&table.places).collect();
+            places.sort_by(|(head, place), (other_head, other_place)| {
+                let heads = head.cmp(other_head);
+                heads.then_with(|| self.key(**place).cmp(self.key(**other_place)))
+            });
+            places
         });
-        places.into_iter().map(|(_, place)| {
-            let (key, written) = self.row(place);
+        places.map(|(_, place)| {
+            let (key, written) = self.row(*place);
             (key, written.cell.as_ref())
         })
     }
@@ -240,7 +245,11 @@ impl Overlay {
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.rows.shrink_to(ROWS_KEPT_MAX);
-        self.tables.clear();
+        for table in &mut self.tables {
+            table.places.clear();
+            table.places.shrink_to(ROWS_KEPT_MAX);
+            table.ordered.take();
+        }
         self.kept_count = 0;
     }
 
@@ -249,8 +258,8 @@ impl Overlay {
         let bounds = RowKey::new(&range.from)..RowKey::new(&range.to);
         let table = bounds.start.table();
         debug_assert!(bounds.end.table() <= table + 1);
-        let rows = self.tables.get(table).filter(|rows| rows.count > 0);
-        let ordered = rows.map(|rows| rows.ordered.get_or_init(|| self.order(table)));
+        let table = self.tables.get(table);
+        let ordered = table.map(|table| table.ordered.get_or_init(|| self.order(table)));
         let places = ordered.map(|ordered| ordered.range(bounds));
         places.into_iter().flatten().map(|(key, place)| {
             let (_, written) = self.row(*place);
@@ -259,10 +268,11 @@ impl Overlay {
     }
 
     /// The places of a table's rows in key order.
-    fn order(&self, table: usize) -> BTreeMap<RowKey, usize> {
-        let rows = self.rows.keys().zip(0..);
-        let rows = rows.filter(|(key, _)| key.table() == table);
-        rows.map(|(key, place)| (key.clone(), place)).collect()
+    fn order(&self, table: &TableRows) -> BTreeMap<RowKey, usize> {
+        let places = table.places.iter();
+        places
+            .map(|place| (self.key(*place).clone(), *place))
+            .collect()
     }
 }
 
