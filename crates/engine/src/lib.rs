@@ -67,7 +67,7 @@ pub use group::{
     AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, NewGroup,
     TakeRecords, TouchRecords,
 };
-pub use ids::{GroupRef, NodeId, RequestId, TakeId};
+pub use ids::{GroupRef, NodeId, PlanRef, RequestId, TakeId};
 pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
 pub use namespace::{CreateNamespace, DeleteNamespace};

@@ -91,6 +91,12 @@ pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
 /// Events in the span of a step; beyond that, the first and the last ones are kept.
 pub const VISIT_EVENTS_MAX: usize = 100;
 
+/// Plans in a definition.
+pub const PLANS_MAX: usize = 64;
+/// Events that a plan's `invalidate_on` lists (W37).
+pub const INVALIDATION_EVENTS_MAX: usize = 32;
+/// Plans that one command invalidates at most; the rest follows in further commands (W37).
+pub const INVALIDATED_PLANS_MAX: usize = 1_000;
 /// Executors in a plan.
 pub const EXECUTORS_MAX: usize = 64;
 /// Results that the health of an executor is computed from (W31): the newest ones count.
@@ -259,6 +265,8 @@ const _: () = assert!(HISTORY_SWEEP_EVENTS < HISTORY_EVENTS_MAX);
 const _: () = assert!(VISIT_EVENTS_MAX <= VISIT_EVENTS_LOOKED_AT_MAX);
 const _: () = assert!(STEPS_MAX < u16::MAX as usize);
 const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
+// A new latest revision may unlist all events of the old one and list its own: a read and a write each.
+const _: () = assert!(4 * PLANS_MAX * INVALIDATION_EVENTS_MAX < TURN_ROWS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_WAITING_BYTES_MAX);
 const _: () =

@@ -1,6 +1,6 @@
 //! Replies: what the proposer of an accepted command gets.
 
-use crate::ids::{ActionRunNumber, RunId, WorkflowName, WorkflowVersion};
+use crate::ids::{ActionRunNumber, PlanRef, RunId, WorkflowName, WorkflowVersion};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -121,8 +121,10 @@ replies! {
     }
     /// Of [`InvalidateCache`](crate::command::Body::InvalidateCache).
     CacheInvalidated {
-        /// The number of plans that list the event.
+        /// The number of plans that list the event, among those that this command looked at.
         plan_count: u32,
+        /// The last plan that it looked at, if more follow: send another command.
+        next: Option<PlanRef>,
     }
     /// Of [`FireSchedule`](crate::command::Body::FireSchedule).
     ScheduleFired {

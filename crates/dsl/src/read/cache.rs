@@ -5,7 +5,7 @@ use crate::{Code, Finding, quote::quote, tree::Kind};
 use flotilla_engine::{
     definition::{Cache, CacheKeyPart, Segment},
     ids::EventName,
-    limits::MAPPING_PATHS_MAX,
+    limits::{INVALIDATION_EVENTS_MAX, MAPPING_PATHS_MAX},
 };
 
 const TTL_MS_DEFAULT: u64 = 300_000;
@@ -34,7 +34,7 @@ pub(super) fn read<'doc>(
         }
     };
     let invalidate_on = or_default(invalidate_on, Vec::new(), |field| {
-        field.names(EventName::new, context)
+        field.names_at_most(INVALIDATION_EVENTS_MAX, EventName::new, context)
     });
     known?;
     Ok(Cache {

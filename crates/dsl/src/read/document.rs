@@ -31,9 +31,18 @@ pub(super) fn read<'doc>(
     let steps = entries(blocks.steps, context);
     let terminals = entries(blocks.terminals, context);
     let plans = entries(blocks.plans, context);
-    let step_fields = within_limit(steps.as_deref().unwrap_or_default(), context)?;
-    let terminal_fields = within_limit(terminals.as_deref().unwrap_or_default(), context)?;
-    let plan_fields = within_limit(plans.as_deref().unwrap_or_default(), context)?;
+    // The start step is one of the steps.
+    let most = Most {
+        entries_max: limits::STEPS_MAX - 1,
+        what: format!("{} steps or terminals", limits::STEPS_MAX),
+    };
+    let step_fields = within_limit(steps.as_deref().unwrap_or_default(), &most, context)?;
+    let terminal_fields = within_limit(terminals.as_deref().unwrap_or_default(), &most, context)?;
+    let most = Most {
+        entries_max: limits::PLANS_MAX,
+        what: format!("{} plans", limits::PLANS_MAX),
+    };
+    let plan_fields = within_limit(plans.as_deref().unwrap_or_default(), &most, context)?;
     // Collects all names before it reads anything that may refer to them.
     let step_names = names::collect_steps(step_fields, context);
     let terminal_names = names::collect_terminals(terminal_fields, context);
@@ -181,19 +190,24 @@ fn entries<'doc>(
     field.map_or(Ok(Vec::new()), |field| field.entries(context))
 }
 
-/// Rejects more steps than a definition can number; terminals and plans have the same limit.
+/// The limit of a block.
+struct Most {
+    /// The number of its entries.
+    entries_max: usize,
+    /// The limit in the finding.
+    what: String,
+}
+
+/// Rejects more entries than a block may have.
 fn within_limit<'fields, 'doc>(
     fields: &'fields [Field<'doc>],
+    most: &Most,
     context: &mut Context<'doc>,
 ) -> Result<&'fields [Field<'doc>], Reported> {
-    // The start step is one of them.
-    match fields.get(limits::STEPS_MAX - 1) {
+    match fields.get(most.entries_max) {
         None => Ok(fields),
         Some(first) => {
-            let message = format!(
-                "expected at most {} steps, terminals or plans, but this is one more",
-                limits::STEPS_MAX
-            );
+            let message = format!("expected at most {}, but this is one more", most.what);
             Err(context.malformed(first.key_span, message))
         }
     }

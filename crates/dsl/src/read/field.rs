@@ -209,8 +209,18 @@ impl<'doc> Field<'doc> {
         make: impl Fn(&'doc str) -> Result<T, NameInvalid>,
         context: &mut Context<'doc>,
     ) -> Result<Vec<T>, Reported> {
+        self.names_at_most(usize::MAX, make, context)
+    }
+
+    /// Like [`Field::names`], with at most this many.
+    pub(super) fn names_at_most<T>(
+        &self,
+        count_max: usize,
+        make: impl Fn(&'doc str) -> Result<T, NameInvalid>,
+        context: &mut Context<'doc>,
+    ) -> Result<Vec<T>, Reported> {
         let results: Vec<Result<T, Reported>> = self
-            .items(context)?
+            .items_at_most(count_max, context)?
             .iter()
             .map(|item| item.name(&make, context))
             .collect();

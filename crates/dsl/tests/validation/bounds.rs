@@ -223,8 +223,33 @@ fn a_definition_of_4097_steps_is_refused() {
     check_first(
         &definition(4_096),
         expect![[r#"
-        error[E100]: expected at most 4096 steps, terminals or plans, but this is one more
+        error[E100]: expected at most 4096 steps or terminals, but this is one more
             --> w.yaml:4101:3"#]],
+    );
+}
+
+#[test]
+fn plans_and_the_events_that_invalidate_them_are_bounded_in_number() {
+    let plans = |count: usize| {
+        let plan = |number| {
+            format!("  p{number}: {{executors: [{{name: a, action: \"@actions/a\"}}]}}\n")
+        };
+        format!("plans:\n{}", (0..count).map(plan).collect::<String>())
+    };
+    check_first(
+        &format!("{HEAD}{}{START}", plans(65)),
+        expect![[r#""#]],
+    );
+    let events = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("e{number}")).collect();
+        format!(
+            "plans:\n  p:\n    executors: [{{name: a, action: \"@actions/a\"}}]\n    cache: {{key: k, invalidate_on: [{}]}}\n",
+            names.join(", ")
+        )
+    };
+    check_first(
+        &format!("{HEAD}{}{START}", events(33)),
+        expect![[r#""#]],
     );
 }
 

@@ -1,5 +1,6 @@
 //! The execution of a plan while a turn works on it.
 
+use super::events::{RevisionChange, last_executed_changed};
 use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step, StepKind};
 use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
 use crate::store::StoreError;
@@ -102,6 +103,11 @@ impl<'r> Execution<'r> {
         if let Some(record) = turn.get::<Plans>(&key)? {
             let mut record = Arc::unwrap_or_clone(record);
             if record.last_executed != definition {
+                let change = RevisionChange {
+                    before: Some(record.last_executed),
+                    after: Some(definition),
+                };
+                last_executed_changed(turn, &key, change)?;
                 record.last_executed = definition;
                 turn.put::<Plans>(&key, record.clone());
             }
@@ -114,6 +120,11 @@ impl<'r> Execution<'r> {
             rotations_count: 0,
             cache: CacheUsage::default(),
         };
+        let change = RevisionChange {
+            before: None,
+            after: Some(definition),
+        };
+        last_executed_changed(turn, &key, change)?;
         turn.put::<PlanNumbers>(&number, key.clone());
         turn.put::<Plans>(&key, record.clone());
         Ok(record)

@@ -1,20 +1,25 @@
 //! Invalidating cached results (W37).
 
-use crate::ids::{EventName, Namespace, PlanName, WorkflowName};
+use crate::ids::{EventName, Namespace, PlanName, PlanRef, WorkflowName};
+use crate::limits::INVALIDATED_PLANS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::CacheInvalidated;
-use crate::tables::{DefinitionNumber, Plans, Workflows};
+use crate::store::{KeyRange, StoreError};
+use crate::tables::{Plans, PlansByEvent, Workflows, encode_key, encode_prefix};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::ops::ControlFlow;
 
-/// Raises an invalidation event: plans that list it in `invalidate_on` drop their cached results.
+/// Raises an invalidation event: plans that list it in `invalidate_on` drop their cached results. One command looks at a
+/// bounded batch of these plans; the reply says where the next one continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvalidateCache {
     /// The event.
     pub event: EventName,
     /// Only the plans of this workflow.
     pub workflow: Option<WorkflowName>,
+    /// Only the plans after this one: the `next` of the reply to the batch before.
+    pub after: Option<PlanRef>,
 }
 
 impl InvalidateCache {
@@ -23,48 +28,60 @@ impl InvalidateCache {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<CacheInvalidated> {
-        let plans = match &self.workflow {
-            None => turn.list::<Plans>(namespace, usize::MAX)?,
-            Some(workflow) => {
-                let key = (namespace.clone(), workflow.clone());
-                if turn.get::<Workflows>(&key)?.is_none() {
-                    return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
-                }
-                turn.list::<Plans>(&key, usize::MAX)?
-            }
-        };
-        let mut plan_count = 0;
-        for (key, record) in plans {
-            let (namespace, workflow, plan) = &key;
-            let workflow = turn.get::<Workflows>(&(namespace.clone(), workflow.clone()))?;
-            let latest = workflow.map(|workflow| workflow.latest);
-            // Either may have cached results, or be about to.
-            let revisions = latest.into_iter().chain([record.last_executed]);
-            if self.is_named_by(turn, plan, revisions)? {
-                let mut record = Arc::unwrap_or_clone(record);
-                record.cache.invalidations_count += 1;
-                turn.put::<Plans>(&key, record);
-                plan_count += 1;
+        if let Some(workflow) = &self.workflow {
+            let key = (namespace.clone(), workflow.clone());
+            if turn.get::<Workflows>(&key)?.is_none() {
+                return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
             }
         }
-        Ok(CacheInvalidated { plan_count })
+        let mut plans = self.find(turn, namespace)?;
+        let has_more = plans.len() > INVALIDATED_PLANS_MAX;
+        plans.truncate(INVALIDATED_PLANS_MAX);
+        let mut plan_count = 0;
+        for key in &plans {
+            // A plan that no run has executed has no record and no cached results.
+            let invalidated =
+                turn.edit::<Plans, _>(key, |plan| plan.cache.invalidations_count += 1)?;
+            plan_count += u32::from(invalidated.is_some());
+        }
+        let last = plans.pop().filter(|_| has_more);
+        let next = last.map(|(_, workflow, plan)| PlanRef { workflow, plan });
+        Ok(CacheInvalidated { plan_count, next })
     }
 
-    /// Whether the plan lists the event in one of the revisions.
-    fn is_named_by(
+    /// The plans that list the event, and one more than a batch if there are more.
+    fn find(
         &self,
-        turn: &mut Turn<'_, '_>,
-        plan: &PlanName,
-        revisions: impl Iterator<Item = DefinitionNumber>,
-    ) -> TurnResult<bool> {
-        for number in revisions {
-            let definition = turn.pinned(number)?;
-            let plan = definition.definition.plan_named(plan);
-            let cache = plan.and_then(|plan| plan.cache.as_ref());
-            if cache.is_some_and(|cache| cache.invalidate_on.contains(&self.event)) {
-                return Ok(true);
+        turn: &Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Result<Vec<(Namespace, WorkflowName, PlanName)>, StoreError> {
+        let mut plans = Vec::new();
+        turn.visit_range::<PlansByEvent>(&self.range(namespace), |key, _| {
+            let (namespace, _, workflow, plan) = key;
+            plans.push((namespace, workflow, plan));
+            if plans.len() <= INVALIDATED_PLANS_MAX {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
+        })?;
+        Ok(plans)
+    }
+
+    /// The rows of the plans that the command may look at.
+    fn range(&self, namespace: &Namespace) -> KeyRange {
+        let event = (namespace.clone(), self.event.clone());
+        let mut range = KeyRange::prefix(&match &self.workflow {
+            None => encode_prefix::<PlansByEvent>(&event),
+            Some(workflow) => {
+                encode_prefix::<PlansByEvent>(&(event.0.clone(), event.1.clone(), workflow.clone()))
+            }
+        });
+        if let Some(PlanRef { workflow, plan }) = self.after.clone() {
+            let mut from = encode_key::<PlansByEvent>(&(event.0, event.1, workflow, plan));
+            from.push(0);
+            range.from = range.from.max(from);
         }
-        Ok(false)
+        range
     }
 }

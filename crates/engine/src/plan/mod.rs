@@ -10,13 +10,14 @@
 //! - `order` — the selections. `executor_stats` — how attempts change breaker, rate and health.
 //! - `breaker`, `rate`, `health`, `errors` — the policies, which access no tables.
 //! - `cache` — cached results. `tracking` — outcomes that arrive in a report.
-//! - `invalidate`, `reset` — the commands.
+//! - `events` — which plans an invalidation event concerns. `invalidate`, `reset` — the commands.
 
 mod abandon;
 mod breaker;
 mod cache;
 mod end;
 mod errors;
+mod events;
 mod execute;
 mod execution;
 mod executor_stats;
@@ -34,6 +35,7 @@ pub use reset::ResetPlan;
 pub(crate) use abandon::abandon;
 pub(crate) use breaker::{BreakerDecision, decide, probes_count, probes_max};
 pub(crate) use cache::{expire as expire_cache, release_from_quarantine};
+pub(crate) use events::{RevisionChange, latest_changed};
 pub(crate) use execute::execute;
 pub(crate) use execution::Execution;
 pub(crate) use finish_attempt::finish_attempt;

@@ -2,9 +2,9 @@
 
 use crate::definition::StepIndex;
 use crate::ids::{
-    ActionName, ActionRunNumber, AttributeName, ConsumerName, ExecutorName, GroupName, GroupNumber,
-    IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber, SignalId, SignalType,
-    StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, AttributeName, ConsumerName, EventName, ExecutorName, GroupName,
+    GroupNumber, IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber, SignalId,
+    SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -182,6 +182,7 @@ name_keys!(
     SignalId,
     IdempotencyKey,
     PlanName,
+    EventName,
     ExecutorName,
     StreamName,
     GroupName,

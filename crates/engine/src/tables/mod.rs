@@ -67,8 +67,8 @@ pub use label::LabelSet;
 pub use namespace::{NamespaceRecord, Namespaces};
 pub use payload::{PayloadOwner, PayloadRef, Payloads, PayloadsHeld};
 pub use plan::{
-    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PlanExecutors, PlanNumbers,
-    PlanRecord, Plans,
+    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, EventListing, PlanExecutors,
+    PlanNumbers, PlanRecord, Plans, PlansByEvent,
 };
 pub use plan_event::PlanEvent;
 pub use plan_executor::{BreakerState, CallBucket, PlanExecutorRecord, Probe, Sample, Verdict};

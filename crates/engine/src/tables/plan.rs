@@ -1,7 +1,7 @@
 //! The state of plans, and their cached results (W30, W31, W37).
 
 use super::{DefinitionNumber, PlanExecutorRecord, tables};
-use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
+use crate::ids::{EventName, ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,20 @@ tables! {
     35 CachedResults((PlanNumber, u64)) -> CachedResultRecord;
     /// Results by the time in milliseconds when they expire. Live as long as the result.
     36 CacheExpiries((PlanNumber, u64, u64)) -> ();
+    /// Plans by the events that their `invalidate_on` lists (W37). Live as long as the workflow's latest revision, or the
+    /// one that executed the plan last, lists the event.
+    74 PlansByEvent((Namespace, EventName, WorkflowName, PlanName)) -> EventListing;
+}
+
+/// Which revisions of a plan list an event in `invalidate_on` (W37).
+///
+/// Invariant: at least one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventListing {
+    /// Whether the workflow's latest revision lists it.
+    pub is_in_latest: bool,
+    /// Whether the revision that executed the plan last lists it.
+    pub is_in_last_executed: bool,
 }
 
 /// A plan that has been executed.

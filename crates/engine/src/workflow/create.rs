@@ -4,9 +4,10 @@ use crate::codec;
 use crate::definition::Definition;
 use crate::ids::Namespace;
 use crate::limits::{
-    ATTRIBUTES_MAX, MAPPING_PATHS_MAX, REVISIONS_BYTES_MAX, REVISIONS_MAX, TRIGGER_BATCH_MAX,
-    WORKFLOWS_MAX,
+    ATTRIBUTES_MAX, INVALIDATION_EVENTS_MAX, MAPPING_PATHS_MAX, PLANS_MAX, REVISIONS_BYTES_MAX,
+    REVISIONS_MAX, TRIGGER_BATCH_MAX, WORKFLOWS_MAX,
 };
+use crate::plan::{self, RevisionChange};
 use crate::rejection::Rejection;
 use crate::reply::DefinitionCreated;
 use crate::schedule;
@@ -86,12 +87,17 @@ impl CreateDefinition {
         if templates.any(|template| template.paths().count() > MAPPING_PATHS_MAX) {
             return Err(Rejection::too_many("paths in a mapping", MAPPING_PATHS_MAX));
         }
-        let mut caches = definition
-            .plans
-            .iter()
-            .filter_map(|plan| plan.cache.as_ref());
-        if caches.any(|cache| cache.key.len() > 2 * MAPPING_PATHS_MAX) {
-            return Err(Rejection::too_many("holes in a key", MAPPING_PATHS_MAX));
+        if definition.plans.len() > PLANS_MAX {
+            return Err(Rejection::too_many("plans", PLANS_MAX));
+        }
+        for cache in definition.plans.iter().filter_map(|plan| plan.cache.as_ref()) {
+            if cache.key.len() > 2 * MAPPING_PATHS_MAX {
+                return Err(Rejection::too_many("holes in a key", MAPPING_PATHS_MAX));
+            }
+            if cache.invalidate_on.len() > INVALIDATION_EVENTS_MAX {
+                let noun = "events of a plan's `invalidate_on`";
+                return Err(Rejection::too_many(noun, INVALIDATION_EVENTS_MAX));
+            }
         }
         match &definition.trigger {
             Some(trigger) if trigger.batch_size > TRIGGER_BATCH_MAX => {
@@ -189,6 +195,12 @@ impl CreateDefinition {
         let key = (namespace.clone(), self.definition.name.clone());
         let workflow = turn.get::<Workflows>(&key)?;
         let workflow = workflow.expect("a workflow is counted before it has a latest revision");
+        let change = RevisionChange {
+            // The record of a new workflow names its first revision already.
+            before: (workflow.revisions_count > 1).then_some(workflow.latest),
+            after: Some(number),
+        };
+        plan::latest_changed(turn, &key, change)?;
         turn.put::<Workflows>(
             &key,
             WorkflowRecord {

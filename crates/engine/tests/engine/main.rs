@@ -7,6 +7,7 @@ mod event_types;
 mod golden;
 mod groups;
 mod heads;
+mod invalidation;
 mod invariants;
 mod namespaces;
 mod plan_cache;

@@ -27,7 +27,7 @@ use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
     DeadLetterSelector, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
     FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker,
+    InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
     ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled, SetNextFiring,
     SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
     TraceContext, VersionChoice,
@@ -314,6 +314,10 @@ fn on_plans() -> Vec<Body> {
         Body::InvalidateCache(InvalidateCache {
             event: name("refunded"),
             workflow: Some(workflow()),
+            after: Some(PlanRef {
+                workflow: workflow(),
+                plan: name("payment"),
+            }),
         }),
         Body::ResetPlan(ResetPlan {
             workflow: workflow(),

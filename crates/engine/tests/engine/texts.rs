@@ -3,7 +3,7 @@
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::tables::QuarantinedKind;
-use flotilla_engine::{Assignment, Effect, Rejection, RejectionCode, Reply, codec, reply};
+use flotilla_engine::{Assignment, Effect, PlanRef, Rejection, RejectionCode, Reply, codec, reply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -77,7 +77,13 @@ fn replies() -> Vec<Reply> {
         Reply::TaskAccepted(reply::TaskAccepted {
             deadline_at_ms: 5_000,
         }),
-        Reply::CacheInvalidated(reply::CacheInvalidated { plan_count: 2 }),
+        Reply::CacheInvalidated(reply::CacheInvalidated {
+            plan_count: 2,
+            next: Some(PlanRef {
+                workflow: samples::workflow(),
+                plan: samples::name("payment"),
+            }),
+        }),
         Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
             action_runs: vec![ActionRunNumber(9)],
             has_more: true,

@@ -226,3 +226,34 @@ async fn a_disabled_workflow_starts_nothing_until_it_is_enabled() {
     node.workflows().enable_workflow(request).await.unwrap();
     assert!(node.try_run(start_of("approval", "")).await.is_ok());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalidation_event_reaches_more_plans_than_one_command_looks_at() {
+    let node = Node::start().await;
+    let plan = |number| {
+        format!(
+            "  p{number}:\n    executors: [{{name: a, action: \"@actions/a\"}}]\n    \
+             cache: {{key: \"{{input.n}}\", invalidate_on: [refunded]}}\n"
+        )
+    };
+    let plans: String = (0..64).map(plan).collect();
+    for workflow in 10..26 {
+        let source = format!(
+            "kind: Workflow\nname: w{workflow}\nversion: \"1\"\nplans:\n{plans}\
+             start:\n  run: \"@plan/p9\"\n  \
+             transitions: {{success: flo.Completed, failure: flo.Failed}}\n"
+        );
+        node.create(&source).await;
+    }
+    // The plan of the last workflow is not in the first batch.
+    node.run(start_of("w25", r#"{"n":1}"#)).await;
+    let request = v1::InvalidateCacheRequest {
+        event: "refunded".to_owned(),
+        request_id: vec![7; 16].into(),
+        ..Default::default()
+    };
+    for _ in 0..2 {
+        let answer = node.workflows().invalidate_cache(request.clone()).await;
+        assert_eq!(answer.unwrap().into_inner().plan_count, 1);
+    }
+}

@@ -5,15 +5,16 @@ use flotilla_engine::codec::fingerprint;
 use flotilla_engine::definition::{
     Definition, Executor, Plan, RateWindow, RunTarget, StepIndex, StepKind,
 };
-use flotilla_engine::ids::{PlanNumber, RunNumber};
+use flotilla_engine::ids::{Namespace, PlanName, PlanNumber, RunNumber, WorkflowName};
 use flotilla_engine::limits::{
     CACHED_BYTES_MAX, CACHED_RESULTS_MAX, HEALTH_SAMPLES_MAX, RATE_SLICES,
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
     Activation, ActivationState, Activations, BreakerState, CacheExpiries, CacheUsage,
-    CachedResults, Cluster, Definitions, PlanExecutorRecord, PlanExecutors, PlanNumbers, PlanWait,
-    Plans, Probe, RunRecord, TimerKey, TimerKind,
+    CachedResults, Cluster, Definitions, EventListing, PlanExecutorRecord, PlanExecutors,
+    PlanNumbers, PlanRecord, PlanWait, Plans, PlansByEvent, Probe, RunRecord, TimerKey, TimerKind,
+    Workflows,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +55,34 @@ pub(super) fn check(
     for ((number, _), active) in rows::<Activations>(store, &()) {
         check_execution(store, &runs[&number], &active);
     }
+    check_events(store, &plans);
+}
+
+/// The index by event has what the latest revisions and those that executed a plan last list.
+fn check_events(
+    store: &MemoryStore,
+    plans: &[((Namespace, WorkflowName, PlanName), PlanRecord)],
+) {
+    let mut expected: BTreeMap<_, EventListing> = BTreeMap::new();
+    for ((namespace, workflow), record) in rows::<Workflows>(store, &()) {
+        let latest = read::<Definitions>(store, &record.latest).expect("a latest revision");
+        for plan in latest.definition.plans {
+            for event in plan.cache.into_iter().flat_map(|cache| cache.invalidate_on) {
+                let key = (namespace.clone(), event, workflow.clone(), plan.name.clone());
+                expected.entry(key).or_default().is_in_latest = true;
+            }
+        }
+    }
+    for ((namespace, workflow, name), record) in plans {
+        let executed = read::<Definitions>(store, &record.last_executed).expect("a revision");
+        let plan = executed.definition.plan_named(name).expect("it was executed");
+        for event in plan.cache.iter().flat_map(|cache| cache.invalidate_on.iter()) {
+            let key = (namespace.clone(), event.clone(), workflow.clone(), name.clone());
+            expected.entry(key).or_default().is_in_last_executed = true;
+        }
+    }
+    let found = rows::<PlansByEvent>(store, &()).into_iter().collect();
+    assert_eq!(expected, found, "plans by event");
 }
 
 /// Whether a plan's record says that it is swept when the timer is due.

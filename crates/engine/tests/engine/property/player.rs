@@ -471,6 +471,7 @@ fn on_plans(intent: &Intent) -> Body {
         Intent::Invalidate { is_named, workflow } => Body::InvalidateCache(InvalidateCache {
             event: EventName::new(if *is_named { "refunded" } else { "other" }).expect("a name"),
             workflow: workflow.map(workflow_name),
+            after: None,
         }),
         Intent::ResetPlan { executor } => Body::ResetPlan(ResetPlan {
             workflow: WorkflowName::new("planned").expect("a name"),

@@ -292,6 +292,7 @@ fn on_plans(verb: &str, line: &mut Line) -> Option<Body> {
         "invalidate" => Body::InvalidateCache(InvalidateCache {
             event: EventName::new(line.word()).expect("an event name"),
             workflow: line.option("workflow").map(workflow),
+            after: None,
         }),
         "reset-plan" => Body::ResetPlan(ResetPlan {
             workflow: workflow(line.word()),

@@ -72,7 +72,10 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
         Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
         Reply::TaskAccepted(task) => format!("report until {}", task.deadline_at_ms),
-        Reply::CacheInvalidated(cache) => format!("invalidated {}", cache.plan_count),
+        Reply::CacheInvalidated(cache) => {
+            let more = or(cache.next.is_some(), ", more follow", "");
+            format!("invalidated {}{more}", cache.plan_count)
+        }
         Reply::KeySet(key) => format!("set, version {}", key.version),
         Reply::NamespaceCreated(created) => or(created.is_new, "new namespace", "known namespace"),
         Reply::StreamCreated(created) => or(created.is_new, "new stream", "known stream"),

@@ -6,8 +6,8 @@ use flotilla_engine::definition::{ExecutorIndex, RateWindow};
 use flotilla_engine::ids::{ActionRunNumber, PlanNumber, RunNumber};
 use flotilla_engine::tables::{
     BreakerState, CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, CallBucket,
-    DefinitionNumber, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure, PlanNumbers,
-    PlanRecord, PlanState, PlanWait, Plans, Probe, Sample, Verdict,
+    DefinitionNumber, EventListing, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure,
+    PlanNumbers, PlanRecord, PlanState, PlanWait, Plans, PlansByEvent, Probe, Sample, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -35,6 +35,18 @@ pub(super) fn rows() -> Vec<Row> {
             },
         ),
         row::<CacheExpiries>((number, 9_000, 77), ()),
+        row::<PlansByEvent>(
+            (
+                samples::namespace(),
+                samples::name("refunded"),
+                samples::workflow(),
+                samples::name("payment"),
+            ),
+            EventListing {
+                is_in_latest: true,
+                is_in_last_executed: false,
+            },
+        ),
     ]
 }
 
