@@ -85,6 +85,7 @@ impl JoinGroup {
             }
             Some(_) | None => {}
         }
+        target.1.left_at_ms = None;
         self.admit(turn, &mut target)?;
         let number = target.1.joins_count;
         turn.put::<Consumers>(

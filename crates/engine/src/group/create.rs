@@ -1,5 +1,6 @@
 //! Creating a consumer group (A31).
 
+use super::delete::delete_left;
 use super::quarantine::check_in_service;
 use super::{NumberedGroup, dead_letter_name, find};
 use crate::ids::{GroupName, GroupNumber, GroupRef, Namespace};
@@ -41,7 +42,7 @@ impl CreateGroup {
         namespace: &Namespace,
     ) -> TurnResult<GroupCreated> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
-        let Some(found) = find(turn, source.0, &self.group.group)? else {
+        let Some(mut found) = find(turn, source.0, &self.group.group)? else {
             let (number, group) = create(turn, source, &self.group.group, &self.new)?;
             turn.put::<Groups>(&number, group);
             return Ok(GroupCreated { is_new: true });
@@ -52,6 +53,9 @@ impl CreateGroup {
             let group = self.group.clone();
             return Err(Rejection::GroupExists { group, differences }.into());
         }
+        if found.1.left_at_ms.take().is_some() {
+            turn.put::<Groups>(&found.0, found.1);
+        }
         Ok(GroupCreated { is_new: false })
     }
 }
@@ -59,13 +63,16 @@ impl CreateGroup {
 /// Makes a group record, which the caller stores.
 pub(super) fn create(
     turn: &mut Turn<'_, '_>,
-    source: NumberedStream,
+    mut source: NumberedStream,
     name: &GroupName,
     new: &NewGroup,
 ) -> TurnResult<NumberedGroup> {
     dead_letter_name(&source.1.name, name)?;
     if source.1.group_count == GROUPS_MAX {
-        return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
+        if !delete_left(turn, source.0)? {
+            return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
+        }
+        source.1.group_count -= 1;
     }
     let mut partitions = Vec::with_capacity(source.1.partitions.len());
     for partition in (0..).take(source.1.partitions.len()) {
@@ -81,6 +88,7 @@ pub(super) fn create(
         name: name.clone(),
         settings: new.settings,
         trigger: None,
+        left_at_ms: None,
         partitions,
         next_partition: 0,
         consumer_count: 0,

@@ -2,7 +2,7 @@
 
 use super::{NumberedGroup, announce, arm, find};
 use crate::ids::{GroupNumber, GroupRef, Namespace, StreamNumber};
-use crate::limits::SWEEP_ROWS_MAX;
+use crate::limits::{GROUPS_MAX, SWEEP_ROWS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::Deleted;
 use crate::store::StoreError;
@@ -49,6 +49,33 @@ pub(crate) fn delete_all(turn: &mut Turn<'_, '_>, stream: StreamNumber) -> Resul
         abandon(turn, (*number, Arc::unwrap_or_clone(group)))?;
     }
     Ok(())
+}
+
+/// Deletes the group of a stream that its trigger has left the longest ago; false if there is no such group. The caller
+/// updates the stream's number of groups.
+pub(super) fn delete_left(
+    turn: &mut Turn<'_, '_>,
+    stream: StreamNumber,
+) -> Result<bool, StoreError> {
+    let mut oldest: Option<(u64, NumberedGroup)> = None;
+    for (_, number) in turn.list::<GroupNames>(&stream, GROUPS_MAX as usize)? {
+        let group = turn.get::<Groups>(&number)?;
+        let group = group.expect("a name is deleted before its group");
+        let Some(left_at_ms) = group.left_at_ms else {
+            continue;
+        };
+        let is_older = |(oldest_ms, target): &(u64, NumberedGroup)| {
+            (left_at_ms, *number) < (*oldest_ms, target.0)
+        };
+        if oldest.as_ref().is_none_or(is_older) {
+            oldest = Some((left_at_ms, (*number, Arc::unwrap_or_clone(group))));
+        }
+    }
+    let Some((_, target)) = oldest else {
+        return Ok(false);
+    };
+    abandon(turn, target)?;
+    Ok(true)
 }
 
 /// Frees the group's name and leaves its rows to the timer.

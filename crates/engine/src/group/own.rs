@@ -33,6 +33,7 @@ pub(crate) fn claim(
     claim: Claim,
 ) -> TurnResult<GroupNumber> {
     let found = find(turn, source.0, &claim.group.group)?;
+    let is_new = found.is_none();
     let (number, mut group) = match found {
         Some(found) => {
             check_in_service(turn, &found, &claim.group)?;
@@ -50,9 +51,11 @@ pub(crate) fn claim(
     if is_read || group.trigger.is_some() {
         return Err(Rejection::GroupInUse(claim.group).into());
     }
+    let was_left = group.left_at_ms.take().is_some();
     group.settings = group.settings.with_mode(claim.mode);
     group.trigger = Some(GroupTrigger {
         workflow: claim.trigger,
+        is_creator: is_new || was_left,
         holds_retention: false,
     });
     turn.put::<Groups>(&number, group);
@@ -60,11 +63,14 @@ pub(crate) fn claim(
     Ok(number)
 }
 
-/// Detaches a group from its trigger, so that consumers can use it.
+/// Detaches a group from its trigger, so that consumers can use it. It keeps its position, so that the trigger of an
+/// earlier revision can continue there.
 pub(crate) fn release(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<(), StoreError> {
     set_holding(turn, number, false)?;
     let (_, mut group) = load(turn, number)?;
-    group.trigger = None;
+    let trigger = group.trigger.take();
+    let is_creator = trigger.is_some_and(|trigger| trigger.is_creator);
+    group.left_at_ms = is_creator.then_some(turn.now_ms());
     turn.put::<Groups>(&number, group);
     Ok(())
 }

@@ -38,6 +38,9 @@ pub struct GroupRecord {
     pub settings: GroupSettings,
     /// The trigger that owns it; no other consumer may use it then (W41).
     pub trigger: Option<GroupTrigger>,
+    /// When the trigger that created it left it, in milliseconds; `None` once it is used again. When the stream has its
+    /// maximum of groups and needs another one, the group that was left the longest ago is deleted (W41).
+    pub left_at_ms: Option<u64>,
     /// Its position in each partition of the stream.
     pub partitions: Vec<GroupPartition>,
     /// The partition from which the next take is filled, so that none is starved.
@@ -77,6 +80,8 @@ pub struct GroupRecord {
 pub struct GroupTrigger {
     /// Whose trigger.
     pub workflow: (Namespace, WorkflowName),
+    /// Whether the group was created for a trigger, and not by a caller.
+    pub is_creator: bool,
     /// Whether retention keeps the records that it has not consumed (A32); true while it is enabled.
     pub holds_retention: bool,
 }

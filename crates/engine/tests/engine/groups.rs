@@ -1,18 +1,20 @@
-//! The cost of a consumer group's timer.
+//! The cost of a consumer group's timer, and the groups that triggers leave.
 
 use crate::replica::Replica;
+use crate::script::define;
 use crate::{invariants, samples};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, STREAMS_MAX};
+use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, GROUPS_MAX, STREAMS_MAX};
 use flotilla_engine::store::Writes;
 use flotilla_engine::tables::{
-    GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key, encode_record,
+    GroupNames, GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key,
+    encode_record,
 };
 use flotilla_engine::{
-    AppendRecords, Body, CreateGroup, FireTimer, GroupSettings, JoinGroup, NewGroup, NewRecord,
-    RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,
+    AppendRecords, Body, CreateDefinition, CreateGroup, FireTimer, GroupRef, GroupSettings,
+    JoinGroup, NewGroup, NewRecord, RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,
 };
 use std::collections::BTreeMap;
 
@@ -116,4 +118,88 @@ fn a_dead_letter_is_lost_where_no_stream_for_it_may_be_created() {
     let group = group(&replica);
     assert_eq!((group.dead_count, group.lost_count), (0, 16));
     assert_eq!(invariants::rows::<Streams>(&replica.store, &()).len(), 1);
+}
+
+/// A definition whose trigger reads through a group.
+fn with_trigger(group: &str, version: usize) -> Body {
+    let text = format!(
+        "define order {version}\n trigger orders group={group}\n start: wait go -> success=flo.Completed"
+    );
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition: define(&text),
+        source: String::new(),
+        make_latest: true,
+    }))
+}
+
+fn has_group(replica: &Replica, name: &str) -> bool {
+    let names = invariants::rows::<GroupNames>(&replica.store, &());
+    names.iter().any(|((_, found), _)| found.as_str() == name)
+}
+
+#[test]
+fn a_stream_full_of_groups_gives_up_those_that_triggers_created_and_left() {
+    let mut replica = Replica::new();
+    let record = NewRecord {
+        payload: Bytes::from("{}"),
+        headers: BTreeMap::new(),
+        key: None,
+        partition: None,
+    };
+    let append = AppendRecords {
+        stream: samples::name("orders"),
+        records: vec![record],
+    };
+    replica.ask(Body::AppendRecords(append)).expect("accepted");
+    let named = |name: &str| GroupRef {
+        stream: samples::name("orders"),
+        group: samples::name(name),
+    };
+    let create = |name: &str| {
+        let new = NewGroup {
+            settings: GroupSettings::default(),
+            start: StreamPosition::Id(RecordId::START),
+        };
+        let group = named(name);
+        Body::CreateGroup(CreateGroup { group, new })
+    };
+    replica.ask(create("callers")).expect("accepted");
+    replica.ask(with_trigger("callers", 0)).expect("accepted");
+    let renames_count = GROUPS_MAX as usize + 10;
+    for version in 1..=renames_count {
+        replica.now_ms += 1;
+        let group = format!("g{version}");
+        replica
+            .ask(with_trigger(&group, version))
+            .expect("accepted");
+        if version == 2 {
+            // A caller uses the group that the trigger has left.
+            replica.ask(create("g1")).expect("accepted");
+        }
+    }
+    invariants::check(&replica.store);
+    let names = invariants::rows::<GroupNames>(&replica.store, &());
+    assert_eq!(names.len(), GROUPS_MAX as usize);
+    assert!(has_group(&replica, "callers") && has_group(&replica, "g1"));
+    assert!(!has_group(&replica, "g2") && has_group(&replica, "g20"));
+
+    // An earlier revision continues where it was; no group that is used is given up.
+    let position = |replica: &Replica| {
+        let groups = invariants::rows::<Groups>(&replica.store, &());
+        let found = groups.into_iter().find(|(_, group)| group.name.as_str() == "g20");
+        found.expect("it was kept").0
+    };
+    let before = position(&replica);
+    replica.ask(with_trigger("g20", 20)).expect("accepted");
+    assert_eq!(position(&replica), before);
+    let mut created_count = 0;
+    while replica
+        .ask(create(&format!("c{created_count}")))
+        .is_ok()
+    {
+        created_count += 1;
+    }
+    // The trigger's own group and two that callers use stay.
+    assert_eq!(created_count, GROUPS_MAX - 3);
+    invariants::check(&replica.store);
 }

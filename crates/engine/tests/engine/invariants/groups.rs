@@ -21,6 +21,9 @@ pub(super) fn check(store: &MemoryStore) {
         let named = read::<GroupNames>(store, &(group.stream, group.name.clone()));
         assert_eq!(named, Some(*number), "{}", group.name);
         let stream = read::<Streams>(store, &group.stream).expect("a group has a stream");
+        let is_left = group.left_at_ms.is_some();
+        let is_used = group.trigger.is_some() || group.consumer_count > 0;
+        assert!(!is_left || !is_used, "{} was left", group.name);
         check_places(store, *number, group, &stream);
         check_consumers(store, *number, group);
     }

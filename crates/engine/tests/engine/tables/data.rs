@@ -140,8 +140,10 @@ fn group_record() -> GroupRecord {
         settings: samples::group_settings(),
         trigger: Some(GroupTrigger {
             workflow: (samples::namespace(), samples::workflow()),
+            is_creator: true,
             holds_retention: true,
         }),
+        left_at_ms: Some(1_500),
         partitions: vec![partition, GroupPartition::default()],
         next_partition: 1,
         consumer_count: 1,
