@@ -229,6 +229,10 @@ pub const READ_RECORDS_MAX: usize = 1_000;
 pub const READ_BYTES_MAX: u64 = 3 << 20;
 /// What one sweep of a stream removes at most. In bytes.
 pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
+/// Records of a partition that a sweep reads at a time.
+pub const FRONT_BATCH_RECORDS_MAX: usize = 64;
+/// As [`FRONT_BATCH_RECORDS_MAX`], unless two records are larger. In bytes.
+pub const FRONT_BATCH_BYTES_MAX: u64 = 256 << 10;
 
 /// Consumer groups of a stream (A31).
 pub const GROUPS_MAX: u32 = 256;

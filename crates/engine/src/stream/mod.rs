@@ -3,6 +3,7 @@
 mod append;
 mod create;
 mod delete;
+mod fronts;
 mod id;
 mod quarantine;
 mod retention;

@@ -3,8 +3,9 @@
 //! The oldest records go first, across all partitions, in bounded batches. Each append does one batch, so that a stream
 //! at its limit stays there. The stream's timer does the rest; it is brought forward when a trigger has consumed
 //! records that it held. The first record of each partition is known, so no scan walks the tombstones of removed
-//! records.
+//! records; the records after it are read in batches.
 
+use super::fronts::{Fronts, TakenFront};
 use super::{RecordId, load, store};
 use crate::effect::Effect;
 use crate::group;
@@ -14,7 +15,6 @@ use crate::store::StoreError;
 use crate::tables::{Records, StreamRecord, Streams, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{Turn, TurnResult};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The remaining budget of one batch.
@@ -53,7 +53,7 @@ pub(crate) fn hold_moved(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Resul
     }
     let stream = load(turn, number)?;
     let limits = Limits::find(turn, number, &stream)?;
-    if limits.oldest_run(&stream).is_none() {
+    if limits.oldest(&stream).is_none() {
         return Ok(());
     }
     let mut stream = Arc::unwrap_or_clone(stream);
@@ -91,21 +91,21 @@ pub(super) fn sweep(
     if turn.is_stream_quarantined(number) {
         return Ok(());
     }
-    let budget = SweepBudget {
+    let mut budget = SweepBudget {
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
     };
-    let mut sweep = Sweep {
-        number,
-        limits: Limits::find(turn, number, stream)?,
-        budget,
-    };
+    let limits = Limits::find(turn, number, stream)?;
     let lost_before = stream.lost_count;
-    while let Some(run) = sweep.limits.oldest_run(stream) {
-        if !sweep.budget.is_left() {
+    let mut fronts = Fronts::new(number);
+    while budget.is_left() {
+        let Some(going) = limits.oldest(stream) else {
             break;
-        }
-        sweep.remove(turn, stream, &run)?;
+        };
+        let taken = fronts.take(turn, going.partition, going.id)?;
+        turn.delete::<Records>(&(number, going.partition, going.id));
+        budget.take(taken.size);
+        count_out(stream, &going, &taken);
     }
     if stream.lost_count > lost_before {
         turn.effect(Effect::RecordsLost {
@@ -114,18 +114,19 @@ pub(super) fn sweep(
             count: stream.lost_count - lost_before,
         });
     }
-    if let Some(due_ms) = sweep.limits.next_due_ms(stream) {
+    if let Some(due_ms) = limits.next_due_ms(stream) {
         let timer = sweep_timer(number, due_ms);
         timer::bring_forward(turn, &mut stream.sweep_due_ms, timer);
     }
     Ok(())
 }
 
-/// Consecutive records of one partition that are older than all others to be removed.
-struct Run {
-    partition: usize,
-    from: RecordId,
-    until: RecordId,
+/// A record to be removed: the oldest of its partition.
+struct Going {
+    partition: u32,
+    id: RecordId,
+    /// Whether it is removed although a trigger has not consumed it.
+    is_lost: bool,
 }
 
 /// The limits that a sweep applies.
@@ -155,29 +156,29 @@ impl Limits {
             now_ms: turn.now_ms(),
             holds: vec![RecordId::END; stream.partitions.len()],
         };
-        if stream.holds_count > 0 && limits.oldest_run(stream).is_some() {
+        if stream.holds_count > 0 && limits.oldest(stream).is_some() {
             limits.holds = group::holds(turn, number, stream.partitions.len())?;
         }
         Ok(limits)
     }
 
-    fn oldest_run(&self, stream: &StreamRecord) -> Option<Run> {
-        let fronts = stream.partitions.iter().enumerate();
-        let mut going: Vec<(RecordId, usize)> = fronts
-            .filter_map(|(partition, record)| Some((record.front?, partition)))
-            .filter(|(front, partition)| self.judge(stream, *front, *partition) != Verdict::Stays)
-            .collect();
-        going.sort_unstable();
-        let (from, partition) = *going.first()?;
-        let until = going.get(1).map_or(RecordId::END, |(front, _)| *front);
-        Some(Run {
-            partition,
-            from,
-            until,
-        })
+    /// The oldest record that must be removed, over all partitions.
+    fn oldest(&self, stream: &StreamRecord) -> Option<Going> {
+        let partitions = (0..).zip(&stream.partitions);
+        let fronts = partitions.filter_map(|(partition, found)| Some((partition, found.front?)));
+        let going = fronts.filter_map(|(partition, id)| {
+            let verdict = self.judge(stream, partition, id);
+            let is_lost = verdict == Verdict::IsLost;
+            (verdict != Verdict::Stays).then_some(Going {
+                partition,
+                id,
+                is_lost,
+            })
+        });
+        going.min_by_key(|going| going.id)
     }
 
-    fn judge(&self, stream: &StreamRecord, id: RecordId, partition: usize) -> Verdict {
+    fn judge(&self, stream: &StreamRecord, partition: u32, id: RecordId) -> Verdict {
         let retention = &stream.settings.retention;
         let is_over = |found: u64, max: Option<u64>| max.is_some_and(|max| found > max);
         let is_old = retention
@@ -188,7 +189,7 @@ impl Limits {
         let is_due = is_old
             || is_over(stream.bytes, retention.max_bytes)
             || is_over(stream.record_count, retention.count_max);
-        let is_wanted = id >= self.holds[partition];
+        let is_wanted = id >= self.holds[position_of(partition)];
         match (is_given_up, is_excess, is_due, is_wanted) {
             (true, _, _, _) | (_, true, _, false) | (_, _, true, false) => Verdict::Goes,
             (false, true, _, true) => Verdict::IsLost,
@@ -198,7 +199,7 @@ impl Limits {
 
     /// When the next record must be removed, in milliseconds.
     fn next_due_ms(&self, stream: &StreamRecord) -> Option<u64> {
-        if self.oldest_run(stream).is_some() {
+        if self.oldest(stream).is_some() {
             return Some(self.now_ms);
         }
         let max_age_ms = stream.settings.retention.max_age_ms?;
@@ -211,47 +212,20 @@ impl Limits {
     }
 }
 
-/// A sweep of one stream.
-struct Sweep {
-    number: StreamNumber,
-    limits: Limits,
-    budget: SweepBudget,
+/// Updates a stream's counters for a record that is removed.
+fn count_out(stream: &mut StreamRecord, going: &Going, taken: &TakenFront) {
+    stream.lost_count += u64::from(going.is_lost);
+    stream.record_count -= 1;
+    stream.bytes -= taken.size;
+    stream.trim.count = stream.trim.count.saturating_sub(1);
+    let partition = &mut stream.partitions[position_of(going.partition)];
+    partition.record_count -= 1;
+    partition.front = taken.next;
 }
 
-impl Sweep {
-    /// Removes the records of a run, as far as limits and budget say.
-    fn remove(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        stream: &mut StreamRecord,
-        run: &Run,
-    ) -> Result<(), StoreError> {
-        let number = self.number;
-        let partition = u32::try_from(run.partition).expect("a stream has few partitions");
-        let place = (number, partition, run.from);
-        let mut gone = Vec::new();
-        let mut front = None;
-        turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
-            let verdict = self.limits.judge(stream, id, run.partition);
-            if verdict == Verdict::Stays || id >= run.until || !self.budget.is_left() {
-                front = Some(id);
-                return ControlFlow::Break(());
-            }
-            stream.lost_count += u64::from(verdict == Verdict::IsLost);
-            self.budget.take(content.size());
-            stream.record_count -= 1;
-            stream.bytes -= content.size();
-            stream.trim.count = stream.trim.count.saturating_sub(1);
-            stream.partitions[run.partition].record_count -= 1;
-            gone.push(id);
-            ControlFlow::Continue(())
-        })?;
-        stream.partitions[run.partition].front = front;
-        for id in gone {
-            turn.delete::<Records>(&(number, partition, id));
-        }
-        Ok(())
-    }
+/// The place of a partition in the lists of a stream.
+fn position_of(partition: u32) -> usize {
+    usize::try_from(partition).expect("a partition is a place in a list")
 }
 
 pub(super) fn sweep_timer(number: StreamNumber, due_ms: u64) -> TimerKey {

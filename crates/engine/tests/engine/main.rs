@@ -15,6 +15,7 @@ mod property;
 mod queues;
 mod replica;
 mod requests;
+mod retention;
 mod samples;
 mod script;
 mod signals;
