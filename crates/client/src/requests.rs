@@ -102,6 +102,7 @@ prepare_namespace_and_id! {
     CreateWorkflowRequest.request_id
     EnableWorkflowRequest.request_id
     DisableWorkflowRequest.request_id
+    DeleteWorkflowRequest.request_id
     StartRunRequest.request_id
     SignalRunRequest.request_id
     CancelRunRequest.request_id

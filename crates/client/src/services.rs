@@ -70,6 +70,8 @@ calls! { WorkflowServiceClient:
     Read get_schedule(GetScheduleRequest) -> Schedule = get_schedule;
     /// Drops cached plan results that list an event (W37).
     Write invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse = invalidate_cache;
+    /// Deletes a workflow that has no runs (W5).
+    Write delete_workflow(DeleteWorkflowRequest) -> DeleteWorkflowResponse = delete_workflow;
 }
 
 calls! { PlanServiceClient:

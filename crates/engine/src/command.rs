@@ -31,7 +31,7 @@ use crate::version::ENGINE_VERSION_FIRST;
 use crate::worker::{
     DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
 };
-use crate::workflow::{CreateDefinition, SetWorkflowEnabled};
+use crate::workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -356,4 +356,6 @@ commands! {
     /// Cancels a stand-alone action run (A2).
     CancelActionRun(CancelActionRun) "cancel_action_run" Progress -> Done,
         of |cancel| Subject::ActionRun(cancel.action_run);
+    /// Deletes a workflow that has no runs (W5).
+    DeleteWorkflow(DeleteWorkflow) "delete_workflow" Progress -> WorkflowDeleted;
 }

@@ -98,4 +98,4 @@ pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_inp
 pub use turn::Spent;
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
-pub use workflow::{CreateDefinition, SetWorkflowEnabled};
+pub use workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled};

@@ -20,7 +20,7 @@ pub const ENTRY_OFFERS_MAX: usize = 256;
 
 /// Workflows in a namespace (W5).
 pub const WORKFLOWS_MAX: u64 = 10_000;
-/// Revisions of a workflow, all its versions together (W5): none is ever deleted.
+/// Revisions of a workflow, all its versions together (W5): none is deleted before the workflow.
 pub const REVISIONS_MAX: u32 = 10_000;
 /// The texts of the revisions of a workflow, together (W5). In bytes.
 pub const REVISIONS_BYTES_MAX: u64 = 256 << 20;

@@ -334,6 +334,12 @@ pub enum Rejection {
         "expected capacity for another revision of workflow \"{0}\", but its revisions have reached their limit in number or size"
     )]
     RevisionsTooMany(WorkflowName),
+    /// The workflow that was to be deleted has runs, open or ended (W5).
+    #[error("expected workflow \"{0}\" to have no runs, but it has some")]
+    WorkflowHasRuns(WorkflowName),
+    /// The workflow was deleted, and rows of it are left (W5).
+    #[error("expected workflow \"{0}\" to be deleted completely, but part of it is left")]
+    WorkflowBeingDeleted(WorkflowName),
     /// No quarantined item has this name (design rule 10).
     #[error("expected {} \"{name}\" to be quarantined, but it is not", .kind.name())]
     QuarantineNotFound {
@@ -419,6 +425,8 @@ impl Rejection {
             Self::ActionRunOfStep { .. } => RejectionCode::ActionRunOfStep,
             Self::WorkflowsTooMany(_) => RejectionCode::WorkflowsTooMany,
             Self::RevisionsTooMany(_) => RejectionCode::RevisionsTooMany,
+            Self::WorkflowHasRuns(_) => RejectionCode::WorkflowHasRuns,
+            Self::WorkflowBeingDeleted(_) => RejectionCode::WorkflowBeingDeleted,
             Self::QuarantineNotFound { .. } => RejectionCode::QuarantineNotFound,
         }
     }

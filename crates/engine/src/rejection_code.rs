@@ -203,7 +203,7 @@ codes! {
         "A limit is reached; the message names it.";
     NamespaceNotEmpty "namespace_not_empty" Conflict
         "The namespace cannot be deleted because it is not empty; the message lists what it contains."
-        => "delete its keys, streams and actions, cancel its action runs, purge its dead letters and stop its workers; ended runs expire, but workflows cannot be deleted";
+        => "delete its workflows, keys, streams and actions, cancel its runs and action runs, purge its dead letters and stop its workers; ended runs and action runs are deleted when their retention ends";
     NamespaceIsDefault "namespace_is_default" Conflict
         "The namespace `default` cannot be deleted.";
     StreamNotFound "stream_not_found" NotFound
@@ -255,10 +255,16 @@ codes! {
         => "cancel the run with `flo workflow cancel RUN`";
     WorkflowsTooMany "workflows_too_many" Exhausted
         "The namespace has reached its limit of workflows."
-        => "create further workflows in another namespace";
+        => "delete workflows with `flo workflow delete NAME`, or create further ones in another namespace";
     RevisionsTooMany "revisions_too_many" Exhausted
         "The revisions of the workflow have reached their limit in number or bytes."
-        => "create the definition under another name; a revision that is already stored can still become the latest";
+        => "create the definition under another name, or delete the workflow with `flo workflow delete NAME`; a revision that is already stored can still become the latest";
+    WorkflowHasRuns "workflow_has_runs" Conflict
+        "The workflow to delete has runs, open or ended."
+        => "cancel the open ones with `flo workflow cancel RUN`; ended runs are deleted when their retention ends";
+    WorkflowBeingDeleted "workflow_being_deleted" Conflict
+        "The workflow is being deleted: a part of it is still stored."
+        => "complete the deletion with `flo workflow delete NAME`, then create the workflow";
     QuarantineNotFound "quarantine_not_found" NotFound
         "No item of this kind and name is quarantined."
         => "`flo cluster quarantine list` shows the quarantined items";

@@ -205,4 +205,11 @@ replies! {
         /// Whether part of the namespace's content, and so the namespace, remains: send another command.
         has_more: bool,
     }
+    /// Of [`DeleteWorkflow`](crate::command::Body::DeleteWorkflow).
+    WorkflowDeleted {
+        /// False if it did not exist.
+        is_found: bool,
+        /// Whether rows of the workflow remain: send another command.
+        has_more: bool,
+    }
 }

@@ -25,7 +25,7 @@ use crate::stamp::Stamp;
 use crate::store::{KeyRange, Reader, StoreError, Writes};
 use crate::subject::Subject;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key, Quarantine,
     QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RowKey, Table, TimerKey,
     Timers, damaged, decode_record, encode_key, encode_prefix, range_from, row_key,
 };
@@ -218,8 +218,8 @@ pub(crate) struct Turn<'t, 'e> {
     rows_visited: std::cell::Cell<usize>,
     effects: Vec<Effect>,
     chance: Chance,
-    /// The item that this turn releases from quarantine; the release becomes visible to other turns on commit.
-    released: Option<QuarantinedItem>,
+    /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
+    released: BTreeSet<QuarantinedItem>,
 }
 
 impl<'t, 'e> Turn<'t, 'e> {
@@ -236,7 +236,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             rows_visited: std::cell::Cell::new(0),
             effects: Vec::new(),
             chance,
-            released: None,
+            released: BTreeSet::new(),
         }
     }
 
@@ -443,16 +443,16 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.effects.push(effect);
     }
 
-    /// Releases the subject from quarantine when the turn commits (design rule 10).
-    pub(crate) fn release_quarantined(&mut self, subject: QuarantinedItem) {
-        assert!(
-            self.released.replace(subject).is_none(),
-            "a command releases one subject"
-        );
+    /// Releases the item from quarantine when the turn commits, if it is quarantined (design rule 10).
+    pub(crate) fn release_quarantined(&mut self, item: QuarantinedItem) {
+        if self.is_in_quarantine(item) {
+            self.delete::<Quarantine>(&item);
+            self.released.insert(item);
+        }
     }
 
-    fn is_in_quarantine(&self, subject: QuarantinedItem) -> bool {
-        self.released != Some(subject) && self.entry.quarantined.contains(&subject)
+    fn is_in_quarantine(&self, item: QuarantinedItem) -> bool {
+        !self.released.contains(&item) && self.entry.quarantined.contains(&item)
     }
 
     /// Whether the agreed engine version is at least this one (design rule 12).
@@ -548,8 +548,8 @@ impl<'t, 'e> Turn<'t, 'e> {
         for (position, taken) in &self.slots_taken {
             self.entry.slots_left[*position] -= taken;
         }
-        if let Some(subject) = self.released {
-            self.entry.quarantined.remove(&subject);
+        for item in &self.released {
+            self.entry.quarantined.remove(item);
         }
         self.entry.overlay.keep_turn();
         std::mem::take(&mut self.effects)

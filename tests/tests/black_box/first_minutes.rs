@@ -296,6 +296,7 @@ fn every_verb_explains_itself_with_an_example() {
     let verbs = "server | dev | workflow create | workflow validate | workflow start | \
         workflow status | workflow history | workflow signal | workflow cancel | workflow list | \
         workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
+        workflow delete | \
         workflow schedule | workflow trigger | workflow invalidate | plan status | plan reset | \
         action report | action register | action dlq list | action dlq show | action dlq requeue | \
         action dlq purge | action invoke | action status | action runs | action cancel | action list | action delete | \

@@ -25,7 +25,7 @@ fn every_verb_prints_json_and_yaml() {
          workflow signal r-1 --type odd --id s-1 | workflow history r-1 | \
          workflow history r-1 --follow --limit 2 | workflow list | workflow runs | \
          workflow show parked | workflow graph parked | workflow disable parked | \
-         workflow enable parked | action register pack | action list | action status {action_run} | \
+         workflow enable parked | workflow delete absent | action register pack | action list | action status {action_run} | \
          action runs work | action cancel {unwanted} | action invoke pack --async | action disable pack | action enable pack | \
          action delete pack | worker list | worker info w1 | cluster status | \
          workflow cancel r-1 | worker drain w1"

@@ -31,18 +31,9 @@ pub(super) fn read<'doc>(
     let steps = entries(blocks.steps, context);
     let terminals = entries(blocks.terminals, context);
     let plans = entries(blocks.plans, context);
-    // The start step is one of the steps.
-    let most = Most {
-        entries_max: limits::STEPS_MAX - 1,
-        what: format!("{} steps or terminals", limits::STEPS_MAX),
-    };
-    let step_fields = within_limit(steps.as_deref().unwrap_or_default(), &most, context)?;
-    let terminal_fields = within_limit(terminals.as_deref().unwrap_or_default(), &most, context)?;
-    let most = Most {
-        entries_max: limits::PLANS_MAX,
-        what: format!("{} plans", limits::PLANS_MAX),
-    };
-    let plan_fields = within_limit(plans.as_deref().unwrap_or_default(), &most, context)?;
+    let step_fields = Most::steps().of(steps.as_deref(), context)?;
+    let terminal_fields = Most::steps().of(terminals.as_deref(), context)?;
+    let plan_fields = Most::plans().of(plans.as_deref(), context)?;
     // Collects all names before it reads anything that may refer to them.
     let step_names = names::collect_steps(step_fields, context);
     let terminal_names = names::collect_terminals(terminal_fields, context);
@@ -198,17 +189,35 @@ struct Most {
     what: String,
 }
 
-/// Rejects more entries than a block may have.
-fn within_limit<'fields, 'doc>(
-    fields: &'fields [Field<'doc>],
-    most: &Most,
-    context: &mut Context<'doc>,
-) -> Result<&'fields [Field<'doc>], Reported> {
-    match fields.get(most.entries_max) {
-        None => Ok(fields),
-        Some(first) => {
-            let message = format!("expected at most {}, but this is one more", most.what);
-            Err(context.malformed(first.key_span, message))
+impl Most {
+    fn steps() -> Self {
+        Self {
+            // The start step is one of the steps.
+            entries_max: limits::STEPS_MAX - 1,
+            what: format!("{} steps or terminals", limits::STEPS_MAX),
+        }
+    }
+
+    fn plans() -> Self {
+        Self {
+            entries_max: limits::PLANS_MAX,
+            what: format!("{} plans", limits::PLANS_MAX),
+        }
+    }
+
+    /// The entries of a block, unless there are more than it may have. A malformed block counts as empty.
+    fn of<'fields, 'doc>(
+        &self,
+        fields: Result<&'fields [Field<'doc>], &Reported>,
+        context: &mut Context<'doc>,
+    ) -> Result<&'fields [Field<'doc>], Reported> {
+        let fields = fields.unwrap_or_default();
+        match fields.get(self.entries_max) {
+            None => Ok(fields),
+            Some(first) => {
+                let message = format!("expected at most {}, but this is one more", self.what);
+                Err(context.malformed(first.key_span, message))
+            }
         }
     }
 }

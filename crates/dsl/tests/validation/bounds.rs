@@ -231,14 +231,15 @@ fn a_definition_of_4097_steps_is_refused() {
 #[test]
 fn plans_and_the_events_that_invalidate_them_are_bounded_in_number() {
     let plans = |count: usize| {
-        let plan = |number| {
-            format!("  p{number}: {{executors: [{{name: a, action: \"@actions/a\"}}]}}\n")
-        };
+        let plan =
+            |number| format!("  p{number}: {{executors: [{{name: a, action: \"@actions/a\"}}]}}\n");
         format!("plans:\n{}", (0..count).map(plan).collect::<String>())
     };
     check_first(
         &format!("{HEAD}{}{START}", plans(65)),
-        expect![[r#""#]],
+        expect![[r#"
+        error[E100]: expected at most 64 plans, but this is one more
+          --> w.yaml:69:3"#]],
     );
     let events = |count: usize| {
         let names: Vec<String> = (0..count).map(|number| format!("e{number}")).collect();
@@ -249,7 +250,9 @@ fn plans_and_the_events_that_invalidate_them_are_bounded_in_number() {
     };
     check_first(
         &format!("{HEAD}{}{START}", events(33)),
-        expect![[r#""#]],
+        expect![[r#"
+        error[E100]: expected at most 32 items in plans.p.cache.invalidate_on, but it has 33
+         --> w.yaml:7:36"#]],
     );
 }
 

@@ -7,7 +7,7 @@ use crate::reply::NamespaceDeleted;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunsByAction, Actions, DeadLetterQueues, DeadLetters, KeyRecord, Keys, Namespaces,
-    StreamNames, Table, Workers, Workflows,
+    StreamNames, Table, Workers, Workflows, WorkflowsBeingDeleted,
 };
 use crate::turn::{Turn, TurnResult};
 use crate::worker;
@@ -65,8 +65,10 @@ fn left(
     namespace: &Namespace,
     are_workers_left: bool,
 ) -> Result<Vec<&'static str>, StoreError> {
+    let are_workflows_left = has_rows::<Workflows>(turn, namespace)?
+        || has_rows::<WorkflowsBeingDeleted>(turn, namespace)?;
     let found = [
-        ("workflows", has_rows::<Workflows>(turn, namespace)?),
+        ("workflows", are_workflows_left),
         ("actions", has_rows::<Actions>(turn, namespace)?),
         (
             "action runs",

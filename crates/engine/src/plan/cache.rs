@@ -16,8 +16,8 @@ use crate::limits::{
 };
 use crate::store::StoreError;
 use crate::tables::{
-    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PayloadRef, PlanNumbers, Plans,
-    TimerKey, TimerKind,
+    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PayloadRef, PlanNumbers,
+    PlanRecord, Plans, TimerKey, TimerKind,
 };
 use crate::timer;
 use crate::turn::Turn;
@@ -133,6 +133,34 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), 
     Ok(())
 }
 
+/// Deletes cached results, as many as there is room for; the caller writes or deletes the plan's record.
+pub(super) fn clear(
+    turn: &mut Turn<'_, '_>,
+    plan: &mut PlanRecord,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
+    let number = plan.number;
+    let mut cache = PlanCache {
+        plan: number,
+        usage: &mut plan.cache,
+    };
+    for (_, place) in cache.oldest(turn, rows_left.div_ceil(2))? {
+        // Each result is read for its size.
+        if turn.is_spent() {
+            *rows_left = 0;
+            break;
+        }
+        cache.evict(turn, place)?;
+        *rows_left = rows_left.saturating_sub(2);
+    }
+    if plan.cache.results_count == 0
+        && let Some(due_ms) = plan.cache.sweep_due_ms.take()
+    {
+        turn.clear_timer(sweep_timer(number, due_ms));
+    }
+    Ok(())
+}
+
 /// The plan's timer is released from quarantine: cached results expire again.
 pub(crate) fn release_from_quarantine(
     turn: &mut Turn<'_, '_>,
@@ -238,6 +266,7 @@ impl PlanCache<'_> {
     fn evict(&mut self, turn: &mut Turn<'_, '_>, place: u64) -> Result<(), StoreError> {
         let result = turn.get::<CachedResults>(&(self.plan, place))?;
         let result = result.expect("an expiry is kept as long as its result");
+        turn.spend_read(result.output.as_str().len());
         self.usage.oldest_ms = result.expires_at_ms;
         self.remove(turn, place, &result);
         Ok(())

@@ -39,17 +39,16 @@ pub(crate) fn latest_changed(
         before: events(turn, change.before)?,
         after: events(turn, change.after)?,
     };
-    follow(turn, workflow, &change, |listing| {
-        &mut listing.is_in_latest
-    })
+    follow(turn, workflow, &change, |listing| &mut listing.is_in_latest)
 }
 
 /// Another revision has executed the plan last.
 pub(super) fn last_executed_changed(
     turn: &mut Turn<'_, '_>,
-    (namespace, workflow, plan): &PlanKey,
+    key: &PlanKey,
     change: RevisionChange,
 ) -> Result<(), StoreError> {
+    let (namespace, workflow, plan) = key;
     let mut change = EventsChange {
         before: events(turn, change.before)?,
         after: events(turn, change.after)?,
@@ -84,10 +83,11 @@ fn events(
 /// Changes one flag in the rows of the events that differ.
 fn follow(
     turn: &mut Turn<'_, '_>,
-    (namespace, workflow): &WorkflowKey,
+    workflow: &WorkflowKey,
     change: &EventsChange,
     flag: fn(&mut EventListing) -> &mut bool,
 ) -> Result<(), StoreError> {
+    let (namespace, workflow) = workflow;
     for (plan, event) in change.before.symmetric_difference(&change.after) {
         let (plan, event) = (plan.clone(), event.clone());
         let is_listed = change.after.contains(&(plan.clone(), event.clone()));

@@ -9,12 +9,14 @@
 //! - `execute`, `finish_attempt`, `end`, `abandon` — the execution, from its beginning to its end.
 //! - `order` — the selections. `executor_stats` — how attempts change breaker, rate and health.
 //! - `breaker`, `rate`, `health`, `errors` — the policies, which access no tables.
+//! - `delete` — what goes with a deleted workflow.
 //! - `cache` — cached results. `tracking` — outcomes that arrive in a report.
 //! - `events` — which plans an invalidation event concerns. `invalidate`, `reset` — the commands.
 
 mod abandon;
 mod breaker;
 mod cache;
+mod delete;
 mod end;
 mod errors;
 mod events;
@@ -35,6 +37,7 @@ pub use reset::ResetPlan;
 pub(crate) use abandon::abandon;
 pub(crate) use breaker::{BreakerDecision, decide, probes_count, probes_max};
 pub(crate) use cache::{expire as expire_cache, release_from_quarantine};
+pub(crate) use delete::delete_all;
 pub(crate) use events::{RevisionChange, latest_changed};
 pub(crate) use execute::execute;
 pub(crate) use execution::Execution;

@@ -51,7 +51,6 @@ impl ReleaseQuarantined {
             let name = number.to_string();
             return Err(Rejection::QuarantineNotFound { kind, name }.into());
         }
-        turn.delete::<Quarantine>(&self.subject());
         turn.release_quarantined(self.subject());
         match kind {
             QuarantinedKind::Run => run::release_from_quarantine(turn, RunNumber(number))?,

@@ -7,7 +7,9 @@ use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run::work_queue::WorkQueue;
-use crate::tables::{ActivationState, DefinitionNumber, InputChecks, InputVerdict, Work};
+use crate::tables::{
+    ActivationState, DefinitionNumber, Definitions, InputChecks, InputVerdict, Work,
+};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +78,11 @@ pub(super) fn decide(
     let refusal = match decision.verdict {
         // The workflow may have been disabled during validation (W42).
         InputVerdict::Valid => match child::refusal_of(turn, run, &active)? {
+            None if turn.get::<Definitions>(&decision.definition)?.is_none() => {
+                // The workflow was deleted and created again during validation.
+                run.put_back(active);
+                return child::begin(turn, queue, run, decision.activation);
+            }
             None => {
                 let child = child::start(turn, run, active, decision.definition)?;
                 queue.push(child, child::FIRST_WORK);

@@ -81,6 +81,13 @@ pub(crate) fn disable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<
     Ok(())
 }
 
+/// Ends the schedule of a workflow that is deleted; it has no runs.
+pub(crate) fn delete(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<()> {
+    disable(turn, key)?;
+    turn.delete::<Schedules>(key);
+    Ok(())
+}
+
 /// Stops the schedule of a quarantined revision (design rule 10).
 pub(crate) fn quarantine(
     turn: &mut Turn<'_, '_>,

@@ -35,7 +35,7 @@ macro_rules! for_each_table {
             StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
             TriggersDue Activations StepResults PendingWorks ActionRunsByRun PayloadsHeld
             SignalIdPlaces DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
-            PlansByEvent
+            PlansByEvent WorkflowsBeingDeleted
         }
     };
 }

@@ -28,7 +28,7 @@ tables! {
     5 DefinitionSources(DefinitionNumber) -> String;
     /// Definitions by the fingerprint of their content, so that the same content is the same
     /// revision (W5). Live as long as the definition.
-    26 RevisionsByContent((Namespace, WorkflowName, WorkflowVersion, u64)) -> DefinitionNumber;
+    26 RevisionsByContent((Namespace, WorkflowName, WorkflowVersion, u64, DefinitionNumber)) -> ();
 }
 
 /// One version label of a workflow.

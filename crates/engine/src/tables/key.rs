@@ -3,8 +3,9 @@
 use crate::definition::StepIndex;
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConsumerName, EventName, ExecutorName, GroupName,
-    GroupNumber, IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber, SignalId,
-    SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    GroupNumber, IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber,
+    SignalId, SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName,
+    WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};

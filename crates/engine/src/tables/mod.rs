@@ -103,7 +103,7 @@ pub use worker::{
     WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers,
     WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
-pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows};
+pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted};
 
 use crate::codec::{self, DecodeError};
 use crate::persisted::{OneVersion, OneVersionRef};

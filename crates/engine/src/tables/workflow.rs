@@ -5,10 +5,12 @@ use crate::ids::{Namespace, WorkflowName};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By name. Lives as long as the namespace.
+    /// By name. Live until they are deleted.
     2 Workflows((Namespace, WorkflowName)) -> WorkflowRecord, HOT;
-    /// How many workflows a namespace has. Lives as long as they do.
+    /// How many workflows a namespace has, with those that are being deleted. Lives as long as they do.
     70 WorkflowCounts(Namespace) -> u64;
+    /// Deleted workflows of which rows are left; they have no other record. Live until those rows are deleted.
+    75 WorkflowsBeingDeleted((Namespace, WorkflowName)) -> ();
 }
 
 /// A workflow.

@@ -71,6 +71,15 @@ pub(crate) fn set_enabled(
     Ok(())
 }
 
+/// Ends the trigger of a workflow that is deleted. Its group is left, as by a revision without a trigger.
+pub(crate) fn delete(turn: &mut Turn<'_, '_>, key: &TriggerKey) -> TurnResult<()> {
+    if let Some(live) = load(turn, key)?.live {
+        leave(turn, key, live)?;
+    }
+    turn.delete::<Triggers>(key);
+    Ok(())
+}
+
 /// Stops the trigger of a quarantined revision. Its stream still keeps the records that it has not consumed (design
 /// rule 10).
 pub(crate) fn quarantine(

@@ -16,5 +16,5 @@ pub use batch::{BatchedRecord, TriggerBatch, input};
 pub use fire::FireTrigger;
 
 pub(crate) use due::Unread;
-pub(crate) use live::{make_live, quarantine, release_from_quarantine, set_enabled};
+pub(crate) use live::{delete, make_live, quarantine, release_from_quarantine, set_enabled};
 pub(crate) use source::{stream_appeared, stream_changed, stream_gone};

@@ -13,12 +13,16 @@ use crate::reply::DefinitionCreated;
 use crate::schedule;
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
-    VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows,
+    VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted,
 };
 use crate::trigger;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// Revisions with the fingerprint of a new one that are compared with it. Two contents rarely share a fingerprint; more
+/// of them are revisions, whether or not they are equal.
+const FINGERPRINTS_COMPARED_MAX: usize = 4;
 
 /// Stores a definition in its validated intermediate form (design rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,18 +43,18 @@ impl CreateDefinition {
     ) -> TurnResult<DefinitionCreated> {
         self.check(namespace)?;
         let definition = &self.definition;
+        let workflow = (namespace.clone(), definition.name.clone());
+        if turn.get::<WorkflowsBeingDeleted>(&workflow)?.is_some() {
+            return Err(Rejection::WorkflowBeingDeleted(workflow.1).into());
+        }
         let content = codec::fingerprint(&codec::encode(definition));
-        let key = (
-            namespace.clone(),
-            definition.name.clone(),
-            definition.version.clone(),
-            content,
-        );
-        if let Some(number) = turn.get::<RevisionsByContent>(&key)?.map(|number| *number)
-            && let Some(record) = turn.get::<Definitions>(&number)?
-            && record.definition == *definition
-        {
-            return self.keep_existing(turn, namespace, number, record.revision);
+        let version = definition.version.clone();
+        let place = (workflow.0, workflow.1, version, content);
+        for key in turn.keys::<RevisionsByContent>(&place, FINGERPRINTS_COMPARED_MAX)? {
+            let record = turn.pinned(key.4)?;
+            if record.definition == *definition {
+                return self.keep_existing(turn, namespace, key.4, record.revision);
+            }
         }
         let number = DefinitionNumber(turn.next_number(|cluster| &mut cluster.definitions_count)?);
         self.count_for_workflow(turn, namespace, number)?;
@@ -63,7 +67,7 @@ impl CreateDefinition {
         };
         turn.put::<Definitions>(&number, record);
         turn.put::<DefinitionSources>(&number, self.source.clone());
-        turn.put::<RevisionsByContent>(&key, number);
+        turn.put::<RevisionsByContent>(&(place.0, place.1, place.2, place.3, number), ());
         self.set_latest(turn, namespace, number)?;
         Ok(DefinitionCreated {
             revision,
@@ -90,7 +94,11 @@ impl CreateDefinition {
         if definition.plans.len() > PLANS_MAX {
             return Err(Rejection::too_many("plans", PLANS_MAX));
         }
-        for cache in definition.plans.iter().filter_map(|plan| plan.cache.as_ref()) {
+        for cache in definition
+            .plans
+            .iter()
+            .filter_map(|plan| plan.cache.as_ref())
+        {
             if cache.key.len() > 2 * MAPPING_PATHS_MAX {
                 return Err(Rejection::too_many("holes in a key", MAPPING_PATHS_MAX));
             }

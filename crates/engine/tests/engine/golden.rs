@@ -126,5 +126,6 @@ fn position_of(body: &Body) -> usize {
         Body::FireTrigger(_) => 48,
         Body::ReleaseQuarantined(_) => 49,
         Body::CancelActionRun(_) => 50,
+        Body::DeleteWorkflow(_) => 51,
     }
 }

@@ -186,17 +186,16 @@ fn a_stream_full_of_groups_gives_up_those_that_triggers_created_and_left() {
     // An earlier revision continues where it was; no group that is used is given up.
     let position = |replica: &Replica| {
         let groups = invariants::rows::<Groups>(&replica.store, &());
-        let found = groups.into_iter().find(|(_, group)| group.name.as_str() == "g20");
+        let found = groups
+            .into_iter()
+            .find(|(_, group)| group.name.as_str() == "g20");
         found.expect("it was kept").0
     };
     let before = position(&replica);
     replica.ask(with_trigger("g20", 20)).expect("accepted");
     assert_eq!(position(&replica), before);
     let mut created_count = 0;
-    while replica
-        .ask(create(&format!("c{created_count}")))
-        .is_ok()
-    {
+    while replica.ask(create(&format!("c{created_count}"))).is_ok() {
         created_count += 1;
     }
     // The trigger's own group and two that callers use stay.

@@ -126,7 +126,10 @@ fn plans_and_their_events_are_bounded_in_number() {
         .map(|number| samples::name(&format!("event-{number}")))
         .collect();
     let refused = replica.ask(create(definition.clone()));
-    let refusal = limit("events of a plan's `invalidate_on`", INVALIDATION_EVENTS_MAX);
+    let refusal = limit(
+        "events of a plan's `invalidate_on`",
+        INVALIDATION_EVENTS_MAX,
+    );
     assert_eq!(refused, Err(refusal));
     let cache = definition.plans[0].cache.as_mut().expect("a cache");
     cache.invalidate_on.pop();

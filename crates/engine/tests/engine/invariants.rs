@@ -16,16 +16,16 @@ mod trimming;
 mod visits;
 mod workers;
 
-use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
+use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerNumber, WorkflowName};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
     ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources, Definitions, History,
     IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks,
-    PlanWait, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord,
-    RunStatus, Runs, StepResults, Table, TimerKey, TimerKind, Timers, WorkflowCounts, Workflows,
-    encode_prefix,
+    PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests,
+    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults, Table, TimerKey,
+    TimerKind, Timers, Versions, WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -457,11 +457,39 @@ impl<'a> State<'a> {
         let mut counts: BTreeMap<_, u64> = BTreeMap::new();
         for (key, workflow) in rows::<Workflows>(self.store, &()) {
             let counted = (workflow.revisions_count, workflow.revisions_bytes);
-            assert_eq!(Some(&counted), revisions.get(&key), "{key:?}");
+            assert_eq!(Some(counted), revisions.remove(&key), "{key:?}");
             *counts.entry(key.0).or_default() += 1;
         }
+        for (key, ()) in rows::<WorkflowsBeingDeleted>(self.store, &()) {
+            assert_eq!(read::<Workflows>(self.store, &key), None, "{key:?}");
+            revisions.remove(&key);
+            *counts.entry(key.0).or_default() += 1;
+        }
+        assert!(revisions.is_empty(), "revisions without a workflow");
+        self.check_revisions();
         let counted = rows::<WorkflowCounts>(self.store, &());
         assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
+    }
+
+    /// Each revision is found by its content, and its rows are those of a workflow.
+    fn check_revisions(&self) {
+        let known = |key: (Namespace, WorkflowName)| {
+            let is_deleted = read::<WorkflowsBeingDeleted>(self.store, &key).is_some();
+            is_deleted || read::<Workflows>(self.store, &key).is_some()
+        };
+        let found = rows::<RevisionsByContent>(self.store, &()).into_iter();
+        let found: BTreeSet<_> = found.map(|(key, ())| key.4).collect();
+        let definitions = rows::<Definitions>(self.store, &()).into_iter();
+        let definitions: BTreeSet<_> = definitions.map(|(number, _)| number).collect();
+        assert_eq!(found, definitions, "revisions by content");
+        let sources = rows::<DefinitionSources>(self.store, &()).into_iter();
+        assert!(sources.map(|(number, _)| number).eq(definitions));
+        for ((namespace, workflow, _), _) in rows::<Versions>(self.store, &()) {
+            assert!(known((namespace, workflow)), "a version of no workflow");
+        }
+        for ((namespace, workflow, _), _) in rows::<Plans>(self.store, &()) {
+            assert!(known((namespace, workflow)), "a plan of no workflow");
+        }
     }
 
     /// Ages have no gap; each id has one, though an age may outlive its id's first use.

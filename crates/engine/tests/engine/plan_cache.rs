@@ -5,15 +5,18 @@ use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{Namespace, PlanName, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::limits::{CACHED_BYTES_MAX, SWEEP_ROWS_MAX};
+use flotilla_engine::limits::{
+    CACHED_BYTES_MAX, RETENTION_MS_DEFAULT, SWEEP_ROWS_MAX, TURN_READ_BYTES_MAX,
+};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    CacheUsage, CachedResults, Plans, Quarantine, QuarantinedKind, TimerKey, TimerKind, Timers,
-    encode_key, encode_record,
+    CacheUsage, CachedResults, Plans, Quarantine, QuarantinedKind, Runs, TimerKey, TimerKind,
+    Timers, encode_key, encode_record,
 };
 use flotilla_engine::{
-    Applied, Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
-    FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Stamp, StartRun, VersionChoice,
+    Applied, Body, Command, CompleteTask, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect,
+    Engine, Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp,
+    StartRun, SweepRuns, VersionChoice,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -172,6 +175,35 @@ fn expired_results_are_taken_away_in_bounded_pieces() {
     world.now_ms = timer.due_ms;
     world.apply(vec![Body::FireTimer(FireTimer { timer })], 0);
     assert_eq!((world.cached_keys().len(), world.sweep()), (0, None));
+}
+
+#[test]
+fn the_results_of_a_deleted_workflow_are_read_and_deleted_within_the_budget_of_a_turn() {
+    let mut world = World::new();
+    let results_count = u32::try_from((2 * TURN_READ_BYTES_MAX) >> 20).expect("a few") + 2;
+    for key in 0..results_count {
+        world.run(key..key + 1, 1 << 20);
+    }
+    world.now_ms += RETENTION_MS_DEFAULT;
+    while !invariants::rows::<Runs>(&world.store, &()).is_empty() {
+        world.apply(vec![Body::SweepRuns(SweepRuns {})], 0);
+    }
+    let mut left = Vec::new();
+    loop {
+        let workflow = samples::workflow();
+        let delete = Body::DeleteWorkflow(DeleteWorkflow { workflow });
+        let reply = world.apply(vec![delete], 0).replies.remove(0);
+        invariants::check(&world.store);
+        left.push(world.cached_keys().len());
+        let Ok(Reply::WorkflowDeleted(reply)) = reply else {
+            panic!("expected a deletion, but it is {reply:?}");
+        };
+        if !reply.has_more {
+            break;
+        }
+    }
+    assert_eq!(left, [18, 2, 0]);
+    assert_eq!(world.sweep(), None);
 }
 
 #[test]

@@ -27,10 +27,10 @@ use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
     DeadLetterSelector, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
     FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
-    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled, SetNextFiring,
-    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
-    TraceContext, VersionChoice,
+    InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction,
+    RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
+    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
+    TouchTask, TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 

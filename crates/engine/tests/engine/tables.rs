@@ -9,6 +9,7 @@ mod run_index;
 mod schedule;
 mod trigger;
 mod worker;
+mod workflow;
 
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
@@ -18,16 +19,14 @@ use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, ActionRunsByRun, Actions, Activation, ActivationState, Activations,
     AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber,
-    DefinitionRecord, DefinitionSources, Definitions, End, Event, History, HistoryCursor,
-    HistoryRecord, IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues,
-    LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
-    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
-    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalCounts, SignalIdPlaces,
-    SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, Table, TargetResult,
-    TaskError, TimerKey, TimerKind, Timers, TriggeredBy, VersionRecord, Versions, Work,
-    WorkflowCounts, WorkflowRecord, Workflows, check_row, decode_key, decode_record, decode_row,
-    encode_key, encode_record,
+    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
+    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
+    ParentLink, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine,
+    QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord,
+    RequestAges, RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SignalCounts,
+    SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
+    decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -51,7 +50,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=74).collect(),
+        (1..=75).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -141,7 +140,8 @@ fn sorted<T: Table>(keys: &[T::Key]) {
 
 /// A row of every table, by number; each survives the way to bytes and back.
 pub(crate) fn rows() -> Vec<Row> {
-    let mut rows = workflow_rows();
+    let mut rows = cluster_rows();
+    rows.extend(workflow::rows());
     rows.extend(run_rows());
     rows.extend(activation_rows());
     rows.push(row::<StepResults>((RunNumber(7), StepIndex(0)), result()));
@@ -185,51 +185,9 @@ pub(crate) fn row<T: Table>(key: T::Key, record: T::Record) -> Row {
     row
 }
 
-fn workflow_rows() -> Vec<Row> {
-    let version = (
-        samples::namespace(),
-        samples::workflow(),
-        samples::version(),
-    );
-    let number = DefinitionNumber(4);
+fn cluster_rows() -> Vec<Row> {
     vec![
         row::<Cluster>((), cluster()),
-        row::<Workflows>(
-            (samples::namespace(), samples::workflow()),
-            WorkflowRecord {
-                is_enabled: true,
-                latest: number,
-                revisions_count: 3,
-                revisions_bytes: 4_096,
-            },
-        ),
-        row::<WorkflowCounts>(samples::namespace(), 2),
-        row::<Versions>(
-            version,
-            VersionRecord {
-                newest: number,
-                revisions_count: 2,
-            },
-        ),
-        row::<Definitions>(
-            number,
-            DefinitionRecord {
-                namespace: samples::namespace(),
-                revision: 2,
-                created_at_ms: 1_000,
-                definition: samples::definition(),
-            },
-        ),
-        row::<DefinitionSources>(number, "kind: Workflow".to_owned()),
-        row::<RevisionsByContent>(
-            (
-                samples::namespace(),
-                samples::workflow(),
-                samples::version(),
-                77,
-            ),
-            number,
-        ),
         row::<Requests>(
             1 << 100,
             RequestRecord {

@@ -43,6 +43,12 @@ fn round_trip<T: Serialize + DeserializeOwned + Debug + PartialEq>(values: &[T])
 }
 
 fn replies() -> Vec<Reply> {
+    let mut replies = replies_of_work();
+    replies.extend(replies_of_data());
+    replies
+}
+
+fn replies_of_work() -> Vec<Reply> {
     vec![
         Reply::Done(reply::Done {}),
         Reply::DefinitionCreated(reply::DefinitionCreated {
@@ -95,6 +101,11 @@ fn replies() -> Vec<Reply> {
         Reply::ScheduleFired(reply::ScheduleFired {
             run_id: Some(samples::run_id()),
         }),
+    ]
+}
+
+fn replies_of_data() -> Vec<Reply> {
+    vec![
         Reply::KeySet(reply::KeySet { version: 5 }),
         Reply::NamespaceCreated(reply::NamespaceCreated { is_new: true }),
         Reply::StreamCreated(reply::StreamCreated { is_new: true }),
@@ -113,6 +124,10 @@ fn replies() -> Vec<Reply> {
             refused_count: 1,
         }),
         Reply::NamespaceDeleted(reply::NamespaceDeleted {
+            is_found: true,
+            has_more: true,
+        }),
+        Reply::WorkflowDeleted(reply::WorkflowDeleted {
             is_found: true,
             has_more: true,
         }),
@@ -249,6 +264,8 @@ fn rejections_of_data() -> Vec<Rejection> {
         },
         Rejection::WorkflowsTooMany(samples::namespace()),
         Rejection::RevisionsTooMany(samples::workflow()),
+        Rejection::WorkflowHasRuns(samples::workflow()),
+        Rejection::WorkflowBeingDeleted(samples::workflow()),
         Rejection::QuarantineNotFound {
             kind: QuarantinedKind::ActionRun,
             name: text(),

@@ -5,13 +5,14 @@ use crate::replica::Replica;
 use crate::script::define;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::limits::{
-    DEFINITION_BYTES_MAX, REVISIONS_BYTES_MAX, REVISIONS_MAX, WORKFLOWS_MAX,
+    DEFINITION_BYTES_MAX, REVISIONS_BYTES_MAX, REVISIONS_MAX, SWEEP_ROWS_MAX, WORKFLOWS_MAX,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::tables::{
-    DefinitionNumber, WorkflowCounts, WorkflowRecord, Workflows, encode_key, encode_record,
+    DefinitionNumber, Definitions, Namespaces, WorkflowCounts, WorkflowRecord, Workflows,
+    encode_key, encode_record,
 };
-use flotilla_engine::{Body, CreateDefinition, Rejection, Reply};
+use flotilla_engine::{Body, CreateDefinition, DeleteWorkflow, Rejection, Reply, reply, view};
 
 fn create(name: &str, version: u32, source: &str) -> Body {
     let text = format!("define {name} {version}\n start: wait go -> success=flo.Completed");
@@ -80,4 +81,47 @@ fn a_namespace_takes_no_more_workflows_than_it_may_have() {
     assert!(is_created(&replica.ask(create("order", 2, "b"))));
     let count = invariants::read::<WorkflowCounts>(&replica.store, &namespace);
     assert_eq!(count, Some(WORKFLOWS_MAX));
+}
+
+fn delete() -> Body {
+    Body::DeleteWorkflow(DeleteWorkflow { workflow: name() })
+}
+
+fn deleted(is_found: bool, has_more: bool) -> Result<Reply, Rejection> {
+    Ok(Reply::WorkflowDeleted(reply::WorkflowDeleted {
+        is_found,
+        has_more,
+    }))
+}
+
+#[test]
+fn a_workflow_is_deleted_in_batches_and_does_not_exist_from_the_first_one_on() {
+    let mut replica = Replica::new();
+    let namespace = Namespace::default_namespace();
+    for version in 0..450 {
+        assert!(is_created(&replica.ask(create("order", version, "a"))));
+    }
+    assert!(is_created(&replica.ask(create("other", 1, "a"))));
+    for definitions_left in [250, 50] {
+        assert_eq!(replica.ask(delete()), deleted(true, true));
+        assert!(replica.writes_count <= SWEEP_ROWS_MAX + 8);
+        invariants::check(&replica.store);
+        let definitions = invariants::rows::<Definitions>(&replica.store, &());
+        assert_eq!(definitions.len(), definitions_left + 1);
+        let found = view::workflow(&replica.store, &namespace, &name(), None);
+        assert!(found.expect("memory does not fail").is_none());
+        let refusal = Rejection::WorkflowBeingDeleted(name());
+        assert_eq!(replica.ask(create("order", 1, "a")), Err(refusal));
+        // It still takes the place of a workflow.
+        let count = invariants::read::<WorkflowCounts>(&replica.store, &namespace);
+        assert_eq!(count, Some(2));
+    }
+    assert_eq!(replica.ask(delete()), deleted(true, false));
+    assert_eq!(replica.ask(delete()), deleted(false, false));
+    invariants::check(&replica.store);
+    let count = invariants::read::<WorkflowCounts>(&replica.store, &namespace);
+    assert_eq!(count, Some(1));
+    assert!(replica.has::<Namespaces>(&namespace));
+    let first = replica.ask(create("order", 1, "a"));
+    assert!(matches!(first, Ok(Reply::DefinitionCreated(first)) if first.revision == 1));
 }

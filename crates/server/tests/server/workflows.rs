@@ -2,6 +2,7 @@
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
+use futures::future::join_all;
 use tonic::Code;
 use tonic_types::StatusExt;
 
@@ -256,4 +257,36 @@ async fn an_invalidation_event_reaches_more_plans_than_one_command_looks_at() {
         let answer = node.workflows().invalidate_cache(request.clone()).await;
         assert_eq!(answer.unwrap().into_inner().plan_count, 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_with_many_revisions_is_deleted_in_one_call_and_its_name_is_free() {
+    let node = Node::start().await;
+    let sources: Vec<String> = (600_000..600_210)
+        .map(|timeout_ms: u32| APPROVAL.replace("600000", &timeout_ms.to_string()))
+        .collect();
+    join_all(sources.iter().map(|source| node.create(source))).await;
+    let other = APPROVAL.replace("approval", "other");
+    node.create(&other).await;
+    node.run(start_of("other", "{}")).await;
+    let delete = |name: &str| {
+        let request = v1::DeleteWorkflowRequest {
+            name: name.to_owned(),
+            ..Default::default()
+        };
+        let mut workflows = node.workflows();
+        async move { workflows.delete_workflow(request).await }
+    };
+    assert_eq!(
+        refused(delete("other").await),
+        (Code::FailedPrecondition, "workflow_has_runs".to_owned())
+    );
+    assert!(delete("approval").await.unwrap().into_inner().deleted);
+    assert!(!delete("approval").await.unwrap().into_inner().deleted);
+    let missing = node.workflows().get_workflow(named("approval")).await;
+    assert_eq!(
+        refused(missing),
+        (Code::NotFound, "workflow_not_found".to_owned())
+    );
+    assert_eq!(node.create(APPROVAL).await.revision, 1);
 }

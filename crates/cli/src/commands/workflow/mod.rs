@@ -3,6 +3,7 @@
 mod activity;
 mod cancel;
 mod create;
+mod delete;
 mod disable;
 mod enable;
 mod findings;
@@ -40,6 +41,7 @@ pub(crate) enum WorkflowCommand {
     Graph(graph::Graph),
     Enable(enable::Enable),
     Disable(disable::Disable),
+    Delete(delete::Delete),
     Schedule(schedule::Schedule),
     Trigger(trigger::Trigger),
     Invalidate(invalidate::Invalidate),
@@ -61,6 +63,7 @@ impl WorkflowCommand {
             Self::Graph(graph) => graph.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
+            Self::Delete(delete) => delete.run(session).await,
             Self::Schedule(schedule) => schedule.run(session).await,
             Self::Trigger(trigger) => trigger.run(session).await,
             Self::Invalidate(invalidate) => invalidate.run(session).await,

@@ -83,6 +83,7 @@ service! { WorkflowService {
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
     invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;
+    delete_workflow(DeleteWorkflowRequest) -> DeleteWorkflowResponse;
 }
     type WatchRunStream = ReceiverStream<Result<v1::WatchRunResponse, Status>>;
 

@@ -5,7 +5,7 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
     ActionRunsByAction, Actions, Cluster, DeadLetterQueues, DeadLetters, Keys, Namespaces, Plans,
-    RunsByWorkflow, Schedules, StreamNames, Triggers, Workers, Workflows,
+    RunsByWorkflow, Schedules, StreamNames, Triggers, Workers, Workflows, WorkflowsBeingDeleted,
 };
 
 pub(super) fn check(store: &MemoryStore) {
@@ -14,6 +14,9 @@ pub(super) fn check(store: &MemoryStore) {
         assert!(is_listed, "{namespace} is used and not listed");
     };
     for ((namespace, _), _) in rows::<Workflows>(store, &()) {
+        check(&namespace);
+    }
+    for ((namespace, _), ()) in rows::<WorkflowsBeingDeleted>(store, &()) {
         check(&namespace);
     }
     for ((namespace, _), _) in rows::<Actions>(store, &()) {

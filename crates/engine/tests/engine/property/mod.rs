@@ -192,7 +192,7 @@ const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun Ca
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
     SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
-    NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted \
+    NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted DeleteWorkflow \
     WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \

@@ -60,6 +60,9 @@ pub(super) enum Intent {
     DeleteAction {
         action: u8,
     },
+    DeleteWorkflow {
+        workflow: u8,
+    },
     EnableAction {
         action: u8,
         is_enabled: bool,
@@ -320,6 +323,7 @@ fn on_registries() -> impl Strategy<Value = Intent> {
         1 => (0..3_u8, any::<bool>())
             .prop_map(|(version, is_other)| Intent::Create { version, is_other }),
         1 => (1..4_u8).prop_map(|action| Intent::DeleteAction { action }),
+        1 => (0..10_u8).prop_map(|workflow| Intent::DeleteWorkflow { workflow }),
         1 => any::<u8>().prop_map(|pick| Intent::CancelActionRun { pick }),
         1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
         1 => Just(Intent::Sweep),

@@ -17,12 +17,13 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command,
-    CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker,
-    ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer,
-    HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters,
-    RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters,
-    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests,
-    SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice, view,
+    CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow,
+    DeregisterWorker, DrainWorker, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
+    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
+    NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
+    RequestId, RequeueDeadLetters, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun,
+    Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice,
+    view,
 };
 use std::collections::BTreeMap;
 
@@ -162,6 +163,7 @@ impl Player {
             Intent::Create { .. }
             | Intent::CreateScheduled { .. }
             | Intent::EnableWorkflow { .. }
+            | Intent::DeleteWorkflow { .. }
             | Intent::Start { .. }
             | Intent::Signal { .. }
             | Intent::Cancel { .. }
@@ -265,6 +267,9 @@ impl Player {
             } => Body::SetWorkflowEnabled(SetWorkflowEnabled {
                 workflow: workflow_name(*workflow),
                 is_enabled: *is_enabled,
+            }),
+            Intent::DeleteWorkflow { workflow } => Body::DeleteWorkflow(DeleteWorkflow {
+                workflow: workflow_name(*workflow),
             }),
             Intent::Start {
                 workflow,

@@ -7,7 +7,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::DefinitionNumber;
 use flotilla_engine::view::{self, DueCursor, InputJudge};
-use flotilla_engine::{Body, FireTrigger, RecordId, SetWorkflowEnabled};
+use flotilla_engine::{Body, DeleteWorkflow, FireTrigger, RecordId, SetWorkflowEnabled};
 use proptest::prelude::*;
 
 const WORKFLOWS: [&str; 3] = ["follow", "chase", "watch"];
@@ -27,6 +27,9 @@ pub(in crate::property) enum TriggerIntent {
     Enable {
         workflow: u8,
         is_enabled: bool,
+    },
+    Delete {
+        workflow: u8,
     },
     /// What is due, or will be; with a wrong, as another leader might have proposed it.
     Fire {
@@ -51,6 +54,7 @@ pub(super) fn intents() -> impl Strategy<Value = TriggerIntent> {
         ),
         1 => (0..3_u8, prop::bool::weighted(0.7))
             .prop_map(|(workflow, is_enabled)| TriggerIntent::Enable { workflow, is_enabled }),
+        1 => (0..3_u8).prop_map(|workflow| TriggerIntent::Delete { workflow }),
         6 => (any::<u8>(), prop::bool::weighted(0.2), prop::bool::weighted(0.2), wrong).prop_map(
             |(pick, is_early, is_refused, wrong)| TriggerIntent::Fire {
                 pick,
@@ -85,6 +89,9 @@ pub(super) fn body(store: &MemoryStore, intent: &TriggerIntent) -> Body {
         } => Body::SetWorkflowEnabled(SetWorkflowEnabled {
             workflow: name(pick(&WORKFLOWS, *workflow)),
             is_enabled: *is_enabled,
+        }),
+        TriggerIntent::Delete { workflow } => Body::DeleteWorkflow(DeleteWorkflow {
+            workflow: name(pick(&WORKFLOWS, *workflow)),
         }),
         TriggerIntent::Fire {
             pick,

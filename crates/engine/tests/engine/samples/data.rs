@@ -1,6 +1,6 @@
 //! One value of everything about keys, namespaces, streams and groups.
 
-use super::labels;
+use super::{labels, workflow};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{
@@ -9,10 +9,10 @@ use flotilla_engine::ids::{
 use flotilla_engine::tables::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CreateGroup, CreateNamespace,
-    CreateStream, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef,
-    GroupSettings, JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId,
-    ReleaseQuarantined, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords,
-    TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    CreateStream, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow,
+    FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord,
+    RecordId, ReleaseQuarantined, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId,
+    TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -29,6 +29,9 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.push(Body::CancelActionRun(CancelActionRun {
         action_run: ActionRunNumber(7),
         reason: Some("by hand".to_owned()),
+    }));
+    bodies.push(Body::DeleteWorkflow(DeleteWorkflow {
+        workflow: workflow(),
     }));
     bodies
 }

@@ -12,11 +12,11 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
-    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
-    InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
-    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow, DeregisterWorker,
+    DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
+    InvalidateCache, InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
+    ReleaseWorker, ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled,
+    SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -103,6 +103,9 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "enable-workflow" | "disable-workflow" => Body::SetWorkflowEnabled(SetWorkflowEnabled {
             workflow: workflow(line),
             is_enabled: verb == "enable-workflow",
+        }),
+        "delete-workflow" => Body::DeleteWorkflow(DeleteWorkflow {
+            workflow: workflow(line),
         }),
         "start" => {
             let trace = line.option("trace").map(|text| trace::parse(&text));

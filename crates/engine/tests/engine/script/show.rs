@@ -89,6 +89,7 @@ fn reply_in_words(reply: &Reply) -> String {
         }
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
+        Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
     }
 }
 

@@ -3,6 +3,7 @@
 mod cache;
 mod create;
 mod definitions;
+mod delete;
 mod open_runs;
 mod runs;
 mod schedule;
@@ -168,6 +169,16 @@ impl WorkflowService for Workflows {
     ) -> CallResult<v1::InvalidateCacheResponse> {
         serve_call(call, |deadline, request| {
             cache::invalidate(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn delete_workflow(
+        &self,
+        call: Call<v1::DeleteWorkflowRequest>,
+    ) -> CallResult<v1::DeleteWorkflowResponse> {
+        serve_call(call, |deadline, request| {
+            delete::delete(&self.context, request, deadline)
         })
         .await
     }
