@@ -3,6 +3,8 @@
 //! Each rule is a pure function from a file's text to findings, one test that runs it over the
 //! whole tree, and one that shows it a violation, so that a rule that finds nothing is noticed.
 
+#[path = "tidy/boundaries.rs"]
+mod boundaries;
 #[path = "tidy/circles.rs"]
 mod circles;
 #[path = "tidy/citations.rs"]

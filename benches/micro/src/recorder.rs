@@ -3,8 +3,8 @@
 use crate::recording::{Recording, StagedEntry};
 use crate::requests;
 use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::rows::{RunStatus, Runs, encode_prefix, visit};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{RunStatus, Runs, encode_prefix, visit};
 use flotilla_engine::{
     Applied, BeginTerm, Body, Command, ENGINE_VERSION, Engine, Entry, NodeId, Offer, Stamp,
 };

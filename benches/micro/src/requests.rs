@@ -3,7 +3,7 @@
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{ActionName, Namespace, RunId, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::ActionType;
+use flotilla_engine::rows::ActionType;
 use flotilla_engine::{
     Body, Command, CreateDefinition, RegisterAction, RequestId, SignalRun, StartRun, VersionChoice,
 };

@@ -4,7 +4,7 @@ use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::requests;
 use flotilla_engine::ids::{ActionName, Namespace, OutcomeName, RunId, WorkerId, WorkflowName};
-use flotilla_engine::tables::{Process, ProcessKind, WorkerType};
+use flotilla_engine::rows::{Process, ProcessKind, WorkerType};
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, Effect, Offer, RegisterWorker, Reply, SweepRuns,
     TaskToken, reply, view,

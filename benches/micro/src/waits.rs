@@ -4,7 +4,7 @@ use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::requests;
 use flotilla_engine::ids::{RunId, SignalType, WorkflowName};
-use flotilla_engine::tables::{TimerKey, TimerKind};
+use flotilla_engine::rows::{TimerKey, TimerKind};
 use flotilla_engine::view::TimerCursor;
 use flotilla_engine::{Applied, Body, FireTimer, Reply, reply};
 

@@ -6,9 +6,9 @@
 //! a change of leaders takes seconds, and must not cost a daily schedule its day.
 
 use crate::cron::{Cron, CronInvalid};
+use flotilla_engine::NextFiring;
 use flotilla_engine::definition::{Schedule, Timing};
 use flotilla_engine::limits::{CATCHUP_FIRINGS_MAX, FIRING_LATENESS_MS_MAX};
-use flotilla_engine::tables::NextFiring;
 use flotilla_engine::view::DueSchedule;
 use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 

@@ -11,8 +11,8 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod reply;
+pub mod rows;
 pub mod store;
-pub mod tables;
 pub mod view;
 
 mod action;
@@ -47,6 +47,7 @@ mod schedule;
 mod stamp;
 mod stream;
 mod subject;
+mod tables;
 mod task;
 mod timer;
 mod trace;
@@ -87,7 +88,13 @@ pub use stream::{
     StreamPosition, TrimStream, TrimTo, partition_of,
 };
 pub use subject::Subject;
-pub use tables::{AckTimeoutInvalid, GroupSettings, InputVerdict};
+pub use tables::{
+    AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
+    ConsumerRecord, DefinitionNumber, GroupSettings, InputVerdict, KeyRecord, NextFiring,
+    PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind, Retention,
+    RunStatus, StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerActivityRecord, WorkerRecord,
+    WorkerStatus, WorkerType, check_row,
+};
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
     TaskToken, TokenInvalid, TouchTask,

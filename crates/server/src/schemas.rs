@@ -3,8 +3,8 @@
 use crate::errors::Refusal;
 use crate::limits::SCHEMAS_CACHED_MAX;
 use flotilla_dsl::schema::{InputSchema, SchemaViolation};
+use flotilla_engine::DefinitionNumber;
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::DefinitionNumber;
 use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,7 @@ use super::place::{assert_sentence, assert_within};
 use crate::target::{Target, Verdict};
 use chrono::{DateTime, SecondsFormat, Utc};
 use flotilla_dsl::query::{CONDITIONS_MAX, QueryInvalid, parse};
-use flotilla_engine::tables::AttributeValue;
+use flotilla_engine::rows::AttributeValue;
 use flotilla_engine::view::{Comparison, Condition, Equality, RunQuery};
 
 pub(super) const TARGET: Target = Target {

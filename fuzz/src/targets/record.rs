@@ -5,7 +5,7 @@
 
 use crate::target::{Target, Verdict};
 use flotilla_engine::for_each_table;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     self, Table, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 
@@ -22,7 +22,7 @@ macro_rules! tables {
     ($($table:ident)*) => {
         fn check_table(number: u8, key: &[u8], record: &[u8]) -> Verdict {
             match number {
-                $(tables::$table::NUMBER => check_row::<tables::$table>(key, record),)*
+                $(rows::$table::NUMBER => check_row::<rows::$table>(key, record),)*
                 _ => Verdict::Refused,
             }
         }

@@ -4,8 +4,8 @@
 use super::rows::rows;
 use crate::record::{Events, Outcome};
 use flotilla_engine::Body;
+use flotilla_engine::rows::{ActionRuns, EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{ActionRuns, EventKind, History, Runs};
 use std::collections::BTreeMap;
 
 /// The requested commands, by a name that two commands share only if they request the same thing.

@@ -4,8 +4,8 @@ use super::rows::rows;
 use crate::record::{Events, Outcome};
 use flotilla_engine::Body;
 use flotilla_engine::ids::ActionRunNumber;
+use flotilla_engine::rows::{ActionRunStatus, ActionRuns, EventKind, History};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{ActionRunStatus, ActionRuns, EventKind, History};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Histories have no gaps: every event of a run exists, and has the next number.
 
 use super::rows::rows;
+use flotilla_engine::rows::{EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{EventKind, History, Runs};
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();

@@ -2,8 +2,8 @@
 
 use crate::node::Machine;
 use crate::record::Events;
+use flotilla_engine::rows::{ActionRuns, Runs, encode_prefix, visit};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
-use flotilla_engine::tables::{ActionRuns, Runs, encode_prefix, visit};
 use std::ops::ControlFlow;
 
 /// Whether one node leads, and every other one follows it and can be read.

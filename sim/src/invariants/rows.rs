@@ -1,7 +1,7 @@
 //! Reads the rows of a table for the invariants.
 
+use flotilla_engine::rows::{Key, Table, encode_prefix, visit};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{Key, Table, encode_prefix, visit};
 use std::ops::ControlFlow;
 
 /// The records whose keys start with these parts, by key.

@@ -1,8 +1,8 @@
 //! A firing of a schedule starts one run (W40).
 
 use super::rows::rows;
+use flotilla_engine::rows::{Runs, TriggeredBy};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Runs, TriggeredBy};
 use std::collections::BTreeMap;
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {

@@ -3,8 +3,8 @@
 use super::hub::Hub;
 use crate::bug::Bug;
 use crate::network::Host;
+use flotilla_engine::KeyRecord;
 use flotilla_engine::ids::{ActionRunNumber, KvKey, Namespace};
-use flotilla_engine::tables::KeyRecord;
 use flotilla_engine::{Assignment, Body, Command, Offer, Rejection, Reply, reply, view};
 use flotilla_replica::{Replica, SubmitError};
 use std::sync::Arc;

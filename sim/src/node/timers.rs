@@ -1,7 +1,7 @@
 //! Fires timers: retries, timeouts, expired leases, workers without a heartbeat.
 
 use super::drivers::{Driver, PAUSE};
-use flotilla_engine::tables::TimerKey;
+use flotilla_engine::TimerKey;
 use flotilla_engine::view::TimerCursor;
 use flotilla_engine::{Body, FireTimer};
 use futures::future::join_all;

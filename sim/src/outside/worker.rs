@@ -7,11 +7,11 @@ use crate::node::Polled;
 use crate::record::Outcome;
 use flotilla_engine::ids::{Namespace, OutcomeName, WorkerId};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{Process, ProcessKind, WorkerType};
 use flotilla_engine::{
     Assignment, Body, CompleteTask, FailKind, FailTask, FailureOutcome, Offer, RegisterWorker,
     TouchTask,
 };
+use flotilla_engine::{Process, ProcessKind, WorkerType};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! The workload of clients: an order in three steps, and a workflow that a schedule starts.
 
+use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, SignalId, SignalType, WorkflowName,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::ActionType;
 use flotilla_engine::{
     Body, CreateDefinition, InvokeAction, RegisterAction, SetCondition, SetKey, SetWorkflowEnabled,
     SignalRun, StartRun, VersionChoice,

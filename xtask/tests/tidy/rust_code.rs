@@ -60,7 +60,7 @@ fn too_long(source: &Source) -> Vec<Finding> {
 
 /// The line of the attribute before the inline tests. An attribute that only declares a module in
 /// another file, at the head of this one, does not count.
-fn inline_tests_start(source: &Source) -> Option<usize> {
+pub(crate) fn inline_tests_start(source: &Source) -> Option<usize> {
     let lines: Vec<&str> = source.text.lines().collect();
     let opens = |index: usize| {
         let mut rest = lines[index + 1..].iter();

@@ -3,10 +3,10 @@
 use criterion::{BenchmarkId, Criterion, Throughput};
 use flotilla_benches::{ENTRY_COMMANDS, Recording, Workload, group};
 use flotilla_engine::Entry;
-use flotilla_engine::store::{KeyRange, Order, Reader};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRuns, History, Runs, Table, decode_record, encode_prefix, encode_record,
 };
+use flotilla_engine::store::{KeyRange, Order, Reader};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 

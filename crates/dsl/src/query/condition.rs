@@ -5,8 +5,8 @@ use super::token::{Kind, Token};
 use super::{QueryInvalid, literal};
 use crate::quote::cut;
 use crate::suggest::nearest;
+use flotilla_engine::RunStatus;
 use flotilla_engine::ids::{AttributeName, WorkflowName};
-use flotilla_engine::tables::RunStatus;
 use flotilla_engine::view::{Comparison, Condition, Equality};
 use std::ops::Range;
 

@@ -4,8 +4,8 @@ use super::QueryInvalid;
 use super::token::{Kind, Token};
 use crate::quote::cut;
 use chrono::DateTime;
+use flotilla_engine::AttributeValue;
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::AttributeValue;
 
 const TIME_HINT: &str = "a time is milliseconds since 1970, or RFC 3339 as in 2026-01-31T09:00:00Z";
 

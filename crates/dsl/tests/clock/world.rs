@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use flotilla_dsl::{parse, schedule};
 use flotilla_engine::ids::{Namespace, StreamName, WorkflowName};
 use flotilla_engine::json::Json;
+use flotilla_engine::rows::{RunRecord, Runs, TriggeredBy, encode_prefix, visit};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{RunRecord, Runs, TriggeredBy, encode_prefix, visit};
 use flotilla_engine::view::{DueCursor, InputJudge, TimerCursor, payload, trigger_firings};
 use flotilla_engine::{
     AppendRecords, Body, Command, CreateDefinition, ENGINE_VERSION, Engine, Entry, FireTimer,

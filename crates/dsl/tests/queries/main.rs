@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use flotilla_dsl::query::{CONDITIONS_MAX, QUERY_BYTES_MAX, parse};
 use flotilla_engine::ids::{AttributeName, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{AttributeValue, RunStatus};
+use flotilla_engine::rows::{AttributeValue, RunStatus};
 use flotilla_engine::view::{Comparison, Condition, Equality};
 
 fn conditions(text: &str) -> Vec<Condition> {

@@ -145,7 +145,8 @@ fn sweep_action_runs(
     Ok(is_done)
 }
 
-/// The unswept action runs that trimmed turns created, each with its first event.
+/// The unswept action runs that trimmed turns created, each with its first event. Besides those that this sweep can
+/// forget, these are at most the ones of the head and the ones that were open at the last trimmed event.
 fn made_in_trimmed(
     turn: &Turn<'_, '_>,
     run: &LoadedRun,

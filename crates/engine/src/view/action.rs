@@ -5,11 +5,12 @@ use super::payload;
 use crate::definition::StepIndex;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
 use crate::json::Json;
-use crate::store::{Reader, StoreError};
+use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Actions,
-    Activations, Definitions, ModuleRecord, Modules, Runs, read,
+    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, ActionType,
+    Actions, Activations, Definitions, ModuleRecord, Modules, Runs, encode_prefix, read, visit,
 };
+use std::ops::ControlFlow;
 
 /// An action with its name.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ pub fn action(
     namespace: &Namespace,
     name: &ActionName,
 ) -> Result<Option<ActionView>, StoreError> {
-    let Some(record) = read::<Actions>(reader, &(namespace.clone(), name.clone()))? else {
+    let Some(record) = action_record(reader, namespace, name)? else {
         return Ok(None);
     };
     let module_bytes = module(reader, namespace, name)?.map(|module| module.bytes.len() as u64);
@@ -55,6 +56,34 @@ pub fn action(
         record,
         module_bytes,
     }))
+}
+
+/// The settings of the action `name`.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn action_record(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &ActionName,
+) -> Result<Option<ActionRecord>, StoreError> {
+    read::<Actions>(reader, &(namespace.clone(), name.clone()))
+}
+
+/// The WASM actions of all namespaces, by namespace and name.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn wasm_actions(reader: &dyn Reader) -> Result<Vec<(Namespace, ActionName)>, StoreError> {
+    let mut found = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<Actions>(&()));
+    visit::<Actions>(reader, &range, Order::Ascending, |key, record| {
+        if matches!(record.kind, ActionType::Wasm { .. }) {
+            found.push(key);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 /// The actions of a namespace by name.

@@ -3,6 +3,7 @@
 //! Views do not run inside `apply`, so they may be as slow as any read; every list is bounded.
 
 mod action;
+mod counts;
 mod dead_letter;
 mod due;
 mod event;
@@ -31,7 +32,14 @@ mod visit_search;
 mod worker;
 mod workflow;
 
-pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
+pub use action::{
+    ActionRunView, ActionView, action, action_record, action_run, action_runs, actions, module,
+    wasm_actions,
+};
+pub use counts::{
+    LeasedCounts, TasksByAction, WorkerTotals, count_leased, count_quarantined, count_ready,
+    count_workers,
+};
 pub use dead_letter::{DeadLetterView, dead_letter, dead_letter_queue, dead_letters};
 pub use due::DueCursor;
 pub use event::{EventView, describe};
@@ -65,9 +73,12 @@ pub use trace::{TaskVisit, VisitKey, run_trace, task_visit};
 pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
 pub use trigger_firing::{InputJudge, TriggerFiring};
 pub use worker::{
-    WorkerView, WorkerWithCounts, is_leased, leased_tasks, worker, worker_with_counts, workers,
+    WorkerView, WorkerWithCounts, is_leased, leased_tasks, namespaces_of_node, worker,
+    worker_with_counts, workers,
 };
-pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
+pub use workflow::{
+    WorkflowView, definition, definition_number, resolve_definition, workflow, workflows,
+};
 
 use crate::json::Json;
 use crate::store::{Reader, StoreError};

@@ -1,11 +1,11 @@
 //! Reads the worker registry (A20).
 
 use super::page::{Page, PageRange, Scope, page, prefix};
-use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, WorkerId};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerLeases,
-    WorkerProcesses, WorkerRecord, WorkerStatus, Workers, encode_prefix, read, visit,
+    Namespaces, Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord,
+    WorkerLeases, WorkerProcesses, WorkerRecord, WorkerStatus, Workers, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -115,6 +115,31 @@ pub fn workers(
     page::<Workers, _>(reader, &Scope::new(&prefix, range), |(namespace, id), _| {
         worker_with_counts(reader, &namespace, &id)
     })
+}
+
+/// The namespaces in which a node is registered as the worker `id`.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn namespaces_of_node(
+    reader: &dyn Reader,
+    node: NodeId,
+    id: &WorkerId,
+) -> Result<Vec<Namespace>, StoreError> {
+    let mut keys = Vec::new();
+    let all = KeyRange::prefix(&encode_prefix::<Namespaces>(&()));
+    visit::<Namespaces>(reader, &all, Order::Ascending, |namespace, _| {
+        keys.push((namespace, id.clone()));
+        ControlFlow::Continue(())
+    })?;
+    let mut found = Vec::new();
+    for key in keys {
+        let worker = read::<Workers>(reader, &key)?;
+        if worker.is_some_and(|worker| worker.node == Some(node)) {
+            found.push(key.0);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a healthy worker that does not drain handles the action (W21a).

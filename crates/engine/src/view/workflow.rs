@@ -52,17 +52,40 @@ pub fn resolve_definition(
     let Some(record) = read::<Workflows>(reader, &key)? else {
         return Ok(None);
     };
-    let number = match version {
-        None => record.latest,
-        Some(version) => {
-            let key = (namespace.clone(), name.clone(), version.clone());
-            let Some(version) = read::<Versions>(reader, &key)? else {
-                return Ok(None);
-            };
-            version.newest
-        }
+    match definition_number(reader, namespace, name, version)? {
+        Some(number) => view(reader, &record, number),
+        None => Ok(None),
+    }
+}
+
+/// The number of the definition that [`resolve_definition`] would give. Its record, which can be large, is not read.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn definition_number(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &WorkflowName,
+    version: Option<&WorkflowVersion>,
+) -> Result<Option<DefinitionNumber>, StoreError> {
+    let (namespace, name) = (namespace.clone(), name.clone());
+    let Some(version) = version else {
+        let record = read::<Workflows>(reader, &(namespace, name))?;
+        return Ok(record.map(|record| record.latest));
     };
-    view(reader, &record, number)
+    let version = read::<Versions>(reader, &(namespace, name, version.clone()))?;
+    Ok(version.map(|version| version.newest))
+}
+
+/// The definition `number`; `None` once it was deleted.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn definition(
+    reader: &dyn Reader,
+    number: DefinitionNumber,
+) -> Result<Option<DefinitionRecord>, StoreError> {
+    read::<Definitions>(reader, &number)
 }
 
 /// The workflows of a namespace by name, each with its latest revision.

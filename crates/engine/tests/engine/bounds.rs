@@ -15,10 +15,10 @@ use flotilla_engine::limits::{
     ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_BYTES_MAX, ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX,
     MAPPING_PATHS_MAX, MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX,
 };
-use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     self, ActionRuns, PendingWorks, RunRecord, Runs, TimerKey, Timers, encode_prefix, encode_record,
 };
+use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::{
     Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
     FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, TaskToken,
@@ -123,7 +123,7 @@ impl World {
     fn due(&self) -> Vec<TimerKey> {
         let mut due = Vec::new();
         let all = KeyRange::prefix(&encode_prefix::<Timers>(&()));
-        let visited = tables::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
+        let visited = rows::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
             if timer.due_ms <= 1_000 {
                 due.push(timer);
             }
@@ -134,7 +134,7 @@ impl World {
     }
 
     fn run(&self, number: u64) -> RunRecord {
-        let run = tables::read::<Runs>(&self.store, &RunNumber(number));
+        let run = rows::read::<Runs>(&self.store, &RunNumber(number));
         run.expect("memory does not fail")
             .expect("the run is there")
     }
@@ -256,7 +256,7 @@ fn a_loop_that_copies_its_input_goes_on_in_later_entries() {
     }
     let pending = KeyRange::prefix(&encode_prefix::<PendingWorks>(&()));
     let mut left = 0;
-    tables::visit::<PendingWorks>(&world.store, &pending, Order::Ascending, |_, _| {
+    rows::visit::<PendingWorks>(&world.store, &pending, Order::Ascending, |_, _| {
         left += 1;
         ControlFlow::Continue(())
     })
@@ -301,8 +301,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     for number in 1..=u64::from(RUNS) {
         assert_eq!(world.run(number).activations_count, 2);
     }
-    let open =
-        tables::read::<ActionRuns>(&world.store, &flotilla_engine::ids::ActionRunNumber(400));
+    let open = rows::read::<ActionRuns>(&world.store, &flotilla_engine::ids::ActionRunNumber(400));
     assert!(open.expect("memory does not fail").is_some());
 }
 

@@ -3,7 +3,7 @@
 use crate::{samples, tables, testdata};
 use flotilla_engine::NodeId;
 use flotilla_engine::definition::StepIndex;
-use flotilla_engine::tables::{Event, HistoryRecord};
+use flotilla_engine::rows::{Event, HistoryRecord};
 use flotilla_engine::view::{self, EventType, EventView};
 use std::collections::BTreeSet;
 use std::fmt::Write;

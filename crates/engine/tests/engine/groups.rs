@@ -7,11 +7,11 @@ use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, GROUPS_MAX, STREAMS_MAX};
-use flotilla_engine::store::Writes;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     GroupNames, GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key,
     encode_record,
 };
+use flotilla_engine::store::Writes;
 use flotilla_engine::{
     AppendRecords, Body, CreateDefinition, CreateGroup, FireTimer, GroupRef, GroupSettings,
     JoinGroup, NewGroup, NewRecord, RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,

@@ -7,7 +7,7 @@ use crate::script::define;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{KvKey, StreamName, StreamNumber, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
+use flotilla_engine::rows::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
 use flotilla_engine::view::{self, InputJudge, KeyCursor};
 use flotilla_engine::{
     AppendRecords, Body, CreateDefinition, CreateGroup, CreateStream, NewGroup, NewRecord,

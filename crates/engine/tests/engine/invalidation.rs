@@ -7,7 +7,7 @@ use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{INVALIDATED_PLANS_MAX, INVALIDATION_EVENTS_MAX, PLANS_MAX};
-use flotilla_engine::tables::{Definitions, PlansByEvent};
+use flotilla_engine::rows::{Definitions, PlansByEvent};
 use flotilla_engine::{
     Body, CreateDefinition, InvalidateCache, PlanRef, Rejection, Reply, StartRun, VersionChoice,
     reply,

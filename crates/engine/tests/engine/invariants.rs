@@ -18,8 +18,7 @@ mod workers;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerNumber, WorkflowName};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
-use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
     ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources, Definitions, History,
     IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks,
@@ -27,6 +26,7 @@ use flotilla_engine::tables::{
     RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults, Table, TimerKey,
     TimerKind, Timers, Versions, WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
+use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -526,7 +526,7 @@ impl<'a> State<'a> {
 pub(crate) fn rows<T: Table>(store: &MemoryStore, prefix: &impl Key) -> Vec<(T::Key, T::Record)> {
     let mut rows = Vec::new();
     let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
-    tables::visit::<T>(store, &range, Order::Ascending, |key, record| {
+    rows::visit::<T>(store, &range, Order::Ascending, |key, record| {
         rows.push((key, record));
         ControlFlow::Continue(())
     })
@@ -536,5 +536,5 @@ pub(crate) fn rows<T: Table>(store: &MemoryStore, prefix: &impl Key) -> Vec<(T::
 
 /// One record.
 pub(crate) fn read<T: Table>(store: &MemoryStore, key: &T::Key) -> Option<T::Record> {
-    tables::read::<T>(store, key).expect("memory does not fail")
+    rows::read::<T>(store, key).expect("memory does not fail")
 }

@@ -4,7 +4,7 @@ use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::SWEEP_ROWS_MAX;
-use flotilla_engine::tables::{Namespaces, Workers};
+use flotilla_engine::rows::{Namespaces, Workers};
 use flotilla_engine::{
     Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply, reply,
 };

@@ -8,11 +8,11 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     CACHED_BYTES_MAX, RETENTION_MS_DEFAULT, SWEEP_ROWS_MAX, TURN_READ_BYTES_MAX,
 };
-use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     CacheUsage, CachedResults, Plans, Quarantine, QuarantinedKind, Runs, TimerKey, TimerKind,
     Timers, encode_key, encode_record,
 };
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect,
     Engine, Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp,

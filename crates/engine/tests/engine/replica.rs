@@ -1,8 +1,8 @@
 //! A replica for tests of single commands, which counts what its scans read.
 
 use flotilla_engine::ids::Namespace;
+use flotilla_engine::rows::{Cluster, ClusterRecord, Table, encode_key, encode_record, read};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, StoreError, Visitor, Writes};
-use flotilla_engine::tables::{Cluster, ClusterRecord, Table, encode_key, encode_record, read};
 use flotilla_engine::{
     Body, Command, ENGINE_VERSION, Engine, Entry, NodeId, Offer, Rejection, Reply, Stamp, view,
 };

@@ -7,7 +7,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
 };
-use flotilla_engine::tables::{RequestAges, Requests};
+use flotilla_engine::rows::{RequestAges, Requests};
 use flotilla_engine::{
     Body, Command, CreateDefinition, Rejection, Reply, RequestId, SignalRun, StartRun,
     SweepRequests, VersionChoice, reply, view,

@@ -4,7 +4,7 @@ use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::limits::{APPEND_RECORDS_MAX, PARTITIONS_MAX, SWEEP_ROWS_MAX};
-use flotilla_engine::tables::{Records, Retention, StreamSettings, Streams};
+use flotilla_engine::rows::{Records, Retention, StreamSettings, Streams};
 use flotilla_engine::{AppendRecords, Body, CreateStream, NewRecord, TrimStream, TrimTo};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

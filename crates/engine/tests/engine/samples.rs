@@ -19,7 +19,7 @@ use flotilla_engine::ids::{
     SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionType, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
     TimerKind, WasmLimits, WorkerType,
 };

@@ -7,7 +7,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     PAYLOAD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX,
 };
-use flotilla_engine::tables::{SignalIdPlaces, SignalIds};
+use flotilla_engine::rows::{SignalIdPlaces, SignalIds};
 use flotilla_engine::{Body, Rejection, Reply, SignalRun};
 
 const ROUNDS: &str = "define rounds 1\n start: wait tick -> success=start";

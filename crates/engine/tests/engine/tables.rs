@@ -15,7 +15,7 @@ use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, ActionRunsByRun, Actions, Activation, ActivationState, Activations,
     AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber,

@@ -2,7 +2,7 @@
 
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
-use flotilla_engine::tables::QuarantinedKind;
+use flotilla_engine::rows::QuarantinedKind;
 use flotilla_engine::{Assignment, Effect, PlanRef, Rejection, RejectionCode, Reply, codec, reply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,7 +4,7 @@ use crate::replica::{Counting, Replica};
 use crate::script::define;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{TimerKey, TimerKind, Timers, encode_key};
+use flotilla_engine::rows::{TimerKey, TimerKind, Timers, encode_key};
 use flotilla_engine::view::{DueTimers, TimerCursor};
 use flotilla_engine::{Body, CreateDefinition, FireTimer, StartRun, VersionChoice};
 

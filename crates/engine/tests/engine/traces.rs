@@ -7,11 +7,11 @@ use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target};
 use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{VISIT_EVENTS_LOOKED_AT_MAX, VISIT_EVENTS_MAX};
-use flotilla_engine::store::Writes;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, StepResult,
     StepResults, Table, encode_key, encode_record, read,
 };
+use flotilla_engine::store::Writes;
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{
     Body, CancelRun, Command, CreateDefinition, InvokeAction, NodeId, Reply, RequestId, SignalRun,

@@ -8,8 +8,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_SWEEP_EVENTS};
+use flotilla_engine::rows::{self, RunRecord, Runs, TimerKey, Timers, encode_prefix};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader};
-use flotilla_engine::tables::{self, RunRecord, Runs, TimerKey, Timers, encode_prefix};
 use flotilla_engine::{
     Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
     Entry, FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, SweepRuns,
@@ -119,7 +119,7 @@ impl World {
     }
 
     fn run(&self) -> RunRecord {
-        let run = tables::read::<Runs>(&self.store, &RunNumber(1));
+        let run = rows::read::<Runs>(&self.store, &RunNumber(1));
         run.expect("memory does not fail")
             .expect("the run is there")
     }
@@ -127,7 +127,7 @@ impl World {
     fn due(&self) -> Vec<TimerKey> {
         let mut due = Vec::new();
         let all = KeyRange::prefix(&encode_prefix::<Timers>(&()));
-        tables::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
+        rows::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
             if timer.due_ms <= self.now_ms {
                 due.push(timer);
             }

@@ -7,7 +7,7 @@ use crate::samples;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::codec::{self, fingerprint};
 use flotilla_engine::definition::{Definition, DefinitionExtensions};
-use flotilla_engine::tables::{NamespaceRecord, Namespaces, decode_record, encode_record};
+use flotilla_engine::rows::{NamespaceRecord, Namespaces, decode_record, encode_record};
 use flotilla_engine::{
     Body, Command, CreateDefinition, CreateNamespace, ENGINE_VERSION, ENGINE_VERSION_EXERCISE,
     Entry, Mark, NodeId, Stamp,

@@ -5,12 +5,12 @@ use crate::{invariants, samples};
 use flotilla_engine::ids::{ActionRunNumber, WorkerId, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LEASES_FREED_MAX, WORKERS_MAX};
-use flotilla_engine::store::Writes;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     GoneWorkers, Quarantine, QuarantineRecord, QuarantinedKind, ReadyActions, TimerKey, TimerKind,
     Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, Workers,
     encode_key, encode_record,
 };
+use flotilla_engine::store::Writes;
 use flotilla_engine::{
     AssignTasks, Body, Command, CompleteTask, DeregisterWorker, FireTimer, HeartbeatWorker,
     InvokeAction, Offer, Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,

@@ -7,11 +7,11 @@ use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, REVISIONS_BYTES_MAX, REVISIONS_MAX, SWEEP_ROWS_MAX, WORKFLOWS_MAX,
 };
-use flotilla_engine::store::Writes;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     DefinitionNumber, Definitions, Namespaces, WorkflowCounts, WorkflowRecord, Workflows,
     encode_key, encode_record,
 };
+use flotilla_engine::store::Writes;
 use flotilla_engine::{Body, CreateDefinition, DeleteWorkflow, Rejection, Reply, reply, view};
 
 fn create(name: &str, version: u32, source: &str) -> Body {

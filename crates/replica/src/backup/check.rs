@@ -7,7 +7,6 @@ use crate::membership;
 use crate::state::rows;
 use flotilla_engine::ENGINE_VERSION;
 use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::tables;
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -89,7 +88,7 @@ impl Inspection {
                 self.own.write(&row);
                 rows::check(key, record).map_err(inconsistent)?
             } else {
-                tables::check_row(key, record).map_err(|error| inconsistent(error.0))?
+                flotilla_engine::check_row(key, record).map_err(|error| inconsistent(error.0))?
             };
             let number = if rows::is_own(key) { OWN } else { key[0] };
             let table = self.tables.entry(number).or_insert(TableSummary {

@@ -1,7 +1,7 @@
 //! A cluster in one process, for the tests.
 
+use flotilla_engine::ActionType;
 use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_engine::tables::ActionType;
 use flotilla_engine::{
     Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply, reply,
 };

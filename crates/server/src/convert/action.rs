@@ -1,8 +1,8 @@
 //! Converts actions to messages.
 
 use flotilla_api::v1;
-use flotilla_engine::tables::{ActionType, WasmLimits};
 use flotilla_engine::view::ActionView;
+use flotilla_engine::{ActionType, WasmLimits};
 
 /// Converts an action.
 pub(crate) fn message(view: ActionView) -> v1::Action {

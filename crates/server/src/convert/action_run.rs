@@ -2,8 +2,8 @@
 
 use super::json;
 use flotilla_api::v1;
-use flotilla_engine::tables::{ActionRunRecord, ActionRunStatus};
 use flotilla_engine::view::ActionRunView;
+use flotilla_engine::{ActionRunRecord, ActionRunStatus};
 
 /// Converts an action run.
 pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {

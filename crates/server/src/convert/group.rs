@@ -2,9 +2,9 @@
 
 use super::stream;
 use flotilla_api::v1;
+use flotilla_engine::ConsumerRecord;
 use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{ConsumerName, StreamName};
-use flotilla_engine::tables::ConsumerRecord;
 use flotilla_engine::view::{DeliveredView, GroupView, PendingState, PendingView};
 
 /// Converts a group, without its consumers.

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use flotilla_api::v1;
+use flotilla_engine::KeyRecord;
 use flotilla_engine::ids::KvKey;
-use flotilla_engine::tables::KeyRecord;
 
 /// Converts a key.
 pub(crate) fn message(key: KvKey, record: KeyRecord) -> v1::KeyValue {

@@ -1,7 +1,7 @@
 //! Converts quarantined items to messages.
 
 use flotilla_api::v1;
-use flotilla_engine::tables::QuarantinedKind;
+use flotilla_engine::QuarantinedKind;
 use flotilla_engine::view::QuarantinedView;
 
 /// Converts a quarantined item.

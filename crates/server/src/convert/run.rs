@@ -6,8 +6,8 @@ use flotilla_api::v1;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::AttributeName;
 use flotilla_engine::json::quote;
-use flotilla_engine::tables::{AttributeValue, RunStatus};
 use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
+use flotilla_engine::{AttributeValue, RunStatus};
 use std::collections::BTreeMap;
 
 /// Converts a run.

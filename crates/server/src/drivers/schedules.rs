@@ -10,8 +10,8 @@ use super::deferred::Deferred;
 use crate::errors::Refusal;
 use crate::limits::SCHEDULES_BATCH_MAX;
 use flotilla_engine::Command;
+use flotilla_engine::DefinitionNumber;
 use flotilla_engine::ids::{Namespace, WorkflowName};
-use flotilla_engine::tables::DefinitionNumber;
 use flotilla_engine::view::{DueCursor, DueSchedule};
 use tokio::time::{Instant, sleep_until};
 
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
     use crate::limits::DEFER_DELAY;
     use flotilla_engine::Body;
+    use flotilla_engine::NextFiring;
     use flotilla_engine::definition::{Schedule, Timing};
-    use flotilla_engine::tables::NextFiring;
 
     fn due(timezone: &str) -> DueSchedule {
         DueSchedule {

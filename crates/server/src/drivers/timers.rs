@@ -5,8 +5,8 @@ use super::backoff::Backoff;
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::limits::TIMERS_BATCH_MAX;
+use flotilla_engine::TimerKey;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::tables::TimerKey;
 use flotilla_engine::view::TimerCursor;
 use flotilla_engine::{Body, Command, FireTimer};
 

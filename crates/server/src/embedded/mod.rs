@@ -25,16 +25,13 @@ use crate::gateway::Freshness;
 use crate::limits::OBLIGATION_DEADLINE;
 use embedded_workers::EmbeddedWorkers;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
-use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
-use flotilla_engine::tables::{
-    ActionType, Actions, Namespaces, Workers, encode_prefix, read, visit,
-};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::view;
 use flotilla_engine::{Effect, NodeId};
 use flotilla_replica::{Notice, Subscription};
 use runner::Runner;
 use slots::Slots;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -130,17 +127,8 @@ fn add_left_behind(
     node: NodeId,
     wanted: &mut BTreeMap<Namespace, Actionset>,
 ) -> Result<(), StoreError> {
-    let mut namespaces = Vec::new();
-    let all = KeyRange::prefix(&encode_prefix::<Namespaces>(&()));
-    visit::<Namespaces>(reader, &all, Order::Ascending, |namespace, _| {
-        namespaces.push(namespace);
-        ControlFlow::Continue(())
-    })?;
-    for namespace in namespaces {
-        let key = (namespace, worker_id(node));
-        if read::<Workers>(reader, &key)?.is_some_and(|worker| worker.node == Some(node)) {
-            wanted.entry(key.0).or_default();
-        }
+    for namespace in view::namespaces_of_node(reader, node, &worker_id(node))? {
+        wanted.entry(namespace).or_default();
     }
     Ok(())
 }
@@ -154,17 +142,8 @@ pub(crate) fn worker_id(node: NodeId) -> WorkerId {
 /// All WASM actions by namespace.
 fn wasm_actions(reader: &dyn Reader) -> Result<BTreeMap<Namespace, Actionset>, StoreError> {
     let mut found: BTreeMap<Namespace, Actionset> = BTreeMap::new();
-    let range = KeyRange::prefix(&encode_prefix::<Actions>(&()));
-    visit::<Actions>(
-        reader,
-        &range,
-        Order::Ascending,
-        |(namespace, name), record| {
-            if matches!(record.kind, ActionType::Wasm { .. }) {
-                found.entry(namespace).or_default().insert(name);
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
+    for (namespace, name) in view::wasm_actions(reader)? {
+        found.entry(namespace).or_default().insert(name);
+    }
     Ok(found)
 }

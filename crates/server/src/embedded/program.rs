@@ -4,8 +4,8 @@ use crate::errors::Refusal;
 use crate::workers::ActionKey;
 use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::tables::{ActionType, Actions, WasmLimits, read};
 use flotilla_engine::view;
+use flotilla_engine::{ActionType, WasmLimits};
 use flotilla_wasm::{Broken, Host, Invocation, Limits, Logs, ModuleDigest, Report, Sandbox, Task};
 use std::cell::Cell;
 
@@ -22,7 +22,7 @@ type Stored = (Program, Vec<u8>);
 impl Program {
     /// The program of an action; `None` if the action was deleted or is no longer a WASM action.
     pub(super) fn find(reader: &dyn Reader, key: &ActionKey) -> Result<Option<Self>, StoreError> {
-        let Some(record) = read::<Actions>(reader, key)? else {
+        let Some(record) = view::action_record(reader, &key.0, &key.1)? else {
             return Ok(None);
         };
         let ActionType::Wasm { digest, limits } = record.kind else {

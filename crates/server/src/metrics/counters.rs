@@ -154,8 +154,8 @@ impl Observer for Metrics {
 mod tests {
     use super::*;
     use flotilla_engine::ids::Namespace;
-    use flotilla_engine::tables::{TimerKey, TimerKind};
     use flotilla_engine::{BeginTerm, Command, FireTimer, Stamp, reply};
+    use flotilla_engine::{TimerKey, TimerKind};
     use flotilla_replica::Leader;
 
     fn metrics() -> Metrics {

@@ -2,16 +2,11 @@
 
 use crate::limits::{METRIC_ACTIONS_MAX, METRIC_LEASES_MAX, METRIC_ROWS_MAX};
 use crate::workers::ActionKey;
-use flotilla_engine::ids::Namespace;
-use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
-use flotilla_engine::tables::{
-    ActionRuns, Cluster, ClusterRecord, LabelQueues, ProcessKind, Quarantine, QuarantinedKind,
-    ReadyActions, Table, WorkerActivities, WorkerLeases, WorkerStatus, Workers, encode_prefix,
-    read, visit,
-};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::view::{self, TasksByAction};
+use flotilla_engine::{ClusterRecord, QuarantinedKind};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 /// The label of all actions without their own series.
 const OTHERS: &str = "*";
@@ -37,39 +32,25 @@ pub(super) struct State {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ByAction(BTreeMap<(String, String), u64>);
 
-/// The counts over the workers of all namespaces.
-#[derive(Default)]
-struct WorkerCounts {
-    by_status: BTreeMap<&'static str, u64>,
-    leases_count: u64,
-    /// The actions of healthy workers that take tasks.
-    served: BTreeSet<(Namespace, String)>,
-}
-
 impl State {
     /// Reads the metrics.
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
     pub(super) fn read(reader: &dyn Reader) -> Result<Self, StoreError> {
-        let worker_counts = worker_counts(reader)?;
-        let ready = ready(reader)?;
-        let is_unserved = |key: &ActionKey| {
-            let (namespace, action) = key;
-            let named = (namespace.clone(), action.to_string());
-            !worker_counts.served.contains(&named)
-        };
-        let unserved = ready
-            .clone()
-            .into_iter()
-            .filter(|(key, _)| is_unserved(key));
+        let workers = view::count_workers(reader, METRIC_ROWS_MAX)?;
+        let ready = view::count_ready(reader, METRIC_ROWS_MAX)?;
+        let unserved = ready.clone().into_iter();
+        let unserved = unserved.filter(|(key, _)| !workers.served.contains(key));
+        let leased = view::count_leased(reader, METRIC_LEASES_MAX)?;
+        let unknown = workers.leases_count.saturating_sub(leased.visited);
         Ok(Self {
-            cluster: read::<Cluster>(reader, &())?.unwrap_or_default(),
+            cluster: view::cluster(reader)?,
             unserved: ByAction::new(unserved.collect(), 0),
             ready: ByAction::new(ready, 0),
-            leased: leased(reader, worker_counts.leases_count)?,
+            leased: ByAction::new(leased.by_action, unknown),
             quarantined: quarantined(reader)?,
-            workers: worker_counts.by_status,
+            workers: by_status(&workers.by_status),
         })
     }
 }
@@ -77,7 +58,7 @@ impl State {
 impl ByAction {
     /// The actions with the most tasks, and one sum of all others and of tasks whose action is
     /// unknown.
-    fn new(tasks: BTreeMap<ActionKey, u64>, unknown: u64) -> Self {
+    fn new(tasks: TasksByAction, unknown: u64) -> Self {
         let mut sorted: Vec<_> = tasks.into_iter().filter(|(_, count)| *count > 0).collect();
         sorted.sort_by_key(|(_, count)| Reverse(*count));
         let others = sorted.split_off(METRIC_ACTIONS_MAX.min(sorted.len()));
@@ -100,103 +81,24 @@ impl ByAction {
     }
 }
 
-/// Waiting tasks by action.
-fn ready(reader: &dyn Reader) -> Result<BTreeMap<ActionKey, u64>, StoreError> {
-    let mut ready: BTreeMap<ActionKey, u64> = BTreeMap::new();
-    each::<ReadyActions>(reader, |key, record| {
-        *ready.entry(key).or_default() += record.tasks_count;
-        Ok(())
-    })?;
-    each::<LabelQueues>(reader, |(namespace, action, _), record| {
-        *ready.entry((namespace, action)).or_default() += record.waiting_count;
-        Ok(())
-    })?;
-    Ok(ready)
-}
-
-/// Leased tasks by action; the action of those beyond the limit is unknown.
-fn leased(reader: &dyn Reader, leases_count: u64) -> Result<ByAction, StoreError> {
-    let mut leased: BTreeMap<ActionKey, u64> = BTreeMap::new();
-    let mut looked_up = 0;
-    each_of::<WorkerLeases>(reader, METRIC_LEASES_MAX, |(_, task), ()| {
-        looked_up += 1;
-        if let Some(run) = read::<ActionRuns>(reader, &task)? {
-            *leased.entry((run.namespace, run.action)).or_default() += 1;
-        }
-        Ok(())
-    })?;
-    Ok(ByAction::new(
-        leased,
-        leases_count.saturating_sub(looked_up),
-    ))
-}
-
-fn worker_counts(reader: &dyn Reader) -> Result<WorkerCounts, StoreError> {
-    let mut worker_counts = WorkerCounts {
-        by_status: STATUSES.into_iter().map(|status| (status, 0)).collect(),
-        ..WorkerCounts::default()
-    };
-    each::<Workers>(reader, |key, worker| {
-        let Some(activity) = read::<WorkerActivities>(reader, &key)? else {
-            return Ok(());
-        };
-        *worker_counts
-            .by_status
-            .entry(activity.published_status())
-            .or_default() += 1;
-        if activity.status == WorkerStatus::Healthy {
-            let actions = worker.processes.into_iter();
-            let actions = actions.filter(|process| process.kind == ProcessKind::Action);
-            let served = actions.map(|process| (key.0.clone(), process.name));
-            worker_counts.served.extend(served);
-        }
-        worker_counts.leases_count += u64::from(activity.leases_count);
-        Ok(())
-    })?;
-    Ok(worker_counts)
+/// The numbers of workers, with a zero for each status that no worker has.
+fn by_status(found: &BTreeMap<&'static str, u64>) -> BTreeMap<&'static str, u64> {
+    let count = |status| found.get(status).copied().unwrap_or_default();
+    let statuses = STATUSES.into_iter();
+    statuses.map(|status| (status, count(status))).collect()
 }
 
 fn quarantined(reader: &dyn Reader) -> Result<BTreeMap<&'static str, u64>, StoreError> {
+    let found = view::count_quarantined(reader, METRIC_ROWS_MAX)?;
+    let count = |kind| found.get(&kind).copied().unwrap_or_default();
     let kinds = QuarantinedKind::ALL.into_iter();
-    let mut found: BTreeMap<_, _> = kinds.map(|kind| (kind.name(), 0)).collect();
-    each::<Quarantine>(reader, |(kind, _), _| {
-        *found.entry(kind.name()).or_default() += 1;
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Visits the first rows of a table.
-fn each<T: Table>(
-    reader: &dyn Reader,
-    take: impl FnMut(T::Key, T::Record) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    each_of::<T>(reader, METRIC_ROWS_MAX, take)
-}
-
-/// Visits at most `count_max` rows of a table.
-fn each_of<T: Table>(
-    reader: &dyn Reader,
-    count_max: usize,
-    mut take: impl FnMut(T::Key, T::Record) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let all = KeyRange::prefix(&encode_prefix::<T>(&()));
-    let (mut count, mut taken) = (0, Ok(()));
-    visit::<T>(reader, &all, Order::Ascending, |key, record| {
-        count += 1;
-        taken = take(key, record);
-        if taken.is_err() || count == count_max {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    })?;
-    taken
+    Ok(kinds.map(|kind| (kind.name(), count(kind))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::ids::ActionName;
+    use flotilla_engine::ids::{ActionName, Namespace};
 
     fn key(number: usize) -> ActionKey {
         let action = ActionName::new(format!("action-{number}")).unwrap();

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::testing::StillNode;
     use crate::workers::Hub;
-    use flotilla_engine::tables::WorkerType;
+    use flotilla_engine::WorkerType;
     use flotilla_engine::{Body, DrainWorker, RegisterWorker};
     use flotilla_replica::OfferSource;
     use std::collections::BTreeMap;

@@ -226,7 +226,7 @@ impl RoutedDelivery {
 pub(super) mod testing {
     use super::*;
     use flotilla_engine::ids::ActionRunNumber;
-    use flotilla_engine::tables::{PayloadOwner, PayloadRef};
+    use flotilla_engine::{PayloadOwner, PayloadRef};
 
     /// A task of the action.
     pub(in crate::workers) fn task(action: &str) -> ToWorker {

@@ -8,10 +8,8 @@ use flotilla_api::v1;
 use flotilla_engine::RegisterWorker;
 use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::PROCESSES_MAX;
-use flotilla_engine::tables::{
-    Process, ProcessKind, WorkerActivityRecord, WorkerStatus, WorkerType,
-};
 use flotilla_engine::view::{WorkerView, WorkerWithCounts};
+use flotilla_engine::{Process, ProcessKind, WorkerActivityRecord, WorkerStatus, WorkerType};
 
 /// Validates a registration.
 pub(super) fn registration(request: v1::RegisterRequest) -> Result<RegisterWorker, Refusal> {
@@ -136,7 +134,7 @@ pub(super) fn record(namespace: &Namespace, found: WorkerWithCounts) -> v1::Work
 mod tests {
     use super::*;
     use flotilla_engine::ids::WorkerNumber;
-    use flotilla_engine::tables::{ProcessRecord, WorkerRecord};
+    use flotilla_engine::{ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
     fn request() -> v1::RegisterRequest {

@@ -2,8 +2,8 @@
 
 use super::{read, rows};
 use flotilla_engine::limits::{DEAD_LETTER_BYTES_OVERHEAD, DEAD_LETTERS_BYTES_MAX};
+use flotilla_engine::rows::{DeadLetterInputs, DeadLetterPlaces, DeadLetterQueues, DeadLetters};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{DeadLetterInputs, DeadLetterPlaces, DeadLetterQueues, DeadLetters};
 use std::collections::BTreeMap;
 
 /// Panics unless every letter has its input and is counted.

@@ -2,11 +2,11 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::GroupNumber;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Cluster, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Redeliveries, StreamRecord,
     Streams, TimerKey, TimerKind, Timers,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(store: &MemoryStore) {

@@ -1,8 +1,8 @@
 //! Keys and the index of those that expire.
 
 use super::{read, rows};
+use flotilla_engine::rows::{Cluster, KeyExpiries, Keys};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Cluster, KeyExpiries, Keys};
 use std::collections::BTreeSet;
 
 /// Every key that expires is in the index once, no version was given twice.

@@ -2,11 +2,11 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunsByAction, Actions, Cluster, DeadLetterQueues, DeadLetters, Keys, Namespaces, Plans,
     RunsByWorkflow, Schedules, StreamNames, Triggers, Workers, Workflows, WorkflowsBeingDeleted,
 };
+use flotilla_engine::store::MemoryStore;
 
 pub(super) fn check(store: &MemoryStore) {
     let check = |namespace: &Namespace| {

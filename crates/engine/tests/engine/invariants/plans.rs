@@ -9,13 +9,13 @@ use flotilla_engine::ids::{Namespace, PlanName, PlanNumber, RunNumber, WorkflowN
 use flotilla_engine::limits::{
     CACHED_BYTES_MAX, CACHED_RESULTS_MAX, HEALTH_SAMPLES_MAX, RATE_SLICES,
 };
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BreakerState, CacheExpiries, CacheUsage,
     CachedResults, Cluster, Definitions, EventListing, PlanExecutorRecord, PlanExecutors,
     PlanNumbers, PlanRecord, PlanWait, Plans, PlansByEvent, Probe, RunRecord, TimerKey, TimerKind,
     Workflows,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Panics unless the tables of plans agree with each other and with the runs.

@@ -3,13 +3,13 @@
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::limits::RETENTION_MS_DEFAULT;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
     ActionRunsByRun, ActivationState, Activations, Cluster, Definitions, Expiration, Expirations,
     Expiring, History, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, Quarantine,
     QuarantinedKind, RunRemains, Runs, SignalIds,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Panics unless everything that ended expires, and every row belongs to something.

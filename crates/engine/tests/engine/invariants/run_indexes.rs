@@ -1,11 +1,11 @@
 //! The indexes of runs hold what the runs say, and nothing else (W22).
 
 use super::{read, rows};
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     AttributeKey, Definitions, Runs, RunsByAttribute, RunsByCompletion, RunsByStatus,
     RunsByWorkflow, Table, encode_key,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeSet;
 
 /// Panics unless every run has its rows, and every row its run.

@@ -1,11 +1,11 @@
 //! Invariants of the schedule tables.
 
 use super::{read, rows};
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Definitions, Quarantine, QuarantinedKind, RunRecord, Runs, Schedules, SchedulesDue,
     TriggeredBy, Workflows,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeSet;
 
 /// Panics unless every schedule that fires is due once, and counts its open runs.

@@ -3,8 +3,8 @@
 use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
+use flotilla_engine::rows::{Payloads, RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Payloads, RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting};
 use std::collections::BTreeSet;
 
 pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {

@@ -2,11 +2,11 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::StreamNumber;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     GroupNames, GroupRecord, Groups, Records, StreamCounts, StreamNames, StreamRecord, Streams,
     TimerKey, TimerKind, Timers,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
 
 pub(super) fn check(store: &MemoryStore) {

@@ -1,7 +1,7 @@
 //! A run's children belong to the same trace as the run.
 
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::tables::RunRecord;
+use flotilla_engine::rows::RunRecord;
 use std::collections::BTreeMap;
 
 pub(super) fn check(runs: &BTreeMap<RunNumber, RunRecord>) {

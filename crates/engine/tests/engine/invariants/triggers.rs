@@ -5,12 +5,12 @@ use flotilla_engine::definition::Trigger;
 use flotilla_engine::ids::{
     GroupName, GroupNumber, Namespace, RunNumber, StreamName, WorkflowName,
 };
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Cluster, Definitions, EventKind, GroupNames, GroupRecord, Groups, History, LiveTrigger,
     Quarantine, QuarantinedKind, Records, RunRecord, Runs, StreamNames, StreamRecord, Streams,
     TriggerRecord, TriggeredBy, Triggers, TriggersByStream, TriggersDue, Workflows,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 type TriggerKey = (Namespace, WorkflowName);

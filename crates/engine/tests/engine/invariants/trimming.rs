@@ -2,12 +2,12 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRuns, ActionRunsByRun, ActivationState, Activations, EventKind, History, HistoryCursor,
     PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, PlanEvent, RunRecord,
     SignalsWaiting, StepResults, Work,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the rows of a run name.

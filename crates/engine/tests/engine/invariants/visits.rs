@@ -2,8 +2,8 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
+use flotilla_engine::rows::{Activations, EventKind, HistoryRecord, RunRecord, StepResults};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Activations, EventKind, HistoryRecord, RunRecord, StepResults};
 use std::collections::BTreeMap;
 
 pub(super) fn check(

@@ -2,11 +2,11 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunRecord, GoneWorkers, Process, SilentWorkers, TimerKey, TimerKind, WorkerActivities,
     WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
 };
+use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
 
 type WorkerKey = (Namespace, WorkerId);

@@ -7,8 +7,8 @@ use super::player::pick;
 use super::triggers::{self, TriggerIntent};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
+use flotilla_engine::rows::{Retention, StreamSettings};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Retention, StreamSettings};
 use flotilla_engine::view::KeyCursor;
 use flotilla_engine::{
     AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,

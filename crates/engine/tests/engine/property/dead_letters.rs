@@ -9,8 +9,8 @@ use flotilla_engine::limits::{
     DEAD_LETTERS_BYTES_MAX, DEAD_LETTERS_MAX, LABEL_QUEUES_MAX, REQUEUE_BYTES_MAX,
     REQUEUED_PER_COMMAND_MAX,
 };
+use flotilla_engine::rows::DeadLetters;
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::DeadLetters;
 use flotilla_engine::{
     AssignTasks, Body, DeadLetterSelector, Entry, FailKind, FailTask, FailureOutcome, InvokeAction,
     Offer, PurgeDeadLetters, Rejection, Reply, RequeueDeadLetters, reply, view,

@@ -5,8 +5,8 @@ use super::player::pick;
 use crate::invariants::{read, rows};
 use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{ConsumerName, GroupName};
+use flotilla_engine::rows::{Deliveries, Groups, Streams};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Deliveries, Groups, Streams};
 use flotilla_engine::{
     AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
     NackRecords, NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,

@@ -17,12 +17,12 @@ use crate::invariants;
 use cursors::Cursors;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine,
     QuarantinedKind, Runs, Schedules, Table, Timers, decode_key, decode_record, encode_key,
     encode_record,
 };
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{Applied, Body, Entry, Rejection};
 use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
 use player::Player;

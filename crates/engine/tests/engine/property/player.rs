@@ -10,11 +10,11 @@ use flotilla_engine::ids::{
     PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, InputChecks, Process,
     ProcessKind, TimerKey, TimerKind, Timers, WorkerType,
 };
+use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command,
     CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow,

@@ -3,12 +3,12 @@
 use super::player::{Player, command};
 use crate::invariants::{read, rows};
 use flotilla_engine::ids::{Namespace, RunNumber, WorkflowName};
-use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunOwner, ActionRuns, Definitions, GoneWorkers, Plans, Quarantine, QuarantineRecord,
     QuarantinedItem, QuarantinedKind, Runs, Schedules, TimerKey, TimerKind, Timers, TriggeredBy,
     WorkerNumbers, encode_key, encode_record,
 };
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{Applied, Body, Entry, ReleaseQuarantined};
 
 /// Sets things aside as a panic in their timers would: the timer that is due first is gone with it.

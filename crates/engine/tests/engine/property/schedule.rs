@@ -2,8 +2,8 @@
 
 use super::player::default_key;
 use crate::invariants::{read, rows};
+use flotilla_engine::rows::{DefinitionNumber, NextFiring, Schedules, SchedulesDue};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules, SchedulesDue};
 use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 
 /// The definition of the scheduled workflow, whose content is one of a few.

@@ -3,8 +3,8 @@
 use crate::invariants::rows;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::{OutcomeName, RunNumber};
+use flotilla_engine::rows::{EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{EventKind, History, Runs};
 use flotilla_engine::view;
 
 /// A visit: its step, when it began and ended, its outcome and how many attempts were begun.

@@ -6,7 +6,7 @@ use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{
     ActionRunNumber, ConsumerName, GroupName, KvKey, PartitionKey, StreamName,
 };
-use flotilla_engine::tables::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
+use flotilla_engine::rows::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CreateGroup, CreateNamespace,
     CreateStream, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow,

@@ -7,7 +7,7 @@ use flotilla_engine::ids::{
     PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionType, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerType,
 };
 use flotilla_engine::{

@@ -8,7 +8,7 @@ use flotilla_engine::ids::{
     ActionRunNumber, GroupNumber, Namespace, RunNumber, StreamNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRuns, Activations, DefinitionNumber, DefinitionRecord, Definitions, GroupPartition,
     Groups, PartitionRecord, PayloadRef, Payloads, Quarantine, QuarantineRecord, QuarantinedKind,
     Runs, StreamRecord, Streams, TimerKind, Timers, WorkerActivities, Workflows,

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
-use flotilla_engine::tables::DeadLetterPlaces;
+use flotilla_engine::rows::DeadLetterPlaces;
 use flotilla_engine::view;
 use flotilla_engine::{Body, DeadLetterSelector, PurgeDeadLetters, RequeueDeadLetters};
 

@@ -4,7 +4,7 @@ use super::show::{definition_of, line, option, payload, shortened, step_name, ta
 use super::world::World;
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{Namespace, RunId, RunNumber};
-use flotilla_engine::tables::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
+use flotilla_engine::rows::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
 use flotilla_engine::view::{EventView, HistoryRange};
 use flotilla_engine::{NodeId, view};
 

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::show::{option, text};
 use super::world::World;
 use flotilla_engine::ids::KvKey;
-use flotilla_engine::tables::{KeyExpiries, KeyRecord};
+use flotilla_engine::rows::{KeyExpiries, KeyRecord};
 use flotilla_engine::view::{self, KeyCursor, KeySelection, PageRange};
 use flotilla_engine::{
     Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,

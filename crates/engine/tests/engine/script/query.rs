@@ -4,7 +4,7 @@ use super::line::Line;
 use super::world::World;
 use flotilla_engine::ids::{AttributeName, Namespace, WorkflowName};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{AttributeValue, RunStatus};
+use flotilla_engine::rows::{AttributeValue, RunStatus};
 use flotilla_engine::view::{self, Comparison, Condition, Equality, RunQuery};
 
 const COMPARISONS: [(&str, Comparison); 6] = [

@@ -17,7 +17,7 @@ use crate::invariants;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
     Cluster, Definitions, History, IdempotencyKeys, Payloads, PayloadsHeld, Process, Ready,
     Requests, RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities,

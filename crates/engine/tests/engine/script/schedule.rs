@@ -4,7 +4,7 @@ use super::line::Line;
 use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::{Namespace, RunId, WorkflowName};
-use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules};
+use flotilla_engine::rows::{DefinitionNumber, NextFiring, Schedules};
 use flotilla_engine::view::{self, DueCursor};
 use flotilla_engine::{Body, FireSchedule, SetNextFiring};
 

@@ -8,7 +8,7 @@ use super::world::World;
 use crate::invariants;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Activation, ActivationState, Activations, Definitions, PayloadRef, Payloads, PlanState,
     PlanWait, RunRecord,
 };

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::show::{option, quarantined, text};
 use super::world::World;
 use flotilla_engine::ids::{PartitionKey, StreamName};
-use flotilla_engine::tables::{Retention, StreamRecord, StreamSettings};
+use flotilla_engine::rows::{Retention, StreamRecord, StreamSettings};
 use flotilla_engine::view::{self, RecordRange, RecordView};
 use flotilla_engine::{
     AppendRecords, Body, CreateStream, DeleteStream, NewRecord, StreamPosition, TrimStream, TrimTo,

@@ -5,7 +5,7 @@ use super::line::Line;
 use super::question::listed;
 use super::world::World;
 use flotilla_engine::ids::{ActionRunNumber, RunId, RunNumber};
-use flotilla_engine::tables::Runs;
+use flotilla_engine::rows::Runs;
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{NodeId, TraceContext};
 

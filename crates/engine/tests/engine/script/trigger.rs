@@ -5,7 +5,7 @@ use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::DefinitionNumber;
+use flotilla_engine::rows::DefinitionNumber;
 use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
 use flotilla_engine::{Body, FireTrigger, RecordId};
 

@@ -5,10 +5,10 @@ use super::line::Line;
 use super::{command, question, show};
 use crate::invariants;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, RunNumber, WorkerId};
-use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     Activations, Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
 };
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
     Applied, Body, Command, ENGINE_VERSION, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
 };

@@ -5,7 +5,7 @@ use crate::samples;
 use flotilla_engine::TakeId;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{GroupNumber, StreamNumber};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
     GroupPartition, GroupRecord, GroupTrigger, Groups, KeyExpiries, KeyRecord, Keys,
     NamespaceRecord, Namespaces, PartitionRecord, RecordContent, Records, Redeliveries,

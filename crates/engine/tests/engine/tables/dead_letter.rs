@@ -3,7 +3,7 @@
 use super::{Row, row};
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, StepName};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     ActionRunStatus, DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues,
     DeadLetterRecord, DeadLetters, TaskError,
 };

@@ -4,7 +4,7 @@ use super::{error, plan};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, Target, TerminalIndex};
 use flotilla_engine::ids::ActionRunNumber;
-use flotilla_engine::tables::EventKind;
+use flotilla_engine::rows::EventKind;
 
 /// One event of each kind, in the order of the enum.
 pub(crate) fn events() -> Vec<EventKind> {

@@ -4,7 +4,7 @@ use super::{Row, row};
 use crate::samples;
 use flotilla_engine::definition::{ExecutorIndex, RateWindow};
 use flotilla_engine::ids::{ActionRunNumber, PlanNumber, RunNumber};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     BreakerState, CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, CallBucket,
     DefinitionNumber, EventListing, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure,
     PlanNumbers, PlanRecord, PlanState, PlanWait, Plans, PlansByEvent, Probe, Sample, Verdict,

@@ -2,7 +2,7 @@
 
 use super::{Row, row, sorted};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
-use flotilla_engine::tables::{Expiration, Expirations, Expiring, RunRemains};
+use flotilla_engine::rows::{Expiration, Expirations, Expiring, RunRemains};
 
 pub(super) fn rows() -> Vec<Row> {
     let expiration = Expiration {

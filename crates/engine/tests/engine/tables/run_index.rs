@@ -5,7 +5,7 @@ use crate::samples;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{AttributeName, RunNumber};
 use flotilla_engine::json::Json;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     AttributeKey, AttributeValue, RunStatus, RunsByAttribute, RunsByCompletion, RunsByStatus,
     RunsByWorkflow,
 };

@@ -3,7 +3,7 @@
 use super::{Row, row};
 use crate::samples;
 use flotilla_engine::ids::GroupNumber;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     DefinitionNumber, LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue,
 };
 

@@ -4,7 +4,7 @@ use super::{Row, row};
 use crate::samples;
 use flotilla_engine::NodeId;
 use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     GoneWorkerRecord, GoneWorkers, ProcessRecord, SilentWorkers, WorkerActivities,
     WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord,
     WorkerStatus, WorkerType, Workers,

@@ -2,7 +2,7 @@
 
 use super::{Row, row};
 use crate::samples;
-use flotilla_engine::tables::{
+use flotilla_engine::rows::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted,
 };

@@ -9,7 +9,7 @@ use flotilla_engine::ids::ActionName;
 use flotilla_engine::limits::{
     ACTION_RETRY_DELAY_MS_MAX, ATTEMPTS_MAX, LEASE_MS_MAX, MESSAGE_BYTES_MAX, MODULE_BYTES_MAX,
 };
-use flotilla_engine::tables::{ActionType, WasmLimits};
+use flotilla_engine::{ActionType, WasmLimits};
 use flotilla_engine::{Command, RegisterAction, reply};
 use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};

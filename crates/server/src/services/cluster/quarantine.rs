@@ -6,9 +6,9 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
+use flotilla_engine::QuarantinedKind;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::Reader;
-use flotilla_engine::tables::QuarantinedKind;
 use flotilla_engine::{Command, Rejection, ReleaseQuarantined, reply, view};
 use tokio::time::Instant;
 

@@ -6,10 +6,10 @@ use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
+use flotilla_engine::KeyRecord;
 use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::store::Reader;
-use flotilla_engine::tables::KeyRecord;
 use flotilla_engine::view::{self, KeySelection};
 use tokio::time::Instant;
 

@@ -9,8 +9,8 @@ use flotilla_api::v1;
 use flotilla_engine::ids::StreamName;
 use flotilla_engine::limits::STREAM_BYTES_DEFAULT;
 use flotilla_engine::store::Reader;
-use flotilla_engine::tables::{Retention, StreamSettings};
 use flotilla_engine::{Command, CreateStream, DeleteStream, Rejection, reply, view};
+use flotilla_engine::{Retention, StreamSettings};
 use std::num::NonZeroU32;
 use tokio::time::Instant;
 

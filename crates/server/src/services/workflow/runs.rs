@@ -103,7 +103,7 @@ fn query(request: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::tables::RunStatus;
+    use flotilla_engine::RunStatus;
 
     fn request(condition: &str) -> v1::ListRunsRequest {
         v1::ListRunsRequest {

@@ -22,10 +22,10 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
 use flotilla_engine::reply::RunStarted;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::tables::{
-    DefinitionNumber, Definitions, Versions, Workflows as WorkflowRecords, read,
+use flotilla_engine::view;
+use flotilla_engine::{
+    Command, DefinitionNumber, Rejection, RequestId, StartRun, TraceContext, VersionChoice,
 };
-use flotilla_engine::{Command, Rejection, RequestId, StartRun, TraceContext, VersionChoice};
 use tokio::time::Instant;
 
 /// A start whose request is well-formed.
@@ -102,17 +102,13 @@ impl Start {
         }
     }
 
-    /// The definition that the start would use (W5). Its record is not read, since it can be large.
+    /// The definition that the start would use (W5).
     fn definition(&self, reader: &dyn Reader) -> Result<Option<DefinitionNumber>, StoreError> {
-        let (namespace, workflow) = (self.namespace.clone(), self.run.workflow.clone());
-        Ok(match &self.run.version {
-            VersionChoice::Latest => read::<WorkflowRecords>(reader, &(namespace, workflow))?
-                .map(|workflow| workflow.latest),
-            VersionChoice::Version(version) => {
-                let key = (namespace, workflow, version.clone());
-                read::<Versions>(reader, &key)?.map(|version| version.newest)
-            }
-        })
+        let version = match &self.run.version {
+            VersionChoice::Latest => None,
+            VersionChoice::Version(version) => Some(version),
+        };
+        view::definition_number(reader, &self.namespace, &self.run.workflow, version)
     }
 }
 
@@ -185,7 +181,7 @@ impl Workflows {
         if let Some(known) = self.context.schemas.find(definition) {
             return Ok(known);
         }
-        let look_up = |reader: &dyn Reader| read::<Definitions>(reader, &definition);
+        let look_up = |reader: &dyn Reader| view::definition(reader, definition);
         match self.context.gateway.read_here(look_up)? {
             Some(record) => {
                 let text = record.definition.input_schema;

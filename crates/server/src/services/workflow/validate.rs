@@ -10,7 +10,6 @@ use flotilla_dsl::{Finding, Parsed, Reference, ReferenceTarget, unregistered};
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::tables::{Actions, read};
 use flotilla_engine::view;
 use tokio::time::Instant;
 
@@ -103,7 +102,7 @@ fn missing(
     for reference in references {
         let is_there = match &reference.target {
             ReferenceTarget::Action(name) => {
-                read::<Actions>(reader, &(namespace.clone(), name.clone()))?.is_some()
+                view::action_record(reader, namespace, name)?.is_some()
             }
             ReferenceTarget::Workflow { name, version } => {
                 let version = version.as_ref();
