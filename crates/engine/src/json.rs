@@ -11,6 +11,7 @@ pub(crate) use paths::Paths;
 use crate::definition::Segment;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// A JSON text, cheap to clone. Invariant: valid JSON, nested no deeper than the API allows; validated there.
@@ -143,11 +144,16 @@ fn skip_comma(text: &str) -> &str {
 }
 
 fn is_key(quoted: &str, name: &str) -> bool {
+    key_name(quoted) == name
+}
+
+/// The name of a field, from its key in quotation marks.
+fn key_name(quoted: &str) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if inner.contains('\\') {
-        unescape(inner) == name
+        Cow::Owned(unescape(inner))
     } else {
-        inner == name
+        Cow::Borrowed(inner)
     }
 }
 

@@ -1,21 +1,23 @@
 //! Finds several paths in one JSON text with a single pass.
+//!
+//! The pass costs the length of the text times the logarithm of the number of paths: a client controls both.
 
-use super::{container_end, is_key, is_space, string_end};
+use super::{container_end, is_space, key_name, string_end};
 use crate::definition::Segment;
 use std::ops::Range;
 
 /// The wanted paths, as a tree: a node is a position that some path leads to or through.
 pub(crate) struct Paths<'p> {
     nodes: Vec<Node<'p>>,
-    count: usize,
+    /// The node of each path.
+    ends: Vec<usize>,
 }
 
+/// The nodes one segment deeper, sorted.
 #[derive(Default)]
 struct Node<'p> {
-    /// The nodes one segment deeper.
-    children: Vec<(&'p Segment, usize)>,
-    /// The indexes of the paths that end here.
-    ends: Vec<usize>,
+    fields: Vec<(&'p str, usize)>,
+    elements: Vec<(u32, usize)>,
 }
 
 /// A container that the walk is inside.
@@ -33,6 +35,12 @@ enum Kind {
     },
 }
 
+impl Node<'_> {
+    fn is_leaf(&self) -> bool {
+        self.fields.is_empty() && self.elements.is_empty()
+    }
+}
+
 impl<'p> Paths<'p> {
     /// The root.
     const ROOT: usize = 0;
@@ -41,27 +49,28 @@ impl<'p> Paths<'p> {
     pub(crate) fn new(paths: impl IntoIterator<Item = &'p [Segment]>) -> Self {
         let mut tree = Self {
             nodes: vec![Node::default()],
-            count: 0,
+            ends: Vec::new(),
         };
         for segments in paths {
             let mut node = Self::ROOT;
             for segment in segments {
                 node = tree.child(node, segment);
             }
-            tree.nodes[node].ends.push(tree.count);
-            tree.count += 1;
+            tree.ends.push(node);
         }
         tree
     }
 
     fn child(&mut self, node: usize, segment: &'p Segment) -> usize {
-        let children = &self.nodes[node].children;
-        if let Some((_, child)) = children.iter().find(|(known, _)| *known == segment) {
-            return *child;
+        let new = self.nodes.len();
+        let Node { fields, elements } = &mut self.nodes[node];
+        let child = match segment {
+            Segment::Field(name) => child_or_insert(fields, name.as_str(), new),
+            Segment::Index(index) => child_or_insert(elements, *index, new),
+        };
+        if child == new {
+            self.nodes.push(Node::default());
         }
-        let child = self.nodes.len();
-        self.nodes.push(Node::default());
-        self.nodes[node].children.push((segment, child));
         child
     }
 
@@ -73,7 +82,7 @@ impl<'p> Paths<'p> {
             bytes: text.as_bytes(),
             text,
             position: 0,
-            found: vec![None; self.count],
+            found: vec![Found::default(); self.nodes.len()],
             frames: Vec::new(),
         };
         walk.skip_space();
@@ -81,8 +90,33 @@ impl<'p> Paths<'p> {
         while let Some(frame) = walk.frames.pop() {
             walk.step(frame);
         }
-        walk.found
+        let ends = self.ends.iter();
+        ends.map(|node| walk.found[*node].value.clone()).collect()
     }
+}
+
+/// The child at `key`, or `new`, which is inserted there.
+fn child_or_insert<K: Ord>(children: &mut Vec<(K, usize)>, key: K, new: usize) -> usize {
+    match children.binary_search_by(|(known, _)| known.cmp(&key)) {
+        Ok(place) => children[place].1,
+        Err(place) => {
+            children.insert(place, (key, new));
+            new
+        }
+    }
+}
+
+fn child<K: Ord>(children: &[(K, usize)], key: &K) -> Option<usize> {
+    let place = children.binary_search_by(|(known, _)| known.cmp(key));
+    place.ok().map(|place| children[place].1)
+}
+
+/// What the walk has found of a node.
+#[derive(Clone, Default)]
+struct Found {
+    value: Option<Range<usize>>,
+    /// The nodes one segment deeper that the walk has entered.
+    entered: Vec<usize>,
 }
 
 /// A single pass over a text.
@@ -91,7 +125,8 @@ struct Walk<'a, 'p> {
     text: &'a str,
     bytes: &'a [u8],
     position: usize,
-    found: Vec<Option<Range<usize>>>,
+    /// By node.
+    found: Vec<Found>,
     /// The containers around the current position that paths lead into, innermost last.
     frames: Vec<Frame>,
 }
@@ -106,7 +141,7 @@ impl Walk<'_, '_> {
             Some(b'[') => Kind::Array { next: 0 },
             _ => return self.pass(node, start),
         };
-        if self.paths.nodes[node].children.is_empty() {
+        if self.paths.nodes[node].is_leaf() {
             return self.pass(node, start);
         }
         self.position += 1;
@@ -120,9 +155,7 @@ impl Walk<'_, '_> {
     }
 
     fn end_paths(&mut self, node: usize, start: usize) {
-        for path in &self.paths.nodes[node].ends {
-            self.found[*path] = Some(start..self.position);
-        }
+        self.found[node].value = Some(start..self.position);
     }
 
     /// Handles the next field or element of a container, or leaves the container.
@@ -149,39 +182,36 @@ impl Walk<'_, '_> {
                 // The colon.
                 self.position = (self.position + 1).min(self.bytes.len());
                 self.skip_space();
-                self.child(frame.node, |segment| match segment {
-                    Segment::Field(name) => is_string && is_key(key, name),
-                    Segment::Index(_) => false,
-                })
+                let fields = &self.paths.nodes[frame.node].fields;
+                is_string
+                    .then(|| child(fields, &key_name(key).as_ref()))
+                    .flatten()
             }
             Kind::Array { next } => {
                 let index = *next;
                 *next += 1;
-                self.child(frame.node, |segment| *segment == Segment::Index(index))
+                child(&self.paths.nodes[frame.node].elements, &index)
             }
         };
+        let parent = frame.node;
         self.frames.push(frame);
         match child {
-            Some(child) => self.enter(child),
+            Some(child) => {
+                if self.found[child].value.is_none() {
+                    self.found[parent].entered.push(child);
+                }
+                self.enter(child);
+            }
             None => self.position = self.value_end(),
         }
-    }
-
-    fn child(&self, node: usize, is_next: impl Fn(&Segment) -> bool) -> Option<usize> {
-        let children = &self.paths.nodes[node].children;
-        let child = children.iter().find(|(segment, _)| is_next(segment));
-        child.map(|(_, child)| *child)
     }
 
     /// Discards what an earlier field of the same name contributed.
     fn forget(&mut self, node: usize) {
         let mut nodes = vec![node];
         while let Some(node) = nodes.pop() {
-            let node = &self.paths.nodes[node];
-            for path in &node.ends {
-                self.found[*path] = None;
-            }
-            nodes.extend(node.children.iter().map(|(_, child)| *child));
+            let Found { entered, .. } = std::mem::take(&mut self.found[node]);
+            nodes.extend(entered);
         }
     }
 
