@@ -21,6 +21,7 @@ use crate::tables::{
 use crate::turn::{Abort, EntryState, Turn};
 use crate::{group, ids, run, schedule, stream, trigger};
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The result of containing a panic.
 pub(crate) struct ContainedPanic {
@@ -37,18 +38,42 @@ pub(crate) fn contain(
     command: &Command,
     panic: &(dyn Any + Send),
 ) -> Result<ContainedPanic, StoreError> {
-    let detail = message(panic);
     let attributed = state.take_panic_subject();
+    let attributed = attributed.unwrap_or_else(|| command.body.subject());
+    let noted = catch_unwind(AssertUnwindSafe(|| {
+        quarantine(state, command, attributed.clone(), Note::InHistory)
+    }));
+    let effects = match noted {
+        Ok(effects) => effects?,
+        // What panicked may be what writes the run's history. Without the note, nothing of the run is written.
+        Err(_) => quarantine(state, command, attributed, Note::Nowhere)?,
+    };
+    Ok(ContainedPanic {
+        rejection: Rejection::Internal(message(panic)),
+        effects,
+    })
+}
+
+/// Where the quarantine of a run is noted.
+#[derive(PartialEq, Eq)]
+enum Note {
+    InHistory,
+    Nowhere,
+}
+
+/// Quarantines the subject of a panic in a turn; returns the effects.
+fn quarantine(
+    state: &mut EntryState<'_>,
+    command: &Command,
+    attributed: Subject,
+    note: Note,
+) -> Result<Vec<Effect>, StoreError> {
     let named = command.body.subject();
     let mut turn = Turn::new(state, 0);
     let mut cluster = turn.cluster()?;
     cluster.panics_count += 1;
     turn.put::<Cluster>(&(), cluster);
-    let subject = locate(
-        &mut turn,
-        command,
-        attributed.unwrap_or_else(|| named.clone()),
-    )?;
+    let subject = locate(&mut turn, command, attributed)?;
     // The firing's run was rolled back with the turn; without quarantine, the firing would be retried forever.
     let subject = match (subject, &named) {
         (None, Subject::Schedule(definition)) => Some((QuarantinedKind::Schedule, definition.0)),
@@ -85,7 +110,7 @@ pub(crate) fn contain(
         let raft_index = turn.raft_index();
         let record = QuarantineRecord { at_ms, raft_index };
         turn.put::<Quarantine>(&(kind, number), record);
-        if kind == QuarantinedKind::Run {
+        if kind == QuarantinedKind::Run && note == Note::InHistory {
             note_quarantine(&mut turn, RunNumber(number))?;
         }
     }
@@ -93,10 +118,7 @@ pub(crate) fn contain(
     if let Some(subject) = subject {
         state.quarantine(subject);
     }
-    Ok(ContainedPanic {
-        rejection: Rejection::Internal(detail),
-        effects,
-    })
+    Ok(effects)
 }
 
 /// Records the quarantine in the run's history.

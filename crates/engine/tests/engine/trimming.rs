@@ -4,12 +4,15 @@ use crate::invariants;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{
-    Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkerId, WorkflowName,
+    ActionRunNumber, Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_SWEEP_EVENTS};
-use flotilla_engine::rows::{self, RunRecord, Runs, TimerKey, Timers, encode_prefix};
-use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader};
+use flotilla_engine::rows::{
+    self, ActionRuns, ActionRunsByRun, Quarantine, QuarantinedKind, RunRecord, Runs, TimerKey,
+    Timers, encode_key, encode_prefix,
+};
+use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use flotilla_engine::{
     Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
     Entry, FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, SweepRuns,
@@ -17,6 +20,7 @@ use flotilla_engine::{
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A run in which everything that stores or shares a payload comes again and again.
 const ROUNDS: &str = r#"define rounds 1 retention=1000
@@ -162,6 +166,31 @@ impl World {
         }
     }
 
+    /// Loses the first action run that the next sweep would forget.
+    fn lose_action_run(&mut self) {
+        let swept_until = self.run().history.swept_action_runs;
+        let prefix = encode_prefix::<ActionRunsByRun>(&RunNumber(1));
+        let mut lost = None;
+        let visit = |(_, number): (_, ActionRunNumber), _| {
+            if number.0 <= swept_until {
+                return ControlFlow::Continue(());
+            }
+            lost = Some(number);
+            ControlFlow::Break(())
+        };
+        rows::visit::<ActionRunsByRun>(
+            &self.store,
+            &KeyRange::prefix(&prefix),
+            Order::Ascending,
+            visit,
+        )
+        .expect("memory does not fail");
+        let mut writes = Writes::default();
+        writes.delete(&encode_key::<ActionRuns>(&lost.expect("one is left")));
+        self.store.write(&writes);
+        self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
+    }
+
     /// The rows of each table, by its number.
     fn counts(&self) -> BTreeMap<u8, u64> {
         let mut counts = BTreeMap::new();
@@ -177,6 +206,22 @@ impl World {
             .expect("memory does not fail");
         counts
     }
+}
+
+#[test]
+fn a_panic_in_the_sweep_of_a_history_quarantines_the_run() {
+    let mut world = World::new(ROUNDS, 7);
+    while world.run().history.swept_until == 0 {
+        world.step();
+    }
+    world.lose_action_run();
+    let mut is_refused = false;
+    while !is_refused {
+        // A step panics if a command of it is rejected.
+        is_refused = catch_unwind(AssertUnwindSafe(|| world.step())).is_err();
+    }
+    let quarantined = rows::read::<Quarantine>(&world.store, &(QuarantinedKind::Run, 1));
+    assert!(quarantined.expect("memory does not fail").is_some());
 }
 
 #[test]
