@@ -39,14 +39,17 @@ impl DecideChildInput {
             return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
         turn.delete::<InputChecks>(&(self.parent, self.activation));
-        let active = run.activation(turn, self.activation)?;
-        let active = active.ok_or(Rejection::ActivationStale)?;
+        let active = run.take(turn, self.activation)?;
+        let mut active = active.ok_or(Rejection::ActivationStale)?;
         let ActivationState::ChildInput { definition } = active.state else {
             return Err(Rejection::ActivationStale.into());
         };
         if definition != self.definition {
             return Err(Rejection::InputValidationStale.into());
         }
+        // The child may be started in a later entry. Until then, the step awaits no verdict.
+        active.state = ActivationState::Executing;
+        run.put_back(active);
         turn.put_back_run(run);
         let work = Work::DecideChild {
             activation: self.activation,

@@ -3,7 +3,7 @@
 use super::enter::signal_timer;
 use super::finish_step::wake_timer;
 use super::outcome::name;
-use super::{attributes, render};
+use super::{attributes, index, render};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::RunNumber;
 use crate::json::Json;
@@ -129,6 +129,7 @@ fn tear_down(
                 }
             }
             ActivationState::Child(child) => {
+                index::expire_child(turn, *child)?;
                 let reason = Some(format!("parent {} ended", run.record.id));
                 queue.push(*child, Work::Cancel { reason });
             }
@@ -181,6 +182,7 @@ pub(super) fn note_child_end(
     if waiting.is_none_or(|active| active.state.awaits() != from) {
         return Ok(None);
     }
+    index::expire_child(turn, child_number)?;
     let child = turn.run_record(child_number)?;
     let child = child.expect("a child is kept while its parent waits for it");
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);

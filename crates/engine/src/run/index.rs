@@ -67,6 +67,20 @@ pub(super) fn expire_again(
     Ok(())
 }
 
+/// Restarts the retention of a child that has ended, if a sweep skipped it because its parent did not have its result
+/// yet.
+pub(super) fn expire_child(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnResult<()> {
+    let Some(child) = turn.load_run_if_kept(number)? else {
+        return Ok(());
+    };
+    let expiration = expiration(number, &child.record, &child.definition);
+    if let Some(expiration) = expiration.filter(|expiration| expiration.due_ms <= turn.now_ms()) {
+        retention::expire_again(turn, expiration)?;
+    }
+    turn.put_back_run(child);
+    Ok(())
+}
+
 fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
     before.is_some_and(|before| {
         before.status == after.status && before.attributes == after.attributes

@@ -31,12 +31,12 @@ pub(crate) fn release_from_quarantine(
         turn.put_back_run(run);
         return Ok(());
     }
+    continuation::restore(turn, &mut run)?;
     if let Some(reason) = why_unwanted(turn, number, &run.record)? {
         turn.put_back_run(run);
         let reason = Some(reason);
         return advance_all(turn, number, [Work::Cancel { reason }]);
     }
-    continuation::restore(turn, &mut run)?;
     let mut works = Vec::new();
     for activation in run.active(turn)? {
         if let Some(active) = run.take(turn, activation)? {

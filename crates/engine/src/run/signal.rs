@@ -12,10 +12,10 @@ use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, PayloadRef, SignalIdPlaces, SignalIds,
-    SignalRecord, SignalsWaiting, TargetResult, Work,
+    ActivationState, Awaited, EventKind, PayloadRef, SignalIdPlaces, SignalIds, SignalRecord,
+    SignalsWaiting, TargetResult, Work,
 };
-use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Delivers a typed signal to a run; a signal that no step waits for is stored.
@@ -132,28 +132,24 @@ impl SignalRun {
         payload: PayloadRef,
     ) -> TurnResult<()> {
         let number = run.number;
-        let active = run.activation(turn, activation)?;
-        if let Some(Activation {
-            state:
-                ActivationState::Signal {
-                    deadline_at_ms: Some(due_ms),
-                },
-            ..
-        }) = active
+        let active = run.take(turn, activation)?;
+        let mut active = active.expect("the step that waits was found in this turn");
+        if let ActivationState::Signal {
+            deadline_at_ms: Some(due_ms),
+        } = active.state
         {
-            let at = ActivationRef {
-                run: number,
-                activation,
-            };
-            turn.clear_timer(signal_timer(at, *due_ms));
+            turn.clear_timer(signal_timer(run.at(&active), due_ms));
         }
+        // The step may be left in a later entry. Until then, no other signal may match it.
+        active.state = ActivationState::Executing;
         let kind = EventKind::SignalMatched {
             signal_type: self.signal_type.clone(),
         };
-        run.note_of(turn, activation, kind)?;
+        run.note(&active, kind);
+        run.put_back(active);
         turn.put_back_run(run);
         let target_result = TargetResult {
-            from: Awaited::Signal,
+            from: Awaited::Nothing,
             outcome: name::of(name::SUCCESS),
             output: Some(payload),
             reason: None,

@@ -24,6 +24,11 @@ pub(crate) fn wake_step(
         turn.put_back_run(run);
         return Ok(());
     };
+    if active.state.awaits() != Awaited::Time {
+        run.put_back(active);
+        turn.put_back_run(run);
+        return Ok(());
+    }
     if let ActivationState::Retry { .. } = active.state {
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
@@ -51,6 +56,11 @@ pub(crate) fn expire_signal(
         turn.put_back_run(run);
         return Ok(());
     };
+    if active.state.awaits() != Awaited::Signal {
+        run.put_back(active);
+        turn.put_back_run(run);
+        return Ok(());
+    }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     let StepKind::Wait(wait) = &step.kind else {

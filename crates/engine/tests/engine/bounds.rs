@@ -16,13 +16,14 @@ use flotilla_engine::limits::{
     MAPPING_PATHS_MAX, MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX,
 };
 use flotilla_engine::rows::{
-    self, ActionRuns, PendingWorks, RunRecord, Runs, TimerKey, Timers, encode_prefix, encode_record,
+    self, ActionRuns, Activations, PendingWorks, QuarantinedKind, RunRecord, Runs, Table, TimerKey,
+    Timers, encode_key, encode_prefix, encode_record,
 };
-use flotilla_engine::store::{KeyRange, MemoryStore, Order};
+use flotilla_engine::store::{KeyRange, MemoryStore, Order, Writes};
 use flotilla_engine::{
-    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
-    FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, TaskToken,
-    VersionChoice, view,
+    Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
+    Entry, FireTimer, NodeId, Offer, Rejection, ReleaseQuarantined, Reply, SignalRun, Stamp,
+    StartRun, TaskToken, VersionChoice, view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -142,6 +143,89 @@ impl World {
     fn create(&mut self, definition: Definition) {
         self.accept(create(definition));
     }
+
+    /// Applies an entry whose budget is used up before `bodies`.
+    fn apply_spent(&mut self, bodies: Vec<Body>) {
+        let text = r#"define hammer 1
+ start: run @missing input={"all":"$.input"} -> failure=start"#;
+        self.create(define(text));
+        let starts = (0..8).map(|_| start("hammer", large(100_000)));
+        for reply in self.apply(starts.chain(bodies).collect(), 0) {
+            assert!(reply.is_ok(), "{reply:?}");
+        }
+    }
+
+    /// Replaces a row behind the engine's back.
+    fn plant<T: Table>(&mut self, key: &T::Key, record: &T::Record) {
+        let mut writes = Writes::default();
+        writes.put(&encode_key::<T>(key), &encode_record::<T>(record));
+        self.store.write(&writes);
+        // An engine without this row in its cache.
+        self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
+    }
+}
+
+fn signal(run: u64, signal_type: &str, payload: &str) -> Body {
+    Body::SignalRun(SignalRun {
+        run_id: RunId::generated(RunNumber(run)),
+        signal_type: SignalType::new(signal_type).expect("a type"),
+        payload: Json::from_checked(payload.to_owned()),
+        signal_id: None,
+    })
+}
+
+#[test]
+fn each_signal_satisfies_one_wait_even_if_the_step_is_left_in_a_later_entry() {
+    let mut world = World::new();
+    let text = "define twice 1\n start: wait item -> success=second\n \
+                second: wait item -> success=flo.Completed";
+    world.create(define(text));
+    world.accept(start("twice", "{}".to_owned()));
+    world.apply_spent(vec![signal(1, "item", "1"), signal(1, "item", "2")]);
+    assert!(world.run(1).continuation.is_some(), "its entry had no room");
+    world.run_until_idle();
+    let run = world.run(1);
+    assert!(!run.status.is_open(), "{run:?}");
+    let output = view::payload(&world.store, run.output.expect("the last signal's payload"));
+    assert_eq!(output.expect("memory does not fail").as_str(), "2");
+}
+
+#[test]
+fn a_child_that_nobody_awaits_ends_when_it_is_released_although_it_has_work_left() {
+    let mut world = World::new();
+    world.create(define(
+        "define child 1\n start: wait go -> success=flo.Completed",
+    ));
+    world.create(define(
+        "define parent 1\n start: run @workflow/child -> success=flo.Completed",
+    ));
+    world.accept(start("parent", "{}".to_owned()));
+    world.apply_spent(vec![signal(2, "go", "{}")]);
+    assert!(world.run(2).continuation.is_some(), "its entry had no room");
+
+    let at = (RunNumber(2), 1);
+    let sound = rows::read::<Activations>(&world.store, &at);
+    let sound = sound.expect("memory does not fail").expect("it is active");
+    let mut damaged = sound.clone();
+    damaged.step = StepIndex(999);
+    world.plant::<Activations>(&at, &damaged);
+    world.run_until_idle();
+    world.plant::<Activations>(&at, &sound);
+
+    let cancel = |run| {
+        Body::CancelRun(CancelRun {
+            run_id: RunId::generated(RunNumber(run)),
+            reason: None,
+        })
+    };
+    world.accept(cancel(1));
+    assert!(world.run(2).status.is_open(), "it is quarantined");
+    world.accept(Body::ReleaseQuarantined(ReleaseQuarantined {
+        kind: QuarantinedKind::Run,
+        number: 2,
+    }));
+    world.run_until_idle();
+    assert!(!world.run(2).status.is_open());
 }
 
 fn create(definition: Definition) -> Body {
