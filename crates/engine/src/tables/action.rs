@@ -8,7 +8,7 @@ tables! {
     /// By name. Live until they are deleted.
     13 Actions((Namespace, ActionName)) -> ActionRecord, HOT;
     /// The module of a WASM action. Lives as long as the action.
-    14 Modules((Namespace, ActionName)) -> ModuleRecord;
+    14 Modules((Namespace, ActionName)) -> ModuleRecord => |module| module.bytes.len();
 }
 
 /// A registered action (A1).

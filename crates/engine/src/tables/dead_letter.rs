@@ -11,7 +11,7 @@ tables! {
     /// for newer ones; the action run itself may be deleted earlier.
     45 DeadLetters((Namespace, ActionName, u64)) -> DeadLetterRecord;
     /// The inputs of dead letters, because those of the action runs may be deleted. Live as long as the dead letter.
-    46 DeadLetterInputs((Namespace, ActionName, u64)) -> Json;
+    46 DeadLetterInputs((Namespace, ActionName, u64)) -> Json => |input| input.as_str().len();
     /// The places of dead letters, by the action run that failed. Live as long as the dead letter.
     68 DeadLetterPlaces((Namespace, ActionName, ActionRunNumber)) -> u64;
     /// The counts of each action that ever had a dead letter. Live as long as the namespace.

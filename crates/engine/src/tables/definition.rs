@@ -25,7 +25,7 @@ tables! {
     /// By number. Kept as long as the workflow.
     4 Definitions(DefinitionNumber) -> DefinitionRecord, HOT;
     /// The text that a definition was made from. Lives as long as the definition.
-    5 DefinitionSources(DefinitionNumber) -> String;
+    5 DefinitionSources(DefinitionNumber) -> String => |source| source.len();
     /// Definitions by the fingerprint of their content, so that the same content is the same
     /// revision (W5). Live as long as the definition.
     26 RevisionsByContent((Namespace, WorkflowName, WorkflowVersion, u64, DefinitionNumber)) -> ();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By key. Live until they are deleted, or expired and swept.
-    48 Keys((Namespace, KvKey)) -> KeyRecord;
+    48 Keys((Namespace, KvKey)) -> KeyRecord => |key| key.value.len();
     /// Keys by the time in milliseconds at which they expire. Live as long as the key's record.
     49 KeyExpiries((u64, Namespace, KvKey)) -> ();
 }

@@ -13,7 +13,7 @@ tables! {
     /// By plan and name; survive new revisions (W31). Live until they are reset.
     34 PlanExecutors((PlanNumber, ExecutorName)) -> PlanExecutorRecord, HOT;
     /// Results by the fingerprint of their cache key (W37). Live until they expire or are evicted.
-    35 CachedResults((PlanNumber, u64)) -> CachedResultRecord;
+    35 CachedResults((PlanNumber, u64)) -> CachedResultRecord => |result| result.output.as_str().len();
     /// Results by the time in milliseconds when they expire. Live as long as the result.
     36 CacheExpiries((PlanNumber, u64, u64)) -> ();
     /// Plans by the events that their `invalidate_on` lists (W37). Live as long as the workflow's latest revision, or the

@@ -18,7 +18,7 @@ tables! {
     /// How many streams a namespace has. Live while it has any.
     69 StreamCounts(Namespace) -> u64;
     /// By stream, partition and id. Live until retention, a trim or the stream's deletion.
-    53 Records((StreamNumber, u32, RecordId)) -> RecordContent;
+    53 Records((StreamNumber, u32, RecordId)) -> RecordContent => |record| record.payload.len();
 }
 
 /// A stream: its settings, its end and its size.

@@ -37,6 +37,7 @@ struct World {
     engine: Engine,
     store: MemoryStore,
     raft_index: u64,
+    now_ms: u64,
     /// Tokens of the tasks that were handed out and not reported.
     tokens: Vec<TaskToken>,
     /// The largest entry, by what it wrote. In bytes.
@@ -50,6 +51,7 @@ impl World {
             engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
+            now_ms: 1_000,
             tokens: Vec::new(),
             written_most: 0,
         }
@@ -72,7 +74,7 @@ impl World {
         };
         let entry = Entry {
             stamp: Stamp {
-                now_ms: 1_000,
+                now_ms: self.now_ms,
                 seed: self.raft_index,
                 node: NodeId(1),
             },
@@ -125,7 +127,7 @@ impl World {
         let mut due = Vec::new();
         let all = KeyRange::prefix(&encode_prefix::<Timers>(&()));
         let visited = rows::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
-            if timer.due_ms <= 1_000 {
+            if timer.due_ms <= self.now_ms {
                 due.push(timer);
             }
             ControlFlow::Continue(())
@@ -346,6 +348,31 @@ fn a_loop_that_copies_its_input_goes_on_in_later_entries() {
     })
     .expect("memory does not fail");
     assert_eq!(left, 0);
+}
+
+#[test]
+fn leases_of_tasks_with_large_inputs_expire_over_several_entries() {
+    const RUNS: usize = 40;
+    let mut world = World::new();
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    let action = samples::action();
+    world.create(define(&format!(
+        "define charge 1\n start: run @{action} input=$.input -> success=flo.Completed"
+    )));
+    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
+        WorkerId::new("w").expect("an id"),
+    ))));
+    for _ in 0..RUNS / 5 {
+        let starts = (0..5).map(|_| start("charge", large(PAYLOAD_BYTES_MAX - 100)));
+        world.apply(starts.collect(), 5);
+    }
+    world.now_ms += 60_000;
+    // Each of them becomes a dead letter, with a copy of its input.
+    let entries_count = world.run_until_idle();
+    assert!(entries_count > 2, "{entries_count}");
+    for number in 1..=RUNS {
+        assert!(!world.run(number as u64).status.is_open());
+    }
 }
 
 #[test]
