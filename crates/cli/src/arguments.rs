@@ -142,6 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_is_empty_is_refused() {
+        for (verb, flag) in [
+            ("workflow start order", "--idempotency-key"),
+            ("workflow start order", "--run-id"),
+            ("workflow signal wfrun-1 --type paid", "--id"),
+            ("action invoke charge", "--idempotency-key"),
+        ] {
+            assert!(parse(&format!("flo {verb} {flag}=k1")).is_ok(), "{flag}");
+            assert!(parse(&format!("flo {verb} {flag}=")).is_err(), "{flag}");
+        }
+    }
+
+    #[test]
     fn global_flags_may_stand_before_and_after_the_verb() {
         for line in [
             "flo -o json -n shop --endpoint a:1,b:2 --timeout 500ms workflow list",

@@ -69,8 +69,14 @@ fn arguments(command: &Command, are_global: bool) -> Vec<&Arg> {
     command
         .get_arguments()
         .filter(|argument| argument.is_global_set() == are_global && !argument.is_hide_set())
-        .filter(|argument| !["help", "version"].contains(&argument.get_id().as_str()))
+        .filter(|argument| !is_built_in(argument))
         .collect()
+}
+
+/// Whether clap itself carries the argument out, as it does `--help`.
+fn is_built_in(argument: &Arg) -> bool {
+    use ArgAction::{Help, HelpLong, HelpShort, Version};
+    matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
 fn push_table(page: &mut String, arguments: &[&Arg]) {
@@ -103,6 +109,7 @@ fn name(argument: &Arg) -> String {
     let flags: Vec<String> = short.into_iter().chain(long).collect();
     let text = match (flags.join(", "), takes_value) {
         (flags, _) if flags.is_empty() => value,
+        (flags, true) if argument.is_require_equals_set() => format!("{flags}[={value}]"),
         (flags, true) => format!("{flags} {value}"),
         (flags, false) => flags,
     };

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::session::Session;
 use crate::{json_argument, key_value, views};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::Client;
 use flotilla_client::v1::{
     ActionRun, ActionRunStatus, ActionType, GetActionRequest, GetActionRunRequest,
@@ -46,13 +47,8 @@ pub(crate) struct Invoke {
     delay_ms: u64,
 
     /// Idempotency key: invocations with the same key give the same action run
-    #[arg(
-        long,
-        value_name = "KEY",
-        default_value = "",
-        hide_default_value = true
-    )]
-    idempotency_key: String,
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
+    idempotency_key: Option<String>,
 
     /// Label that the worker must have; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_value::parse)]
@@ -83,7 +79,7 @@ impl Invoke {
             input,
             priority: self.priority,
             delay_ms: self.delay_ms,
-            idempotency_key: self.idempotency_key,
+            idempotency_key: self.idempotency_key.unwrap_or_default(),
             labels: self.labels.into_iter().collect(),
             ..InvokeActionRequest::default()
         };

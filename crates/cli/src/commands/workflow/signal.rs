@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::json_argument;
 use crate::session::Session;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::SignalRunRequest;
 use serde::Serialize;
 
@@ -28,8 +29,8 @@ pub(crate) struct Signal {
     payload: Option<String>,
 
     /// Id of the signal, unique within the run
-    #[arg(long, default_value = "", hide_default_value = true)]
-    id: String,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,7 +47,7 @@ impl Signal {
             run_id: self.run.clone(),
             r#type: self.signal_type.clone(),
             payload: json_argument::read_optional(self.payload.as_deref())?,
-            signal_id: self.id,
+            signal_id: self.id.unwrap_or_default(),
             ..SignalRunRequest::default()
         };
         let response = session.client()?.signal_run(request).await?;
