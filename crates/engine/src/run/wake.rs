@@ -6,8 +6,8 @@ use super::finish_step::{follow, leave};
 use super::outcome::name;
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{ActivationState, Awaited, EventKind, TargetResult, Work};
-use crate::turn::{Turn, TurnResult};
+use crate::tables::{Activation, ActivationState, Awaited, EventKind, TargetResult, Work};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// A retry or poll is due.
 pub(crate) fn wake_step(
@@ -15,20 +15,13 @@ pub(crate) fn wake_step(
     number: RunNumber,
     activation: u32,
 ) -> TurnResult<()> {
-    // A quarantined run's timers fire without a turn of the run.
-    if turn.is_quarantined(number) {
-        return Ok(());
-    }
-    let mut run = turn.load_run(number)?;
-    let Some(mut active) = run.take(turn, activation)? else {
-        turn.put_back_run(run);
+    let at = ActivationRef {
+        run: number,
+        activation,
+    };
+    let Some((mut run, mut active)) = take_waiting(turn, at, Awaited::Time)? else {
         return Ok(());
     };
-    if active.state.awaits() != Awaited::Time {
-        run.put_back(active);
-        turn.put_back_run(run);
-        return Ok(());
-    }
     if let ActivationState::Retry { .. } = active.state {
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
@@ -48,19 +41,13 @@ pub(crate) fn expire_signal(
     number: RunNumber,
     activation: u32,
 ) -> TurnResult<()> {
-    if turn.is_quarantined(number) {
-        return Ok(());
-    }
-    let mut run = turn.load_run(number)?;
-    let Some(active) = run.take(turn, activation)? else {
-        turn.put_back_run(run);
+    let at = ActivationRef {
+        run: number,
+        activation,
+    };
+    let Some((mut run, active)) = take_waiting(turn, at, Awaited::Signal)? else {
         return Ok(());
     };
-    if active.state.awaits() != Awaited::Signal {
-        run.put_back(active);
-        turn.put_back_run(run);
-        return Ok(());
-    }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     let StepKind::Wait(wait) = &step.kind else {
@@ -101,4 +88,24 @@ pub(crate) fn expire_signal(
     run.end_wait();
     turn.put_back_run(run);
     advance(turn, number, follow(target, detail))
+}
+
+/// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for `awaited`, or if the
+/// run is quarantined: its timers fire without effect.
+fn take_waiting(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    awaited: Awaited,
+) -> TurnResult<Option<(LoadedRun, Draft<Activation>)>> {
+    if turn.is_quarantined(at.run) {
+        return Ok(None);
+    }
+    let mut run = turn.load_run(at.run)?;
+    match run.take(turn, at.activation)? {
+        Some(active) if active.state.awaits() == awaited => return Ok(Some((run, active))),
+        Some(active) => run.put_back(active),
+        None => {}
+    }
+    turn.put_back_run(run);
+    Ok(None)
 }
