@@ -5,7 +5,7 @@ use crate::script::define;
 use crate::{invariants, samples};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::GroupMode;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, GROUPS_MAX, STREAMS_MAX};
 use flotilla_engine::rows::{
     GroupNames, GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key,
@@ -21,19 +21,23 @@ use std::collections::BTreeMap;
 /// Records in flight, each in a separate delivery.
 const RECORDS_COUNT: usize = 1_000;
 
-/// A replica whose group has given out every record once, which is as often as it may.
-fn replica() -> Replica {
-    let mut replica = Replica::new();
+fn append(stream: StreamName, records_count: usize) -> AppendRecords {
     let record = NewRecord {
         payload: Bytes::from("{}"),
         headers: BTreeMap::new(),
         key: None,
         partition: None,
     };
-    let append = AppendRecords {
-        stream: samples::stream(),
-        records: vec![record; RECORDS_COUNT],
-    };
+    AppendRecords {
+        stream,
+        records: vec![record; records_count],
+    }
+}
+
+/// A replica whose group has given out every record once, which is as often as it may.
+fn replica() -> Replica {
+    let mut replica = Replica::new();
+    let append = append(samples::stream(), RECORDS_COUNT);
     replica.ask(Body::AppendRecords(append)).expect("accepted");
     let new = NewGroup {
         settings: GroupSettings::new(GroupMode::Shared, 30_000, 1).expect("half a minute"),
@@ -140,16 +144,7 @@ fn has_group(replica: &Replica, name: &str) -> bool {
 #[test]
 fn a_stream_full_of_groups_gives_up_those_that_triggers_created_and_left() {
     let mut replica = Replica::new();
-    let record = NewRecord {
-        payload: Bytes::from("{}"),
-        headers: BTreeMap::new(),
-        key: None,
-        partition: None,
-    };
-    let append = AppendRecords {
-        stream: samples::name("orders"),
-        records: vec![record],
-    };
+    let append = append(samples::name("orders"), 1);
     replica.ask(Body::AppendRecords(append)).expect("accepted");
     let named = |name: &str| GroupRef {
         stream: samples::name("orders"),
