@@ -70,7 +70,7 @@ pub enum Effect {
         /// The parent run.
         parent: RunNumber,
         /// The parent's activation.
-        activation: u32,
+        activation: u64,
     },
     /// A run's history grew or its status changed: wake its watchers.
     RunChanged {

@@ -74,7 +74,7 @@ pub const SIGNALS_WAITING_MAX: u32 = 10_000;
 /// The payloads of the signals of one run that wait for a step, together (W19). In bytes.
 pub const SIGNALS_WAITING_BYTES_MAX: u64 = 16 << 20;
 /// Ids of signals that one run remembers: the newest ones (W19).
-pub const SIGNAL_IDS_MAX: u32 = 10_000;
+pub const SIGNAL_IDS_MAX: u64 = 10_000;
 /// Events in a run's history before its middle is trimmed (design rule 13).
 pub const HISTORY_EVENTS_MAX: u64 = 10_000;
 /// Events at the start of a history that trimming keeps.

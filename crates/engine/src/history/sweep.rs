@@ -58,7 +58,7 @@ fn activations(
 struct Named {
     activations: Vec<Activation>,
     /// Positions of payloads.
-    payloads: BTreeSet<u32>,
+    payloads: BTreeSet<u64>,
 }
 
 impl Named {
@@ -171,12 +171,12 @@ fn sweep_payloads(
     named: &Named,
 ) -> Result<bool, StoreError> {
     let cursor = run.record.history;
-    let rows_max = u32::try_from(HISTORY_SWEEP_ROWS_MAX).expect("a sweep is bounded");
+    let rows_max = u64::try_from(HISTORY_SWEEP_ROWS_MAX).expect("a sweep is bounded");
     let first = cursor.swept_payloads_count;
     let end = cursor
         .trimmed_payloads_count
         .min(first.saturating_add(rows_max));
-    let mut candidates: BTreeMap<u32, Option<u64>> =
+    let mut candidates: BTreeMap<u64, Option<u64>> =
         (first..end).map(|position| (position, None)).collect();
     let range = KeyRange {
         from: encode_key::<PayloadsHeld>(&(run.number, cursor.head_payloads_count)),

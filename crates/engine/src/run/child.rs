@@ -21,7 +21,7 @@ pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    activation: u32,
+    activation: u64,
 ) -> TurnResult<()> {
     let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());

@@ -19,7 +19,7 @@ pub struct DecideChildInput {
     /// The parent.
     pub parent: RunNumber,
     /// Its activation.
-    pub activation: u32,
+    pub activation: u64,
     /// The definition that the input was checked against.
     pub definition: DefinitionNumber,
     /// What the check found.
@@ -63,7 +63,7 @@ impl DecideChildInput {
 
 /// What the check of a child's input gave.
 pub(super) struct Decision {
-    pub(super) activation: u32,
+    pub(super) activation: u64,
     pub(super) definition: DefinitionNumber,
     pub(super) verdict: InputVerdict,
 }

@@ -19,7 +19,7 @@ pub(super) fn execute(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    activation: u32,
+    activation: u64,
 ) -> TurnResult<()> {
     let Some(active) = run.take(turn, activation)? else {
         return Ok(());

@@ -174,7 +174,7 @@ fn set_output(
 pub(super) fn note_child_end(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    activation: u32,
+    activation: u64,
     child_number: RunNumber,
 ) -> TurnResult<Option<Work>> {
     let from = Awaited::Child(child_number);

@@ -14,7 +14,7 @@ use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// The end of an active step's attempt.
 pub(super) struct StepEnd {
-    pub(super) activation: u32,
+    pub(super) activation: u64,
     pub(super) target_result: TargetResult,
 }
 

@@ -143,7 +143,7 @@ fn release_step(
 /// A child that is still open delivers its result itself.
 fn release_child(
     turn: &mut Turn<'_, '_>,
-    activation: u32,
+    activation: u64,
     child: RunNumber,
 ) -> TurnResult<Option<Work>> {
     // The child is kept for its parent, however long the quarantine lasts, unless another bug loses it.

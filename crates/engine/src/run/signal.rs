@@ -107,7 +107,7 @@ impl SignalRun {
         &self,
         turn: &mut Turn<'_, '_>,
         run: &mut LoadedRun,
-    ) -> TurnResult<Option<u32>> {
+    ) -> TurnResult<Option<u64>> {
         let definition = run.definition.clone();
         for number in run.active(turn)? {
             let Some(active) = run.activation(turn, number)? else {
@@ -128,7 +128,7 @@ impl SignalRun {
         &self,
         turn: &mut Turn<'_, '_>,
         mut run: LoadedRun,
-        activation: u32,
+        activation: u64,
         payload: PayloadRef,
     ) -> TurnResult<()> {
         let number = run.number;

@@ -13,7 +13,7 @@ use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 pub(crate) fn wake_step(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    activation: u32,
+    activation: u64,
 ) -> TurnResult<()> {
     let at = ActivationRef {
         run: number,
@@ -39,7 +39,7 @@ pub(crate) fn wake_step(
 pub(crate) fn expire_signal(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    activation: u32,
+    activation: u64,
 ) -> TurnResult<()> {
     let at = ActivationRef {
         run: number,

@@ -93,7 +93,7 @@ pub enum ActionRunOwner {
         /// The run.
         run: RunNumber,
         /// Its activation.
-        activation: u32,
+        activation: u64,
     },
     /// A caller (A2).
     Caller,

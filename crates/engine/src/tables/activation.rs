@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By run and number. Live while the step is active.
-    62 Activations((RunNumber, u32)) -> Activation, HOT;
+    62 Activations((RunNumber, u64)) -> Activation, HOT;
     /// By run and step: the result of the last visit to the step. Live as long as the run.
     63 StepResults((RunNumber, StepIndex)) -> StepResult, HOT;
 }
@@ -16,7 +16,7 @@ tables! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
     /// Unique within the run.
-    pub number: u32,
+    pub number: u64,
     /// The step.
     pub step: StepIndex,
     /// The step attempt, from 1; the action's own attempts are not counted (W13).
@@ -134,5 +134,5 @@ pub struct StepResult {
     /// When it was left, in milliseconds.
     pub completed_at_ms: u64,
     /// The position among the steps that the run has left, which identifies the last one.
-    pub order: u32,
+    pub order: u64,
 }

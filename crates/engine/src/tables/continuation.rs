@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By run, in the order in which it was deferred. Live until the run's continuation fires.
-    64 PendingWorks((RunNumber, u32)) -> Work;
+    64 PendingWorks((RunNumber, u64)) -> Work;
 }
 
 /// The state of a run's deferred work.
@@ -16,7 +16,7 @@ pub struct Continuation {
     /// When the timer that resumes the work is due, in milliseconds.
     pub due_ms: u64,
     /// The position of the next deferred work.
-    pub next: u32,
+    pub next: u64,
 }
 
 /// One piece of work on a run.
@@ -30,17 +30,17 @@ pub enum Work {
     /// A run step's target is invoked, for the first time or again.
     Execute {
         /// The activation.
-        activation: u32,
+        activation: u64,
     },
     /// A child run is begun for a step; its input may still need a verdict (W4).
     BeginChild {
         /// The activation.
-        activation: u32,
+        activation: u64,
     },
     /// A child's input was validated (W4).
     DecideChild {
         /// The activation.
-        activation: u32,
+        activation: u64,
         /// The definition against which the input was validated.
         definition: DefinitionNumber,
         /// The result of the validation.
@@ -49,14 +49,14 @@ pub enum Work {
     /// A target result arrived for an activation.
     FinishStep {
         /// The activation.
-        activation: u32,
+        activation: u64,
         /// The outcome.
         target_result: TargetResult,
     },
     /// A child has ended.
     ChildEnded {
         /// The activation that waits for it.
-        activation: u32,
+        activation: u64,
         /// The child.
         child: RunNumber,
     },

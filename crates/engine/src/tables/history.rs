@@ -27,7 +27,7 @@ pub struct HistoryRecord {
     /// The leader's term; 0 before the first term.
     pub term: u64,
     /// Payloads that the run had stored by the end of the turn.
-    pub payloads_count: u32,
+    pub payloads_count: u64,
     /// At least one.
     pub events: Vec<Event>,
 }
@@ -38,7 +38,7 @@ pub struct Event {
     /// The step that it is about.
     pub step: Option<StepIndex>,
     /// The activation of that step; `None` if the event is not about an activation or comes after its end.
-    pub activation: Option<u32>,
+    pub activation: Option<u64>,
     /// What happened.
     pub kind: EventKind,
 }

@@ -11,7 +11,7 @@ tables! {
     9 Payloads(PayloadRef) -> Json => |payload| payload.as_str().len();
     /// Payloads of runs, by position, that outlive the record of the turn that stored them: the last event that refers
     /// to them, or a trimmed one if a row of another table refers to them. Live as long as the payload.
-    66 PayloadsHeld((RunNumber, u32)) -> u64;
+    66 PayloadsHeld((RunNumber, u64)) -> u64;
 }
 
 /// The owner of a payload; deleting the owner deletes the payload.
@@ -29,7 +29,7 @@ pub struct PayloadRef {
     /// Its owner.
     pub owner: PayloadOwner,
     /// Its position among the owner's payloads; 0 is the input.
-    pub position: u32,
+    pub position: u64,
 }
 
 impl Key for PayloadOwner {
@@ -58,7 +58,7 @@ impl Key for PayloadRef {
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         Some(Self {
             owner: PayloadOwner::decode(bytes)?,
-            position: u32::decode(bytes)?,
+            position: u64::decode(bytes)?,
         })
     }
 }

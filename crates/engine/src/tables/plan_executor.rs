@@ -48,7 +48,7 @@ pub struct Probe {
     /// The run.
     pub run: RunNumber,
     /// Its activation, which makes one attempt at a time.
-    pub activation: u32,
+    pub activation: u64,
 }
 
 /// The calls of one time slice.

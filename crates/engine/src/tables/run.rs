@@ -17,7 +17,7 @@ tables! {
     /// Runs by idempotency key (W20). Live as long as the run.
     8 IdempotencyKeys((Namespace, WorkflowName, IdempotencyKey)) -> RunNumber;
     /// Children whose input must be validated (W4), by parent and activation. Live until the result arrives.
-    25 InputChecks((RunNumber, u32)) -> ();
+    25 InputChecks((RunNumber, u64)) -> ();
 }
 
 /// A workflow run.
@@ -48,9 +48,9 @@ pub struct RunRecord {
     /// The number of open activations; their rows are in [`Activations`](super::Activations) (design rule 7).
     pub active_count: u32,
     /// Activations so far: the last one's number.
-    pub activations_count: u32,
+    pub activations_count: u64,
     /// Steps left so far: the [order](super::StepResult::order) of the last one.
-    pub left_count: u32,
+    pub left_count: u64,
     /// The step left last.
     pub last_left: Option<StepIndex>,
     /// Steps entered or retried immediately since the run last waited, including those of its children (W16).
@@ -66,7 +66,7 @@ pub struct RunRecord {
     /// The output; set when the run ends with one.
     pub output: Option<PayloadRef>,
     /// Payloads so far; the next one's position.
-    pub payloads_count: u32,
+    pub payloads_count: u64,
     /// The counts of its signals (W19).
     pub signals: SignalCounts,
     /// The state of its history.
@@ -168,7 +168,7 @@ pub struct ParentLink {
     /// The parent.
     pub run: RunNumber,
     /// Its waiting activation.
-    pub activation: u32,
+    pub activation: u64,
 }
 
 /// A search attribute's value.
@@ -194,11 +194,11 @@ pub struct HistoryCursor {
     /// Up to this event, the rows that only trimmed events refer to were deleted.
     pub swept_until: u64,
     /// Payloads that were stored by the end of the events before the trimmed ones: all of them are kept.
-    pub head_payloads_count: u32,
+    pub head_payloads_count: u64,
     /// Payloads that were stored by the end of the trimmed events.
-    pub trimmed_payloads_count: u32,
+    pub trimmed_payloads_count: u64,
     /// Payloads at the positions below were dropped, or are held by a row.
-    pub swept_payloads_count: u32,
+    pub swept_payloads_count: u64,
     /// Action runs up to this number were dropped, or are kept for an event before the trimmed ones.
     pub swept_action_runs: u64,
 }

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By run, type and arrival. Live until a wait matches them or the run ends.
-    11 SignalsWaiting((RunNumber, SignalType, u32)) -> SignalRecord;
+    11 SignalsWaiting((RunNumber, SignalType, u64)) -> SignalRecord;
     /// Ids that callers gave, each with its position among those of the run (W19). Live as long as the run, or until
     /// the run has received too many newer ones.
-    12 SignalIds((RunNumber, SignalId)) -> u32;
+    12 SignalIds((RunNumber, SignalId)) -> u64;
     /// The same ids by their places.
-    67 SignalIdPlaces((RunNumber, u32)) -> SignalId;
+    67 SignalIdPlaces((RunNumber, u64)) -> SignalId;
 }
 
 /// A stored signal.
@@ -27,11 +27,11 @@ pub struct SignalRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalCounts {
     /// Signals so far: the place of the last one.
-    pub received_count: u32,
+    pub received_count: u64,
     /// Signals that wait for a step.
     pub waiting_count: u32,
     /// The payloads of those, in bytes.
     pub waiting_bytes: u64,
     /// Ids so far: the next one's place.
-    pub ids_count: u32,
+    pub ids_count: u64,
 }

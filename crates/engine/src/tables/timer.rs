@@ -18,7 +18,7 @@ pub struct TimerKey {
     /// The number of the run, action run, worker, plan, stream or group that it belongs to.
     pub subject: u64,
     /// The activation or attempt.
-    pub detail: u32,
+    pub detail: u64,
 }
 
 /// What falls due. The byte is part of the key and never reused.

@@ -83,7 +83,7 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
 fn step_of(
     turn: &mut Turn<'_, '_>,
     owner: &mut LoadedRun,
-    activation: u32,
+    activation: u64,
 ) -> TurnResult<(RunId, Option<StepName>)> {
     let run_id = owner.record.id.clone();
     if turn.is_quarantined(owner.number) {

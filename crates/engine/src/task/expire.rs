@@ -18,10 +18,10 @@ use crate::worker;
 pub(crate) fn expire(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
-    attempt: u32,
+    attempt: u64,
 ) -> TurnResult<()> {
     let mut task = load(turn, number)?;
-    if task.record.attempt != attempt {
+    if u64::from(task.record.attempt) != attempt {
         return Ok(());
     }
     let Some(lease) = drop_lease(turn, &mut task)? else {
@@ -69,10 +69,10 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnR
 pub(crate) fn expire_report(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
-    attempt: u32,
+    attempt: u64,
 ) -> TurnResult<()> {
     let mut task = load(turn, number)?;
-    if task.record.attempt != attempt || !drop_report(turn, &mut task) {
+    if u64::from(task.record.attempt) != attempt || !drop_report(turn, &mut task) {
         return Ok(());
     }
     task.record.error = Some(TaskError {
@@ -93,10 +93,10 @@ pub(crate) fn expire_report(
 pub(crate) fn expire_wait(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
-    attempt: u32,
+    attempt: u64,
 ) -> TurnResult<()> {
     let mut task = load(turn, number)?;
-    if task.record.attempt != attempt || task.is_quarantined(turn) {
+    if u64::from(task.record.attempt) != attempt || task.is_quarantined(turn) {
         return Ok(());
     }
     assert_eq!(

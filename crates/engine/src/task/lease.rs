@@ -22,7 +22,7 @@ pub(super) fn lease_timer(task: &LoadedTask, due_ms: u64) -> TimerKey {
         kind: TimerKind::LeaseExpiry,
         due_ms,
         subject: task.number.0,
-        detail: task.record.attempt,
+        detail: u64::from(task.record.attempt),
     }
 }
 
@@ -117,6 +117,6 @@ pub(super) fn report_timer(task: &LoadedTask, due_ms: u64) -> TimerKey {
         kind: TimerKind::ReportExpiry,
         due_ms,
         subject: task.number.0,
-        detail: task.record.attempt,
+        detail: u64::from(task.record.attempt),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn make_ready_after(
         kind: TimerKind::TaskReady,
         due_ms,
         subject: task.number.0,
-        detail: task.record.attempt,
+        detail: u64::from(task.record.attempt),
     });
     wait::begin(turn, &mut task, due_ms);
     task.put(turn);
@@ -60,12 +60,12 @@ pub(crate) fn make_ready_after(
 pub(crate) fn wake(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
-    attempt: u32,
+    attempt: u64,
 ) -> TurnResult<()> {
     let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(());
     };
-    if record.status != ActionRunStatus::Pending || record.attempt != attempt {
+    if record.status != ActionRunStatus::Pending || u64::from(record.attempt) != attempt {
         return Ok(());
     }
     let owner = record.owner;

@@ -97,7 +97,7 @@ fn release_task(
 /// Whether a timer will make the task ready. If too many timers are set to find it among them, the task becomes ready
 /// immediately, and the timer has no effect.
 fn is_deferred(turn: &Turn<'_, '_>, task: &LoadedTask) -> Result<bool, StoreError> {
-    let wanted = (task.number.0, task.record.attempt);
+    let wanted = (task.number.0, u64::from(task.record.attempt));
     let kind = TimerKind::TaskReady;
     let mut is_found = false;
     let mut looked_at = 0;

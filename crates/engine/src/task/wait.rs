@@ -47,6 +47,6 @@ fn timer_of(task: &LoadedTask, due_ms: u64) -> TimerKey {
         kind: TimerKind::WaitExpiry,
         due_ms,
         subject: task.number.0,
-        detail: task.record.attempt,
+        detail: u64::from(task.record.attempt),
     }
 }

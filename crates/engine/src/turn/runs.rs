@@ -22,7 +22,7 @@ pub(crate) struct LoadedRun {
     /// The record before the turn; `None` for a run created in this turn.
     before: Option<Arc<RunRecord>>,
     /// The activations that were looked up, by number.
-    activations: BTreeMap<u32, LoadedActivation>,
+    activations: BTreeMap<u64, LoadedActivation>,
     events: Vec<Event>,
 }
 
@@ -46,7 +46,7 @@ enum Now {
 #[derive(Clone, Copy)]
 pub(crate) struct ActivationRef {
     pub(crate) run: RunNumber,
-    pub(crate) activation: u32,
+    pub(crate) activation: u64,
 }
 
 /// The runs that a turn works on.
@@ -143,7 +143,7 @@ impl LoadedRun {
     pub(crate) fn take(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        number: u32,
+        number: u64,
     ) -> Result<Option<Draft<Activation>>, StoreError> {
         let Some(loaded) = self.look_up(turn, number)? else {
             return Ok(None);
@@ -162,7 +162,7 @@ impl LoadedRun {
     pub(crate) fn activation(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        number: u32,
+        number: u64,
     ) -> Result<Option<&Activation>, StoreError> {
         let loaded = self.look_up(turn, number)?;
         Ok(loaded.and_then(|loaded| match &loaded.now {
@@ -175,7 +175,7 @@ impl LoadedRun {
     fn look_up(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        number: u32,
+        number: u64,
     ) -> Result<Option<&mut LoadedActivation>, StoreError> {
         match self.activations.entry(number) {
             Entry::Occupied(loaded) => Ok(Some(loaded.into_mut())),
@@ -192,7 +192,7 @@ impl LoadedRun {
     }
 
     /// The numbers of the open activations that are not taken out, in the order in which they were entered.
-    pub(crate) fn active(&mut self, turn: &mut Turn<'_, '_>) -> Result<Vec<u32>, StoreError> {
+    pub(crate) fn active(&mut self, turn: &mut Turn<'_, '_>) -> Result<Vec<u64>, StoreError> {
         let loaded = self.activations.values();
         let known_count = loaded.filter(|one| !matches!(one.now, Now::Left)).count();
         if known_count < self.record.active_count as usize {
@@ -238,7 +238,7 @@ impl LoadedRun {
         self.record.active_count -= 1;
     }
 
-    fn taken(&mut self, number: u32) -> &mut LoadedActivation {
+    fn taken(&mut self, number: u64) -> &mut LoadedActivation {
         let loaded = self.activations.get_mut(&number);
         let taken = loaded.filter(|one| matches!(one.now, Now::Taken));
         taken.expect("only what was taken out is put back or left")
@@ -266,7 +266,7 @@ impl LoadedRun {
     pub(crate) fn note_of(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        number: u32,
+        number: u64,
         kind: EventKind,
     ) -> Result<(), StoreError> {
         let step = self.activation(turn, number)?.map(|active| active.step);

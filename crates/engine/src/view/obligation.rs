@@ -163,7 +163,7 @@ pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, St
 pub fn child_input_checks(
     reader: &dyn Reader,
     limit: usize,
-) -> Result<Vec<(RunNumber, u32)>, StoreError> {
+) -> Result<Vec<(RunNumber, u64)>, StoreError> {
     let mut checks = Vec::new();
     let range = KeyRange::prefix(&encode_prefix::<InputChecks>(&()));
     visit::<InputChecks>(reader, &range, Order::Ascending, |check, ()| {
@@ -197,7 +197,7 @@ pub struct ChildInputCheck {
 pub fn child_input_check(
     reader: &dyn Reader,
     parent: RunNumber,
-    activation: u32,
+    activation: u64,
 ) -> Result<Option<ChildInputCheck>, StoreError> {
     if reader
         .get(&encode_key::<InputChecks>(&(parent, activation)))?

@@ -51,7 +51,7 @@ pub(super) struct VisitSearch<'a> {
     /// Steps that were left behind the place of the search.
     left: BTreeSet<StepIndex>,
     /// The end of the run, if it is wanted, and how many of the steps that it has ended are not found yet.
-    run_end: Option<(VisitEnd, u32)>,
+    run_end: Option<(VisitEnd, u64)>,
     found: Vec<FoundVisit>,
     /// Events of other entries.
     others_count: usize,
@@ -184,7 +184,7 @@ impl<'a> VisitSearch<'a> {
     }
 
     /// How many steps were active when the run ended.
-    fn under_way_count(&self) -> u32 {
+    fn under_way_count(&self) -> u64 {
         let RunRecord {
             activations_count,
             left_count,

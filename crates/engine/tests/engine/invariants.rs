@@ -66,7 +66,7 @@ pub(crate) fn check(store: &MemoryStore) {
 struct State<'a> {
     store: &'a MemoryStore,
     runs: BTreeMap<RunNumber, RunRecord>,
-    activations: BTreeMap<(RunNumber, u32), Activation>,
+    activations: BTreeMap<(RunNumber, u64), Activation>,
     action_runs: BTreeMap<ActionRunNumber, ActionRunRecord>,
     /// The numbers under which each leased task is listed.
     holders: BTreeMap<ActionRunNumber, Vec<WorkerNumber>>,
@@ -238,7 +238,7 @@ impl<'a> State<'a> {
             kind: TimerKind::ReportExpiry,
             due_ms: report.deadline_at_ms,
             subject: number.0,
-            detail: record.attempt,
+            detail: u64::from(record.attempt),
         });
         match (&record.lease, record.status) {
             (None, ActionRunStatus::Running) => {
@@ -258,7 +258,7 @@ impl<'a> State<'a> {
                     kind: TimerKind::LeaseExpiry,
                     due_ms: lease.expires_at_ms,
                     subject: number.0,
-                    detail: record.attempt,
+                    detail: u64::from(record.attempt),
                 };
                 assert!(
                     self.timers.contains(&timer),
@@ -397,17 +397,17 @@ impl<'a> State<'a> {
                 is_waiting || timer.due_ms <= self.now_ms
             }
             TimerKind::LeaseExpiry => action_run
-                .filter(|record| record.attempt == timer.detail)
+                .filter(|record| u64::from(record.attempt) == timer.detail)
                 .and_then(|record| record.lease.as_ref())
                 .is_some_and(|lease| lease.expires_at_ms == timer.due_ms),
             TimerKind::WorkerSilence => workers::is_watched(self.store, timer),
             TimerKind::WorkerGone => workers::is_left(self.store, timer),
             TimerKind::ReportExpiry => action_run
-                .filter(|record| record.attempt == timer.detail)
+                .filter(|record| u64::from(record.attempt) == timer.detail)
                 .and_then(|record| record.report)
                 .is_some_and(|report| report.deadline_at_ms == timer.due_ms),
             TimerKind::WaitExpiry => action_run
-                .filter(|record| record.attempt == timer.detail)
+                .filter(|record| u64::from(record.attempt) == timer.detail)
                 .is_some_and(|record| record.wait_ends_at_ms == Some(timer.due_ms)),
             TimerKind::CacheExpiry => plans::has_sweep(self.store, timer),
             TimerKind::StreamSweep => streams::is_due(self.store, timer),

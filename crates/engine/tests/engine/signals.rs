@@ -17,7 +17,7 @@ const TWO: &str = "define rounds 1\n start: wait tick -> success=next\n \
 fn signal(
     world: &mut World,
     kind: &str,
-    id: Option<u32>,
+    id: Option<u64>,
     payload: Json,
 ) -> Result<Reply, Rejection> {
     let body = Body::SignalRun(SignalRun {
@@ -38,7 +38,7 @@ fn is_repeated(reply: Result<Reply, Rejection>) -> bool {
 
 #[test]
 fn a_run_takes_signals_without_end_and_remembers_the_newest_ids() {
-    const COUNT: u32 = SIGNAL_IDS_MAX + 500;
+    const COUNT: u64 = SIGNAL_IDS_MAX + 500;
     let mut world = World::new(ROUNDS, 1);
     for id in 0..COUNT {
         assert!(!is_repeated(signal(

@@ -53,7 +53,7 @@ fn first_at(due_ms: u64) -> Vec<u8> {
         subject: 0,
         detail: 0,
     });
-    key[..key.len() - size_of::<u64>() - size_of::<u32>()].to_vec()
+    key[..key.len() - 2 * size_of::<u64>()].to_vec()
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn plant_parallel_steps(replica: &mut Replica) {
     let [first, second, third] = [0, 1, 2].map(|step| Some(StepIndex(step)));
     let event = |step: Option<StepIndex>, kind| Event {
         step,
-        activation: step.map(|step| u32::from(step.0) + 1),
+        activation: step.map(|step| u64::from(step.0) + 1),
         kind,
     };
     let (outcome, output) = (samples::outcome(), None);

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// An input that waits for its verdict: the parent's run and activation.
-pub(super) type Check = (RunNumber, u32);
+pub(super) type Check = (RunNumber, u64);
 
 /// Hints from effects: each is only a reason to read the state. They are kept only while this node
 /// leads, because nothing else drains them.

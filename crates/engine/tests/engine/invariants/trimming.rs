@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the rows of a run name.
 #[derive(Default)]
 struct Named {
-    payloads: BTreeSet<u32>,
+    payloads: BTreeSet<u64>,
     action_runs: BTreeSet<ActionRunNumber>,
 }
 
@@ -38,19 +38,19 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     check_swept(run, &by_run);
 }
 
-fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named: &BTreeSet<u32>) {
+fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named: &BTreeSet<u64>) {
     let payloads = rows::<Payloads>(store, &PayloadOwner::Run(number)).into_iter();
-    let payloads: BTreeSet<u32> = payloads.map(|(payload, _)| payload.position).collect();
+    let payloads: BTreeSet<u64> = payloads.map(|(payload, _)| payload.position).collect();
     let held = rows::<PayloadsHeld>(store, &number).into_iter();
-    let held: BTreeSet<u32> = held.map(|((_, position), _)| position).collect();
+    let held: BTreeSet<u64> = held.map(|((_, position), _)| position).collect();
     let missing: Vec<_> = named.difference(&payloads).collect();
     assert!(missing.is_empty(), "{} has lost {missing:?}", run.id);
     assert!(held.is_subset(&payloads), "{} holds what is gone", run.id);
     let cursor = &run.history;
-    let is_left = |position: &&u32| {
+    let is_left = |position: &&u64| {
         cursor.head_payloads_count <= **position && **position < cursor.swept_payloads_count
     };
-    let left: BTreeSet<u32> = payloads.iter().filter(is_left).copied().collect();
+    let left: BTreeSet<u64> = payloads.iter().filter(is_left).copied().collect();
     assert!(left.is_subset(&held), "{} has {left:?} left", run.id);
     let next = payloads.last().map_or(0, |position| position + 1);
     assert!(next <= run.payloads_count, "{}", run.id);

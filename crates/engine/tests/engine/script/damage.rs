@@ -16,7 +16,7 @@ use flotilla_engine::rows::{
 
 /// What was there before the damage.
 pub(super) enum Damage {
-    Run(RunNumber, Vec<(u32, StepIndex)>),
+    Run(RunNumber, Vec<(u64, StepIndex)>),
     Definition(DefinitionNumber, Box<DefinitionRecord>),
     Group(GroupNumber, Vec<GroupPartition>),
     /// The records that the stream does not know of, and its partitions.
