@@ -55,7 +55,8 @@ pub(crate) fn expire(
 pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
     turn.attribute_to(Subject::ActionRun(number));
     let mut task = load(turn, number)?;
-    if drop_lease(turn, &mut task)?.is_none() {
+    // A quarantined task keeps its lease until its release, so that a panic does not keep the leases behind it.
+    if task.is_quarantined(turn) || drop_lease(turn, &mut task)?.is_none() {
         return Ok(());
     }
     task.record.become_status(ActionRunStatus::Pending);

@@ -1,6 +1,6 @@
 //! Releases tasks from quarantine: restores the timer or queue position that a task lost (design rule 10).
 
-use super::lease::{lease_timer, report_timer};
+use super::lease::{drop_lease, lease_timer, report_timer};
 use super::loaded::LoadedTask;
 use super::ready::make_ready;
 use super::{queue, wait};
@@ -8,11 +8,11 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, TargetResult, TimerKind,
-    Timers,
+    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, TargetResult,
+    TimerKind, Timers,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{retention, timer};
+use crate::{retention, timer, worker};
 use std::ops::ControlFlow;
 
 /// Releases a step's action run; returns its target result if it has ended meanwhile.
@@ -64,6 +64,11 @@ fn release_task(
     mut task: LoadedTask,
 ) -> TurnResult<()> {
     if let Some(lease) = task.record.lease.clone() {
+        if worker::is_gone(turn, lease.holder)? {
+            drop_lease(turn, &mut task)?;
+            task.record.become_status(ActionRunStatus::Pending);
+            return make_ready(turn, run, task);
+        }
         let expires_at_ms = timer::restore(turn, lease_timer(&task, lease.expires_at_ms))?;
         if expires_at_ms != lease.expires_at_ms {
             task.record.lease = Some(Lease {

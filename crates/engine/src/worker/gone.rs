@@ -106,6 +106,11 @@ pub(super) fn release_from_quarantine(
     Ok(())
 }
 
+/// Whether no worker has this number any longer.
+pub(crate) fn is_gone(turn: &mut Turn<'_, '_>, number: WorkerNumber) -> Result<bool, StoreError> {
+    Ok(turn.get::<WorkerNumbers>(&number)?.is_none())
+}
+
 /// Frees leases from `first` on, as far as the turn's budget allows. Returns the first one that is left.
 fn free_batch(
     turn: &mut Turn<'_, '_>,

@@ -16,6 +16,6 @@ pub use register::RegisterWorker;
 pub(crate) use activity::{
     Counts, add_held_task, count, count_records, is_draining, is_taking_tasks, remove_held_task,
 };
-pub(crate) use gone::free_leases_left;
+pub(crate) use gone::{free_leases_left, is_gone};
 pub(crate) use health::{mark_unhealthy, release_from_quarantine};
 pub(crate) use register::remove_unhealthy;

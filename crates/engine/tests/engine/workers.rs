@@ -6,9 +6,9 @@ use flotilla_engine::ids::{ActionRunNumber, WorkerId, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LEASES_FREED_MAX, WORKERS_MAX};
 use flotilla_engine::rows::{
-    GoneWorkers, Quarantine, QuarantineRecord, QuarantinedKind, ReadyActions, TimerKey, TimerKind,
-    Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, Workers,
-    encode_key, encode_record,
+    ActionRunRecord, ActionRunStatus, ActionRuns, GoneWorkers, Quarantine, QuarantineRecord,
+    QuarantinedKind, ReadyActions, TimerKey, TimerKind, Timers, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerLeases, Workers, encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
@@ -241,6 +241,53 @@ fn a_former_process_may_report_until_its_lease_is_freed_and_counts_for_no_other(
     fire(&mut replica);
     fire(&mut replica);
     assert_eq!(waiting(&replica), HELD as u64 - 1);
+}
+
+#[test]
+fn a_task_whose_release_panics_does_not_keep_the_leases_behind_it() {
+    let mut replica = holding();
+    let bad = ActionRunNumber(LEASES_FREED_MAX as u64 + 10);
+    let mut damaged: ActionRunRecord =
+        invariants::read::<ActionRuns>(&replica.store, &bad).expect("it is leased");
+    damaged.status = ActionRunStatus::Completed;
+    replica.store.write(&Writes::from([(
+        encode_key::<ActionRuns>(&bad),
+        Some(encode_record::<ActionRuns>(&damaged)),
+    )]));
+    replica.decide_as(flotilla_engine::ENGINE_VERSION);
+    replica.ask(deregister(0)).expect("accepted");
+    let fire = |replica: &mut Replica| {
+        let timer = timer(replica)?;
+        Some(replica.ask(Body::FireTimer(FireTimer { timer })))
+    };
+    let panicked = fire(&mut replica).expect("leases are left");
+    assert!(
+        matches!(panicked, Err(Rejection::Internal(_))),
+        "{panicked:?}"
+    );
+    for _ in 0..2 {
+        fire(&mut replica)
+            .expect("leases are left")
+            .expect("the damaged task is passed");
+    }
+    assert_eq!((held(&replica, 1), timer(&replica)), (1, None));
+    assert_eq!(waiting(&replica), HELD as u64 - 1);
+
+    damaged.status = ActionRunStatus::Running;
+    replica.store.write(&Writes::from([(
+        encode_key::<ActionRuns>(&bad),
+        Some(encode_record::<ActionRuns>(&damaged)),
+    )]));
+    replica.decide_as(flotilla_engine::ENGINE_VERSION);
+    let release = ReleaseQuarantined {
+        kind: QuarantinedKind::ActionRun,
+        number: bad.0,
+    };
+    replica
+        .ask(Body::ReleaseQuarantined(release))
+        .expect("it is quarantined");
+    assert_eq!((held(&replica, 1), waiting(&replica)), (0, HELD as u64));
+    invariants::check(&replica.store);
 }
 
 #[test]

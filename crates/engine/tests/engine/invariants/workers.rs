@@ -3,8 +3,9 @@
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
 use flotilla_engine::rows::{
-    ActionRunRecord, GoneWorkers, Process, SilentWorkers, TimerKey, TimerKind, WorkerActivities,
-    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
+    ActionRunOwner, ActionRunRecord, GoneWorkers, Process, Quarantine, QuarantinedKind,
+    SilentWorkers, TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerCounts,
+    WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,7 @@ pub(super) fn check(
         let is_known = read::<WorkerNumbers>(store, &number).is_some()
             || read::<GoneWorkers>(store, &number).is_some();
         assert!(
-            is_known,
+            is_known || is_quarantined(store, task, &action_runs[&task]),
             "{task} is left under number {}, which no timer frees",
             number.0
         );
@@ -45,6 +46,15 @@ pub(super) fn holders(store: &MemoryStore) -> BTreeMap<ActionRunNumber, Vec<Work
         holders.entry(task).or_default().push(number);
     }
     holders
+}
+
+/// Whether the task, or the run that it belongs to, is quarantined.
+fn is_quarantined(store: &MemoryStore, number: ActionRunNumber, task: &ActionRunRecord) -> bool {
+    let item = match task.owner {
+        ActionRunOwner::Step { run, .. } => (QuarantinedKind::Run, run.0),
+        ActionRunOwner::Caller => (QuarantinedKind::ActionRun, number.0),
+    };
+    read::<Quarantine>(store, &item).is_some()
 }
 
 /// Whether a silence timer belongs to a worker.
