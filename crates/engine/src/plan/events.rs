@@ -36,8 +36,8 @@ pub(crate) fn latest_changed(
     change: RevisionChange,
 ) -> Result<(), StoreError> {
     let change = EventsChange {
-        before: events(turn, change.before)?,
-        after: events(turn, change.after)?,
+        before: events(turn, change.before, None)?,
+        after: events(turn, change.after, None)?,
     };
     follow(turn, workflow, &change, |listing| &mut listing.is_in_latest)
 }
@@ -49,22 +49,21 @@ pub(super) fn last_executed_changed(
     change: RevisionChange,
 ) -> Result<(), StoreError> {
     let (namespace, workflow, plan) = key;
-    let mut change = EventsChange {
-        before: events(turn, change.before)?,
-        after: events(turn, change.after)?,
+    let change = EventsChange {
+        before: events(turn, change.before, Some(plan))?,
+        after: events(turn, change.after, Some(plan))?,
     };
-    change.before.retain(|(name, _)| name == plan);
-    change.after.retain(|(name, _)| name == plan);
     let workflow = (namespace.clone(), workflow.clone());
     follow(turn, &workflow, &change, |listing| {
         &mut listing.is_in_last_executed
     })
 }
 
-/// The events that the plans of a revision list.
+/// The events that the plans of a revision list, or only the plan `named`.
 fn events(
     turn: &mut Turn<'_, '_>,
     revision: Option<DefinitionNumber>,
+    named: Option<&PlanName>,
 ) -> Result<BTreeSet<(PlanName, EventName)>, StoreError> {
     let Some(number) = revision else {
         return Ok(BTreeSet::new());
@@ -72,6 +71,7 @@ fn events(
     let revision = turn.get::<Definitions>(&number)?;
     let revision = revision.expect("a definition is kept as long as anything refers to it");
     let plans = revision.definition.plans.iter();
+    let plans = plans.filter(|plan| named.is_none_or(|name| plan.name == *name));
     let listed = plans.flat_map(|plan| {
         let caches = plan.cache.iter();
         let events = caches.flat_map(|cache| cache.invalidate_on.iter().cloned());
