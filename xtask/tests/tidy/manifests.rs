@@ -106,6 +106,27 @@ fn every_crate_in_the_table_of_arrows_exists() {
     );
 }
 
+/// A broken invariant of the engine must panic in every build, and be contained (design rule 1).
+#[test]
+fn the_engine_checks_for_overflow_in_releases() {
+    let manifest = sources(&["Cargo.toml"]);
+    let manifest = manifest.iter().find(|source| source.path == "Cargo.toml");
+    let manifest = parse(manifest.expect("the workspace has a manifest"));
+    let path = [
+        "profile",
+        "release",
+        "package",
+        "flotilla-engine",
+        "overflow-checks",
+    ];
+    let (key, tables) = path.split_last().expect("a path");
+    let table = tables.iter().fold(&manifest, |table, name| {
+        let inner = table.get(*name).and_then(Value::as_table);
+        inner.unwrap_or_else(|| panic!("expected `{name}` in Cargo.toml"))
+    });
+    assert_eq!(table.get(*key), Some(&Value::Boolean(true)));
+}
+
 fn illegal_arrows(source: &Source) -> Vec<Finding> {
     let manifest = parse(source);
     let name = name(&manifest);

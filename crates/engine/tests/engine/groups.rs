@@ -8,13 +8,14 @@ use flotilla_engine::definition::GroupMode;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::limits::{DEAD_LETTER_STREAMS_MAX, GROUPS_MAX, STREAMS_MAX};
 use flotilla_engine::rows::{
-    GroupNames, GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers, encode_key,
-    encode_record,
+    Deliveries, GroupNames, GroupRecord, Groups, StreamCounts, Streams, TimerKind, Timers,
+    encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
     AppendRecords, Body, CreateDefinition, CreateGroup, FireTimer, GroupRef, GroupSettings,
-    JoinGroup, NewGroup, NewRecord, RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,
+    JoinGroup, NackRecords, NewGroup, NewRecord, RecordId, Reply, StreamPosition, TakeId,
+    TakeRecords, reply,
 };
 use std::collections::BTreeMap;
 
@@ -36,11 +37,17 @@ fn append(stream: StreamName, records_count: usize) -> AppendRecords {
 
 /// A replica whose group has given out every record once, which is as often as it may.
 fn replica() -> Replica {
+    replica_of(1)
+}
+
+/// A replica whose group has given out every record once of at most so many times.
+fn replica_of(max_deliveries: u32) -> Replica {
     let mut replica = Replica::new();
     let append = append(samples::stream(), RECORDS_COUNT);
     replica.ask(Body::AppendRecords(append)).expect("accepted");
     let new = NewGroup {
-        settings: GroupSettings::new(GroupMode::Shared, 30_000, 1).expect("half a minute"),
+        settings: GroupSettings::new(GroupMode::Shared, 30_000, max_deliveries)
+            .expect("half a minute"),
         start: StreamPosition::Id(RecordId::START),
     };
     let group = samples::group();
@@ -105,6 +112,27 @@ fn burials_go_on_where_the_last_piece_ended_and_look_at_no_more_than_they_bury()
     assert_eq!(firings_count, RECORDS_COUNT.div_ceil(16));
     assert_eq!(group(&replica).dead_count, RECORDS_COUNT as u64);
     invariants::check(&replica.store);
+}
+
+#[test]
+fn a_firing_reads_a_few_rows_however_many_records_are_due_again() {
+    let mut replica = replica_of(2);
+    for ((_, consumer, take), delivery) in invariants::rows::<Deliveries>(&replica.store, &()) {
+        let nack = NackRecords {
+            group: samples::group(),
+            consumer,
+            take,
+            records: delivery.records.iter().map(|record| record.id).collect(),
+            delay_ms: 500,
+        };
+        replica
+            .ask(Body::NackRecords(nack))
+            .expect("it was delivered");
+    }
+    assert_eq!(group(&replica).waiting_count(), RECORDS_COUNT as u32);
+    replica.now_ms += 1_000;
+    fire(&mut replica);
+    assert!(replica.rows <= 4, "{} rows", replica.rows);
 }
 
 #[test]
