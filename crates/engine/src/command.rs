@@ -124,11 +124,20 @@ impl Operation for Body {
 }
 
 /// Defines [`Body`], [`CommandKind`] and the static properties of each command, one row per command: variant and type,
-/// optionally `versions` if the type has several, published name, admission class, optionally `obligation`, reply,
-/// optionally the subject that a panic quarantines (`of`), and optionally the engine version that its content requires
-/// (`since`).
+/// optionally `versions` if the type has several, published name, admission class, optionally `obligation` or `bulk`,
+/// reply, optionally the subject that a panic quarantines (`of`), and optionally the engine version that its content
+/// requires (`since`). A `bulk` command may read or write far more than it carries.
 macro_rules! commands {
-    (@obligation) => {
+    (@is_obligation obligation) => {
+        true
+    };
+    (@is_obligation bulk) => {
+        false
+    };
+    (@is_bulk obligation) => {
+        false
+    };
+    (@is_bulk bulk) => {
         true
     };
     (@persisted $type:ty) => {
@@ -137,7 +146,7 @@ macro_rules! commands {
     (@persisted $type:ty, versions) => {};
     ($(
         $(#[$doc:meta])*
-        $name:ident($type:ty) $($versions:ident)? $spelling:literal $admission:ident $($obligation:ident)? -> $reply:ident
+        $name:ident($type:ty) $($versions:ident)? $spelling:literal $admission:ident $($class:ident)? -> $reply:ident
             $(, of |$subject_of:ident| $subject:expr)?
             $(, since |$since_of:ident| $since:expr)?;
     )*) => {
@@ -170,8 +179,18 @@ macro_rules! commands {
             #[must_use]
             pub fn is_obligation(self) -> bool {
                 match self {
-                    $(Self::$name => false $(|| commands!(@$obligation))?,)*
+                    $(Self::$name => false $(|| commands!(@is_obligation $class))?,)*
                 }
+            }
+
+            /// Whether the command is rejected with [`Rejection::EntryFull`](crate::Rejection::EntryFull) in an entry
+            /// whose budget is used up. Work on runs is not rejected but continued in a later entry (design rule 13).
+            #[must_use]
+            pub fn needs_budget(self) -> bool {
+                let is_bulk = match self {
+                    $(Self::$name => false $(|| commands!(@is_bulk $class))?,)*
+                };
+                is_bulk || self.is_obligation()
             }
         }
 
@@ -237,7 +256,7 @@ macro_rules! commands {
 
 commands! {
     /// Stores a workflow definition (W5).
-    CreateDefinition(Box<CreateDefinition>) "create_definition" Intake -> DefinitionCreated,
+    CreateDefinition(Box<CreateDefinition>) "create_definition" Intake bulk -> DefinitionCreated,
         since |create| create.definition.since();
     /// Enables or disables a workflow (W42).
     SetWorkflowEnabled(SetWorkflowEnabled) "set_workflow_enabled" Progress -> Done;
@@ -255,7 +274,7 @@ commands! {
     /// Registers an action (A1).
     RegisterAction(Box<RegisterAction>) "register_action" Intake -> ActionRegistered;
     /// Deletes an action (A1).
-    DeleteAction(DeleteAction) "delete_action" Progress -> Done;
+    DeleteAction(DeleteAction) "delete_action" Progress bulk -> Done;
     /// Enables or disables an action (A1).
     SetActionEnabled(SetActionEnabled) "set_action_enabled" Progress -> Done;
     /// Starts a stand-alone action run (A2).
@@ -264,13 +283,13 @@ commands! {
     CompleteTask(CompleteTask) "complete_task" Progress -> Done,
         of |complete| Subject::ActionRun(complete.token.action_run);
     /// Ends a task with an error (A5).
-    FailTask(FailTask) "fail_task" Progress -> Done,
+    FailTask(FailTask) "fail_task" Progress bulk -> Done,
         of |fail| Subject::ActionRun(fail.token.action_run);
     /// Extends a task's lease (A4).
     TouchTask(TouchTask) "touch_task" Progress -> LeaseExtended,
         of |touch| Subject::ActionRun(touch.token.action_run);
     /// Assigns ready tasks to the entry's offers (design rule 3).
-    AssignTasks(AssignTasks) "assign_tasks" Progress -> TasksAssigned;
+    AssignTasks(AssignTasks) "assign_tasks" Progress bulk -> TasksAssigned;
     /// Registers a worker (A20).
     RegisterWorker(Box<RegisterWorker>) "register_worker" Progress -> HeartbeatRecorded;
     /// Keeps a worker healthy (A20).
@@ -279,9 +298,9 @@ commands! {
     /// Begins a worker's drain (A21).
     DrainWorker(DrainWorker) "drain_worker" Progress -> Done;
     /// Removes a worker (A20).
-    DeregisterWorker(DeregisterWorker) "deregister_worker" Progress -> Done;
+    DeregisterWorker(DeregisterWorker) "deregister_worker" Progress bulk -> Done;
     /// Releases the leases of a worker that is known to be gone (A4).
-    ReleaseWorker(ReleaseWorker) "release_worker" Progress -> Done,
+    ReleaseWorker(ReleaseWorker) "release_worker" Progress bulk -> Done,
         of |release| Subject::Worker(release.worker_id.clone());
     /// Fires a due timer (design rule 6).
     FireTimer(FireTimer) "fire_timer" Progress obligation -> Done,
@@ -294,10 +313,10 @@ commands! {
     AcceptTask(AcceptTask) "accept_task" Progress -> TaskAccepted,
         of |accept| Subject::ActionRun(accept.token.action_run);
     /// Ends an accepted task with the outcome of a report (W38).
-    ReportTask(ReportTask) "report_task" Progress -> Done,
+    ReportTask(ReportTask) "report_task" Progress bulk -> Done,
         of |report| Subject::ActionRun(report.token.action_run);
     /// Drops cached results of plans (W37).
-    InvalidateCache(InvalidateCache) "invalidate_cache" Progress -> CacheInvalidated;
+    InvalidateCache(InvalidateCache) "invalidate_cache" Progress bulk -> CacheInvalidated;
     /// Clears the health, breakers and rate limits of a plan's executors (W31).
     ResetPlan(ResetPlan) "reset_plan" Progress -> Done;
     /// Sets the next firing of a schedule (W40).
@@ -309,9 +328,9 @@ commands! {
     /// Deletes runs whose retention has ended (W4).
     SweepRuns(SweepRuns) "sweep_runs" Progress obligation -> Done;
     /// Runs dead letters again as new action runs (A6).
-    RequeueDeadLetters(RequeueDeadLetters) "requeue_dead_letters" Intake -> DeadLettersRequeued;
+    RequeueDeadLetters(RequeueDeadLetters) "requeue_dead_letters" Intake bulk -> DeadLettersRequeued;
     /// Deletes dead letters (A6).
-    PurgeDeadLetters(PurgeDeadLetters) "purge_dead_letters" Progress -> DeadLettersPurged;
+    PurgeDeadLetters(PurgeDeadLetters) "purge_dead_letters" Progress bulk -> DeadLettersPurged;
     /// Writes a value (A40).
     SetKey(SetKey) "set_key" Intake -> KeySet;
     /// Deletes a key (A40).
@@ -326,27 +345,27 @@ commands! {
     /// Creates a stream (A30).
     CreateStream(CreateStream) "create_stream" Intake -> StreamCreated;
     /// Appends records to a stream (A30).
-    AppendRecords(AppendRecords) "append_records" Intake -> RecordsAppended;
+    AppendRecords(AppendRecords) "append_records" Intake bulk -> RecordsAppended;
     /// Deletes a stream's oldest records (A30).
-    TrimStream(TrimStream) "trim_stream" Progress -> Done;
+    TrimStream(TrimStream) "trim_stream" Progress bulk -> Done;
     /// Deletes a stream (A30).
-    DeleteStream(DeleteStream) "delete_stream" Progress -> Deleted;
+    DeleteStream(DeleteStream) "delete_stream" Progress bulk -> Deleted;
     /// Creates a consumer group (A31).
     CreateGroup(CreateGroup) "create_group" Intake -> GroupCreated;
     /// Makes a consumer a member of a group, or renews its membership (A31).
     JoinGroup(JoinGroup) "join_group" Progress -> GroupJoined;
     /// Removes a consumer from a group (A31).
-    LeaveGroup(LeaveGroup) "leave_group" Progress -> Deleted;
+    LeaveGroup(LeaveGroup) "leave_group" Progress bulk -> Deleted;
     /// Delivers records to a consumer (A31).
-    TakeRecords(TakeRecords) "take_records" Progress -> RecordsTaken;
+    TakeRecords(TakeRecords) "take_records" Progress bulk -> RecordsTaken;
     /// Marks deliveries as consumed (A31).
-    AckRecords(AckRecords) "ack_records" Progress -> DeliveriesEnded;
+    AckRecords(AckRecords) "ack_records" Progress bulk -> DeliveriesEnded;
     /// Returns deliveries for redelivery (A31).
-    NackRecords(NackRecords) "nack_records" Progress -> DeliveriesEnded;
+    NackRecords(NackRecords) "nack_records" Progress bulk -> DeliveriesEnded;
     /// Extends ack deadlines (A31).
-    TouchRecords(TouchRecords) "touch_records" Progress -> LeaseExtended;
+    TouchRecords(TouchRecords) "touch_records" Progress bulk -> LeaseExtended;
     /// Deletes a consumer group (A31).
-    DeleteGroup(DeleteGroup) "delete_group" Progress -> Deleted;
+    DeleteGroup(DeleteGroup) "delete_group" Progress bulk -> Deleted;
     /// Starts runs for records of a trigger's stream (W41).
     FireTrigger(FireTrigger) "fire_trigger" Progress obligation -> TriggerFired,
         of |fire| Subject::Trigger(fire.definition);
@@ -357,5 +376,5 @@ commands! {
     CancelActionRun(CancelActionRun) "cancel_action_run" Progress -> Done,
         of |cancel| Subject::ActionRun(cancel.action_run);
     /// Deletes a workflow that has no runs (W5).
-    DeleteWorkflow(DeleteWorkflow) "delete_workflow" Progress -> WorkflowDeleted;
+    DeleteWorkflow(DeleteWorkflow) "delete_workflow" Progress bulk -> WorkflowDeleted;
 }

@@ -10,7 +10,7 @@ use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, QuarantinedItem, encode_prefix, visit};
-use crate::turn::{Abort, EntryState, Source, Spent, Turn, TurnResult};
+use crate::turn::{Abort, Budgets, EntryState, Source, Spent, Turn, TurnResult};
 use crate::{namespace, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -24,6 +24,7 @@ pub struct Engine {
     /// Empty between entries; kept for its memory.
     overlay: Overlay,
     version: u32,
+    budgets: Budgets,
 }
 
 /// The result of applying an entry.
@@ -60,12 +61,18 @@ impl Engine {
             quarantined,
             overlay: Overlay::default(),
             version,
+            budgets: Budgets::default(),
         })
     }
 
     /// Switches to another agreed engine version, which applies from the next entry on.
     pub fn set_version(&mut self, version: u32) {
         self.version = version;
+    }
+
+    /// Sets other budgets than the default ones, so that a test reaches them with little work.
+    pub fn set_budgets(&mut self, budgets: Budgets) {
+        self.budgets = budgets;
     }
 
     /// Applies the entry at `raft_index` to the contents of `store`.
@@ -87,6 +94,7 @@ impl Engine {
             quarantined: &mut self.quarantined,
             overlay: &mut self.overlay,
             version: self.version,
+            budgets: self.budgets,
         };
         let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);
         let now_ms = state.advance_clock()?;
@@ -125,7 +133,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Ve
     if let Some(reply) = request::remembered(&mut turn, command)? {
         return Ok((reply, Vec::new()));
     }
-    if command.body.kind().is_obligation() && turn.is_spent() {
+    if command.body.kind().needs_budget() && turn.is_spent() {
         return Err(Rejection::EntryFull.into());
     }
     request::admit(&mut turn, command)?;

@@ -102,7 +102,7 @@ pub use task::{
 pub use timer::FireTimer;
 pub use trace::TraceContext;
 pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
-pub use turn::Spent;
+pub use turn::{Budgets, Spent};
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled};

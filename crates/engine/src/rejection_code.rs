@@ -168,7 +168,8 @@ codes! {
     TimerNotDue "timer_not_due" Conflict
         "The timer that a driver of the cluster fires is not due yet.";
     EntryFull "entry_full" Stale
-        "The commands before this one used up the log entry's budget; a driver of the cluster retries it.";
+        "The commands before this one used up the log entry's budget, and those of later entries theirs."
+        => "retry";
     FiringStale "firing_stale" Conflict
         "The schedule that a driver of the cluster fires waits for another firing, or is inactive.";
     FiringNotDue "firing_not_due" Conflict

@@ -5,7 +5,8 @@ mod chance;
 mod runs;
 mod scan;
 
-pub use budget::Spent;
+use budget::Visited;
+pub use budget::{Budgets, Spent};
 
 pub(crate) use runs::{ActivationRef, LoadedRun};
 
@@ -108,6 +109,7 @@ pub(crate) struct EntryState<'a> {
     heads: &'a mut QueueHeads,
     quarantined: &'a mut BTreeSet<QuarantinedItem>,
     version: u32,
+    budgets: Budgets,
     spent: Spent,
     panic_subject: Option<Subject>,
     overlay: &'a mut Overlay,
@@ -128,6 +130,7 @@ pub(crate) struct Source<'a> {
     pub(crate) overlay: &'a mut Overlay,
     /// The agreed engine version.
     pub(crate) version: u32,
+    pub(crate) budgets: Budgets,
 }
 
 impl<'a> EntryState<'a> {
@@ -147,6 +150,7 @@ impl<'a> EntryState<'a> {
             heads: source.heads,
             quarantined: source.quarantined,
             version: source.version,
+            budgets: source.budgets,
             spent: Spent::default(),
             panic_subject: None,
             overlay: source.overlay,
@@ -214,8 +218,8 @@ pub(crate) struct Turn<'t, 'e> {
     slots_taken: BTreeMap<usize, u32>,
     runs: TurnRuns,
     spent: Spent,
-    /// Rows that scans visited; not included in `spent`.
-    rows_visited: std::cell::Cell<usize>,
+    /// What scans visited; not included in `spent`.
+    visited: Visited,
     effects: Vec<Effect>,
     chance: Chance,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
@@ -233,7 +237,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             slots_taken: BTreeMap::new(),
             runs: TurnRuns::default(),
             spent: Spent::default(),
-            rows_visited: std::cell::Cell::new(0),
+            visited: Visited::default(),
             effects: Vec::new(),
             chance,
             released: BTreeSet::new(),
@@ -265,10 +269,12 @@ impl<'t, 'e> Turn<'t, 'e> {
 
     fn record_at<T: Table>(&mut self, key: &RowKey) -> Result<Option<Arc<T::Record>>, StoreError> {
         self.spent.rows += 1;
-        match self.entry.overlay.get(key) {
-            Some(cell) => Ok(cell.map(Cell::record::<T>)),
-            None => stored::<T>(self.entry.store, self.entry.cache, key.as_slice()),
-        }
+        let record = match self.entry.overlay.get(key) {
+            Some(cell) => cell.map(Cell::record::<T>),
+            None => stored::<T>(self.entry.store, self.entry.cache, key.as_slice())?,
+        };
+        self.spent.read_bytes += record.as_deref().map_or(0, T::content_bytes);
+        Ok(record)
     }
 
     /// The record at `key` as a draft, to be changed and put back.
@@ -302,7 +308,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn put<T: Table>(&mut self, key: &T::Key, record: impl Into<Arc<T::Record>>) {
         let record = record.into();
         self.spent.rows += 1;
-        self.spent.written_bytes += T::bytes(&record);
+        self.spent.written_bytes += ROW_BYTES_COMMON + T::content_bytes(&record);
         self.entry
             .overlay
             .set(row_key::<T>(key), Some(Cell::new::<T>(record)));

@@ -128,7 +128,8 @@ impl Core {
         }
     }
 
-    /// One attempt at this node, which should lead.
+    /// One attempt at this node, which should lead. A command that finds the budget of its entry used up is proposed
+    /// again in a later one, until the deadline.
     pub(crate) async fn submit_here(
         &self,
         command: Command,
@@ -142,6 +143,24 @@ impl Core {
         if let Err(error) = self.check_disk(command.body.admission()) {
             return Attempt::Failed(error);
         }
+        if !command.body.kind().needs_budget() {
+            return self.propose_here(command, bytes, deadline).await;
+        }
+        loop {
+            match self.propose_here(command.clone(), bytes, deadline).await {
+                Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {}
+                attempt => return attempt,
+            }
+        }
+    }
+
+    /// Puts a command into the queue for the next entry, and waits for its result.
+    async fn propose_here(
+        &self,
+        command: Command,
+        bytes: usize,
+        deadline: Instant,
+    ) -> Attempt<Replied> {
         let ticket = Arc::<Ticket>::default();
         let (result_sender, receiver) = oneshot::channel();
         let submission = Submission {

@@ -266,7 +266,6 @@ impl PlanCache<'_> {
     fn evict(&mut self, turn: &mut Turn<'_, '_>, place: u64) -> Result<(), StoreError> {
         let result = turn.get::<CachedResults>(&(self.plan, place))?;
         let result = result.expect("an expiry is kept as long as its result");
-        turn.spend_read(result.output.as_str().len());
         self.usage.oldest_ms = result.expires_at_ms;
         self.remove(turn, place, &result);
         Ok(())

@@ -125,9 +125,9 @@ pub trait Table {
     fn is_worked_on(_: &Self::Record) -> bool {
         true
     }
-    /// The approximate size of a record, in bytes.
-    fn bytes(_: &Self::Record) -> usize {
-        ROW_BYTES_COMMON
+    /// The size of what a record holds for a client, such as a payload, in bytes.
+    fn content_bytes(_: &Self::Record) -> usize {
+        0
     }
     /// Appends the encoded record. A table whose record has several versions delegates to its type
     /// ([`Persisted`](crate::persisted::Persisted)).
@@ -288,9 +288,9 @@ macro_rules! tables {
                 )?
             )?
             $(
-                fn bytes(record: &Self::Record) -> usize {
+                fn content_bytes(record: &Self::Record) -> usize {
                     let bytes: fn(&Self::Record) -> usize = $bytes;
-                    crate::tables::ROW_BYTES_COMMON + bytes(record)
+                    bytes(record)
                 }
             )?
             $(crate::tables::$versions!();)?

@@ -9,8 +9,9 @@ use crate::limits::{
     ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX, ENTRY_WRITTEN_BYTES_MAX, TURN_READ_BYTES_MAX,
     TURN_ROWS_MAX, TURN_STEPS_MAX, TURN_WRITTEN_BYTES_MAX,
 };
+use std::cell::Cell;
 
-/// The work done in a turn, or in all turns of an entry.
+/// The work done in a turn, or in all turns of an entry; also a limit on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Steps that runs entered or retried immediately.
@@ -23,23 +24,54 @@ pub struct Spent {
     pub written_bytes: usize,
 }
 
+/// How much work is done before the rest is continued in a later entry. All replicas of a cluster must use the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// For one turn.
+    pub turn: Spent,
+    /// For all turns of an entry.
+    pub entry: Spent,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            turn: Spent {
+                steps: TURN_STEPS_MAX,
+                rows: TURN_ROWS_MAX,
+                read_bytes: TURN_READ_BYTES_MAX,
+                written_bytes: TURN_WRITTEN_BYTES_MAX,
+            },
+            entry: Spent {
+                steps: usize::MAX,
+                rows: ENTRY_ROWS_MAX,
+                read_bytes: ENTRY_READ_BYTES_MAX,
+                written_bytes: ENTRY_WRITTEN_BYTES_MAX,
+            },
+        }
+    }
+}
+
+/// What the scans of a turn have visited.
+#[derive(Debug, Default)]
+pub(super) struct Visited {
+    rows: Cell<usize>,
+    content_bytes: Cell<usize>,
+}
+
+impl Visited {
+    /// Counts a row.
+    pub(super) fn add_row(&self) {
+        self.rows.set(self.rows.get() + 1);
+    }
+
+    /// Counts the content of a row.
+    pub(super) fn add_content(&self, bytes: usize) {
+        self.content_bytes.set(self.content_bytes.get() + bytes);
+    }
+}
+
 impl Spent {
-    /// The budget of a turn.
-    const TURN_MAX: Self = Self {
-        steps: TURN_STEPS_MAX,
-        rows: TURN_ROWS_MAX,
-        read_bytes: TURN_READ_BYTES_MAX,
-        written_bytes: TURN_WRITTEN_BYTES_MAX,
-    };
-
-    /// The budget of an entry; further turns are continued in a later one.
-    const ENTRY_MAX: Self = Self {
-        steps: usize::MAX,
-        rows: ENTRY_ROWS_MAX,
-        read_bytes: ENTRY_READ_BYTES_MAX,
-        written_bytes: ENTRY_WRITTEN_BYTES_MAX,
-    };
-
     pub(super) fn add(&mut self, other: Self) {
         self.steps += other.steps;
         self.rows += other.rows;
@@ -61,13 +93,15 @@ impl Turn<'_, '_> {
         let spent = self.spent();
         let mut of_entry = self.entry.spent;
         of_entry.add(spent);
-        spent.has_reached(&Spent::TURN_MAX) || of_entry.has_reached(&Spent::ENTRY_MAX)
+        let budgets = self.entry.budgets;
+        spent.has_reached(&budgets.turn) || of_entry.has_reached(&budgets.entry)
     }
 
     /// The budget that the turn has used so far.
     pub(super) fn spent(&self) -> Spent {
         Spent {
-            rows: self.spent.rows + self.rows_visited.get(),
+            rows: self.spent.rows + self.visited.rows.get(),
+            read_bytes: self.spent.read_bytes + self.visited.content_bytes.get(),
             ..self.spent
         }
     }
@@ -75,10 +109,5 @@ impl Turn<'_, '_> {
     /// Counts a step.
     pub(crate) fn spend_step(&mut self) {
         self.spent.steps += 1;
-    }
-
-    /// Counts content that was read.
-    pub(crate) fn spend_read(&mut self, bytes: usize) {
-        self.spent.read_bytes += bytes;
     }
 }

@@ -79,7 +79,9 @@ impl Turn<'_, '_> {
         visit: &mut dyn FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         self.visit_found(range, stored, &mut |key, found| {
-            Ok(visit(key_of::<T>(key)?, found.record::<T>()?))
+            let record = found.record::<T>()?;
+            self.visited.add_content(T::content_bytes(&record));
+            Ok(visit(key_of::<T>(key)?, record))
         })
     }
 
@@ -90,7 +92,7 @@ impl Turn<'_, '_> {
         visit: Visit<'_>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let visit: Visit<'_> = &mut |key, found| {
-            self.rows_visited.set(self.rows_visited.get() + 1);
+            self.visited.add_row();
             visit(key, found)
         };
         let mut written = self.entry.overlay.range(range).peekable();

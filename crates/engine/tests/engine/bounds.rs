@@ -21,9 +21,10 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Writes};
 use flotilla_engine::{
-    Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
-    Entry, FireTimer, NodeId, Offer, Rejection, ReleaseQuarantined, Reply, SignalRun, Stamp,
-    StartRun, TaskToken, VersionChoice, view,
+    Body, CancelRun, Command, CompleteTask, CreateDefinition, DeadLetterSelector, ENGINE_VERSION,
+    Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, InvokeAction, NodeId,
+    Offer, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, Stamp, StartRun,
+    TaskToken, VersionChoice, view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -155,6 +156,23 @@ impl World {
         for reply in self.apply(starts.chain(bodies).collect(), 0) {
             assert!(reply.is_ok(), "{reply:?}");
         }
+    }
+
+    /// Applies an entry, then another one of the commands that found no budget left, and so on, as a leader does.
+    /// Returns how many entries that took.
+    fn apply_until_accepted(&mut self, mut bodies: Vec<Body>) -> usize {
+        let mut entries_count = 0;
+        while !bodies.is_empty() {
+            entries_count += 1;
+            let replies = self.apply(bodies.clone(), 0);
+            let rejected = bodies.into_iter().zip(replies).filter_map(|(body, reply)| {
+                let rejection = reply.err()?;
+                assert_eq!(rejection, Rejection::EntryFull);
+                Some(body)
+            });
+            bodies = rejected.collect();
+        }
+        entries_count
     }
 
     /// Replaces a row behind the engine's back.
@@ -373,6 +391,50 @@ fn leases_of_tasks_with_large_inputs_expire_over_several_entries() {
     for number in 1..=RUNS {
         assert!(!world.run(number as u64).status.is_open());
     }
+}
+
+/// What is left of a batch is done by a later entry, to which the leader adds it again.
+#[test]
+fn commands_that_copy_much_share_the_budget_of_their_entry() {
+    const LETTERS: usize = 60;
+    let mut world = World::new();
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
+        WorkerId::new("w").expect("an id"),
+    ))));
+    let invoke = || {
+        Body::InvokeAction(InvokeAction {
+            name: samples::action(),
+            input: Json::from_checked(large(PAYLOAD_BYTES_MAX - 100)),
+            priority: 10,
+            delay_ms: 0,
+            labels: BTreeMap::new(),
+            idempotency_key: None,
+        })
+    };
+    for _ in 0..LETTERS / 5 {
+        world.apply((0..5).map(|_| invoke()).collect(), 5);
+    }
+    let tokens = std::mem::take(&mut world.tokens);
+    assert_eq!(tokens.len(), LETTERS);
+    let fail = |token| {
+        Body::FailTask(FailTask {
+            token,
+            kind: FailKind::NoRetry,
+            code: None,
+            message: "broken".to_owned(),
+            outcome: FailureOutcome::Failure,
+        })
+    };
+    world.apply_until_accepted(tokens.into_iter().map(fail).collect());
+    let requeue = || {
+        Body::RequeueDeadLetters(RequeueDeadLetters {
+            action: samples::action(),
+            dead_letters: DeadLetterSelector::UpTo(u64::MAX),
+        })
+    };
+    let entries_count = world.apply_until_accepted((0..20).map(|_| requeue()).collect());
+    assert!(entries_count > 2, "{entries_count}");
 }
 
 #[test]

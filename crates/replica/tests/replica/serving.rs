@@ -1,12 +1,17 @@
 //! Writes and reads from any node, across changes of leaders.
 
 use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, submit_surely};
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::store::{KeyRange, Order, Reader};
-use flotilla_replica::{Notice, Replica, Role, SubmitError, Tuning, View};
+use flotilla_engine::{AppendRecords, Body, Command, Entry, NewRecord, Rejection, Reply};
+use flotilla_replica::{Environment, Notice, Observer, Replica, Role, SubmitError, Tuning, View};
 use futures::future::join_all;
 use std::fs::{self, OpenOptions};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -424,4 +429,52 @@ fn lose_end_of_log(data_directory: &Path, bytes: u64) {
     let newest = newest.expect("a file of the test");
     let length = newest.metadata().expect("a file of the test").len();
     newest.set_len(length - bytes).expect("a file of the test");
+}
+
+/// Counts the commands that found the budget of their entry used up.
+#[derive(Default)]
+struct FullEntries(AtomicUsize);
+
+impl Observer for FullEntries {
+    fn commands_applied(&self, _: &Entry, replies: &[Result<Reply, Rejection>]) {
+        let is_full = |reply: &&Result<_, _>| matches!(reply, Err(Rejection::EntryFull));
+        let full_count = replies.iter().filter(is_full).count();
+        self.0.fetch_add(full_count, Ordering::Relaxed);
+    }
+
+    fn entry_applied(&self, _: Duration, _: usize) {}
+
+    fn log_synced(&self, _: Duration) {}
+}
+
+#[tokio::test]
+async fn what_finds_no_budget_in_its_entry_is_proposed_again() {
+    let observer = Arc::new(FullEntries::default());
+    let environment = Environment {
+        observer: observer.clone(),
+        ..Environment::default()
+    };
+    let mut cluster = Cluster::new(1, Tuning::default());
+    cluster.start_with(1, environment).await;
+    cluster.leader().await;
+    let node = cluster.node(1);
+    let record = NewRecord {
+        payload: Bytes::from("{}"),
+        headers: std::collections::BTreeMap::new(),
+        key: None,
+        partition: None,
+    };
+    // More rows than an entry may write.
+    let append = AppendRecords {
+        stream: StreamName::new("orders").expect("a name"),
+        records: vec![record; 1_000],
+    };
+    let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
+    let appends = (0..200).map(|_| submit(node, append.clone()));
+    for appended in join_all(appends).await {
+        let reply = appended.expect("known").expect("accepted");
+        assert!(matches!(reply, Reply::RecordsAppended(_)), "{reply:?}");
+    }
+    let full_count = observer.0.load(Ordering::Relaxed);
+    assert!(full_count > 0, "each entry had budget for all");
 }

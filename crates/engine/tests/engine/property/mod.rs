@@ -18,12 +18,12 @@ use cursors::Cursors;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine,
-    QuarantinedKind, Runs, Schedules, Table, Timers, decode_key, decode_record, encode_key,
-    encode_record,
+    Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, PendingWorks,
+    Quarantine, QuarantinedKind, Runs, Schedules, Table, Timers, decode_key, decode_record,
+    encode_key, encode_record,
 };
 use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::{Applied, Body, Entry, Rejection};
+use flotilla_engine::{Applied, Body, Budgets, Entry, Rejection};
 use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
 use player::Player;
 use proptest::prelude::*;
@@ -41,12 +41,23 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
+/// The default budgets, or some that few steps and commands use up.
+fn budgets() -> impl Strategy<Value = Budgets> {
+    let small = (1..4_usize, 40..400_usize).prop_map(|(steps, rows)| {
+        let mut budgets = Budgets::default();
+        budgets.turn.steps = steps;
+        budgets.entry.rows = rows;
+        budgets
+    });
+    prop_oneof![Just(Budgets::default()), small]
+}
+
 proptest! {
     #![proptest_config(config(512))]
 
     #[test]
-    fn every_entry_leaves_the_tables_in_agreement(history in histories()) {
-        let mut player = Player::new();
+    fn every_entry_leaves_the_tables_in_agreement(budgets in budgets(), history in histories()) {
+        let mut player = Player::with(budgets);
         let mut cursors = Cursors::default();
         invariants::check(&player.store);
         for one in &history {
@@ -62,8 +73,8 @@ proptest! {
     }
 
     #[test]
-    fn the_same_entries_give_the_same_replies_and_bytes(history in histories()) {
-        let (mut one, mut other) = (Player::new(), Player::new());
+    fn the_same_entries_give_the_same_replies_and_bytes(budgets in budgets(), history in histories()) {
+        let (mut one, mut other) = (Player::with(budgets), Player::with(budgets));
         for entry in play_all(&mut one, &history) {
             let decoded = Entry::decode(&entry.0.encode()).expect("just encoded");
             prop_assert_eq!(&decoded, &entry.0);
@@ -73,8 +84,8 @@ proptest! {
     }
 
     #[test]
-    fn a_cache_changes_no_reply_and_no_byte(history in histories()) {
-        let (mut warm, mut cold) = (Player::new(), Player::new());
+    fn a_cache_changes_no_reply_and_no_byte(budgets in budgets(), history in histories()) {
+        let (mut warm, mut cold) = (Player::with(budgets), Player::with(budgets));
         for (entry, applied) in play_all(&mut warm, &history) {
             cold.reopen();
             prop_assert_eq!(cold.play(&entry), applied);
@@ -134,12 +145,13 @@ proptest! {
 
     #[test]
     fn what_is_released_has_lost_nothing(
+        budgets in budgets(),
         before in histories(),
         picks in prop::collection::vec(any::<(u8, bool)>(), 1..4),
         meanwhile in histories(),
         after in histories(),
     ) {
-        let mut player = Player::new();
+        let mut player = Player::with(budgets);
         let _ = play_all(&mut player, &before);
         quarantine::quarantine(&mut player, &picks);
         let _ = play_all(&mut player, &meanwhile);
@@ -184,6 +196,28 @@ fn random_histories_reach_every_command_and_event() {
         .collect();
     assert_eq!(missing, Vec::<&str>::new());
     assert!(panics > 20, "only {panics} histories met the damaged run");
+}
+
+/// Small budgets test nothing if no history uses them up.
+#[test]
+fn random_histories_use_up_small_budgets() {
+    let mut runner = TestRunner::deterministic();
+    let (mut deferred, mut refused) = (0, 0);
+    for _ in 0..500 {
+        let mut budgets = Budgets::default();
+        (budgets.turn.steps, budgets.entry.rows) = (1, 60);
+        let mut player = Player::with(budgets);
+        let tree = histories().new_tree(&mut runner).expect("a history");
+        for one in &tree.current() {
+            let entry = player.entry(one);
+            let replies = player.play(&entry).replies;
+            let is_full = |reply: &&Result<_, _>| matches!(reply, Err(Rejection::EntryFull));
+            refused += replies.iter().filter(is_full).count();
+            deferred += invariants::rows::<PendingWorks>(&player.store, &()).len();
+        }
+    }
+    assert!(deferred > 100, "{deferred} pieces of work");
+    assert!(refused > 100, "{refused} commands");
 }
 
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \

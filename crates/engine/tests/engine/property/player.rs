@@ -16,8 +16,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
-    AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command,
-    CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow,
+    AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
+    Command, CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow,
     DeregisterWorker, DrainWorker, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
@@ -80,9 +80,18 @@ pub(super) struct Player {
     pub(super) raft_index: u64,
     now_ms: u64,
     pub(super) tokens: Vec<TaskToken>,
+    budgets: Budgets,
 }
 
 impl Player {
+    /// A replica with workflows, actions and workers, whose later entries have these budgets.
+    pub(super) fn with(budgets: Budgets) -> Self {
+        let mut player = Self::new();
+        player.budgets = budgets;
+        player.reopen();
+        player
+    }
+
     /// A replica with workflows, actions and workers.
     pub(super) fn new() -> Self {
         let store = MemoryStore::default();
@@ -92,6 +101,7 @@ impl Player {
             raft_index: 0,
             now_ms: 0,
             tokens: Vec::new(),
+            budgets: Budgets::default(),
         };
         let definitions = DEFINITIONS.map(|text| create(text, "as written"));
         let actions = [0, 1, 2].map(|action| Intent::Register { action, retries: 1 });
@@ -148,6 +158,7 @@ impl Player {
     /// Forgets all caches.
     pub(super) fn reopen(&mut self) {
         self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
+        self.engine.set_budgets(self.budgets);
     }
 
     pub(super) fn stamp(&self) -> Stamp {
