@@ -129,7 +129,8 @@ fn a_firing_reads_a_few_rows_however_many_records_are_due_again() {
             .ask(Body::NackRecords(nack))
             .expect("it was delivered");
     }
-    assert_eq!(group(&replica).waiting_count(), RECORDS_COUNT as u32);
+    let waiting_count = usize::try_from(group(&replica).waiting_count());
+    assert_eq!(waiting_count, Ok(RECORDS_COUNT));
     replica.now_ms += 1_000;
     fire(&mut replica);
     assert!(replica.rows <= 4, "{} rows", replica.rows);

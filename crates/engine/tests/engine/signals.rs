@@ -49,12 +49,12 @@ fn a_run_takes_signals_without_end_and_remembers_the_newest_ids() {
         )));
     }
     assert_eq!(
-        rows::<SignalIds>(&world.store, &()).len(),
-        SIGNAL_IDS_MAX as usize
+        rows::<SignalIds>(&world.store, &()).len() as u64,
+        SIGNAL_IDS_MAX
     );
     assert_eq!(
-        rows::<SignalIdPlaces>(&world.store, &()).len(),
-        SIGNAL_IDS_MAX as usize
+        rows::<SignalIdPlaces>(&world.store, &()).len() as u64,
+        SIGNAL_IDS_MAX
     );
     for id in [COUNT - 1, COUNT - SIGNAL_IDS_MAX] {
         assert!(is_repeated(signal(

@@ -57,6 +57,6 @@ pub(super) fn check(
     let under_way_count = run.activations_count - run.left_count;
     let active_count = active.len();
     assert_eq!(run.active_count as usize, active_count, "{}", run.id);
-    let is_counted = !run.status.is_open() || active_count == under_way_count as usize;
+    let is_counted = !run.status.is_open() || active_count as u64 == under_way_count;
     assert!(is_counted, "{}: {active_count} steps are active", run.id);
 }
