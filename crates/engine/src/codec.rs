@@ -4,7 +4,7 @@
 //! encoding itself to change.
 
 use crate::limits::ENTRY_BYTES_MAX;
-use bincode::enc::write::Writer;
+use bincode::enc::write::{SizeWriter, Writer};
 use bincode::error::EncodeError;
 use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
@@ -61,6 +61,18 @@ pub(crate) fn encode_into<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
     bytes.push(FORMAT_BINCODE);
     bincode::serde::encode_into_writer(value, Appending(bytes), bincode::config::standard())
         .expect("our types hold only what bincode encodes, and a Vec takes every byte");
+}
+
+/// The length of the output of [`encode`] without its tag. In bytes.
+///
+/// # Panics
+/// Like [`encode`].
+#[must_use]
+pub(crate) fn encoded_bytes<T: Serialize>(value: &T) -> u64 {
+    let mut size = SizeWriter::default();
+    bincode::serde::encode_into_writer(value, &mut size, bincode::config::standard())
+        .expect("our types hold only what bincode encodes, and counting cannot fail");
+    size.bytes_written as u64
 }
 
 /// A bincode writer that appends to a vector. Most output comes byte by byte, so single bytes have a fast path.

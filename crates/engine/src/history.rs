@@ -44,7 +44,7 @@ fn append(
         at_ms: turn.now_ms(),
         raft_index: turn.raft_index(),
         node: turn.node(),
-        term: turn.cluster()?.term,
+        term: turn.cluster().term,
         payloads_count: run.record.payloads_count,
         events,
     };

@@ -3,7 +3,6 @@
 use crate::ids::Namespace;
 use crate::limits::LEADER_GRACE_MS;
 use crate::reply::Done;
-use crate::tables::Cluster;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +15,12 @@ pub struct BeginTerm {
 
 impl BeginTerm {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
-        let mut cluster = turn.cluster()?;
         // The command may arrive late, forwarded to the next leader.
-        if self.term > cluster.term {
+        if self.term > turn.cluster().term {
+            let grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;
+            let cluster = turn.cluster_mut();
             cluster.term = self.term;
-            cluster.grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;
-            turn.put::<Cluster>(&(), cluster);
+            cluster.grace_until_ms = grace_until_ms;
         }
         Ok(Done {})
     }

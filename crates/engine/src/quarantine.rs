@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
-    ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, EventKind, Quarantine, QuarantineRecord,
+    ActionRunOwner, ActionRuns, DefinitionNumber, EventKind, Quarantine, QuarantineRecord,
     QuarantinedItem, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{Abort, EntryState, Turn};
@@ -70,9 +70,7 @@ fn quarantine(
 ) -> Result<Vec<Effect>, StoreError> {
     let named = command.body.subject();
     let mut turn = Turn::new(state, 0);
-    let mut cluster = turn.cluster()?;
-    cluster.panics_count += 1;
-    turn.put::<Cluster>(&(), cluster);
+    turn.cluster_mut().panics_count += 1;
     let subject = locate(&mut turn, command, attributed)?;
     // The firing's run was rolled back with the turn; without quarantine, the firing would be retried forever.
     let subject = match (subject, &named) {

@@ -17,7 +17,7 @@ use chance::Chance;
 use crate::cache::Cache;
 use crate::effect::Effect;
 use crate::heads::QueueHeads;
-use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RunNumber, StreamNumber};
+use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RequestId, RunNumber, StreamNumber};
 use crate::limits::RECORD_BYTES_MAX;
 use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
@@ -27,8 +27,9 @@ use crate::store::{KeyRange, Reader, StoreError, Writes};
 use crate::subject::Subject;
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key, Quarantine,
-    QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RowKey, Table, TimerKey,
-    Timers, damaged, decode_record, encode_key, encode_prefix, range_from, row_key,
+    QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RequestAgeRecord,
+    RequestAges, RowKey, Table, TimerKey, Timers, damaged, decode_record, encode_key,
+    encode_prefix, range_from, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Deref, DerefMut};
@@ -118,6 +119,9 @@ pub(crate) struct EntryState<'a> {
     raft_index: u64,
     offers: &'a [Offer],
     slots_left: Vec<u32>,
+    cluster: ClusterRecord,
+    /// The request ids that the entry's commands have left to be remembered.
+    requests: RequestAgeRecord,
 }
 
 /// The inputs from which an entry is applied.
@@ -159,19 +163,20 @@ impl<'a> EntryState<'a> {
             raft_index,
             slots_left: offers.iter().map(|offer| offer.slots).collect(),
             offers,
+            cluster: ClusterRecord::default(),
+            requests: RequestAgeRecord::default(),
         }
     }
 
-    /// Advances the cluster's clock to the entry's time; it never goes back (design rule 1).
+    /// Loads the cluster's record and advances its clock to the entry's time; it never goes back (design rule 1).
     pub(crate) fn advance_clock(&mut self) -> Result<u64, StoreError> {
-        let mut turn = Turn::new(self, 0);
-        let mut cluster = turn.cluster()?;
-        cluster.now_ms = cluster.now_ms.max(turn.entry.stamp.now_ms);
-        let now_ms = cluster.now_ms;
-        turn.put::<Cluster>(&(), cluster);
-        turn.commit();
-        self.now_ms = now_ms;
-        Ok(now_ms)
+        let key = row_key::<Cluster>(&());
+        if let Some(cluster) = stored::<Cluster>(self.store, self.cache, key.as_slice())? {
+            self.cluster = *cluster;
+        }
+        self.now_ms = self.stamp.now_ms.max(self.cluster.now_ms);
+        self.cluster.now_ms = self.now_ms;
+        Ok(self.now_ms)
     }
 
     /// Treats the subject as quarantined from now on.
@@ -190,7 +195,8 @@ impl<'a> EntryState<'a> {
     }
 
     /// Encodes the entry's writes and updates the cache.
-    pub(crate) fn finish(self) -> Writes {
+    pub(crate) fn finish(mut self) -> Writes {
+        self.write_own_rows();
         let count = self.overlay.len();
         let mut writes = Writes::with_capacity(count, count * ROW_BYTES_COMMON);
         for (key, cell) in self.overlay.sorted() {
@@ -210,6 +216,20 @@ impl<'a> EntryState<'a> {
         self.overlay.clear();
         writes
     }
+
+    /// Writes the rows that belong to the entry as a whole.
+    fn write_own_rows(&mut self) {
+        let key = row_key::<Cluster>(&());
+        let cell = Cell::new::<Cluster>(Arc::new(self.cluster));
+        self.overlay.set(key, Some(cell));
+        if self.requests.ids.is_empty() {
+            return;
+        }
+        self.requests.at_ms = self.now_ms;
+        let key = row_key::<RequestAges>(&self.raft_index);
+        let cell = Cell::new::<RequestAges>(Arc::new(std::mem::take(&mut self.requests)));
+        self.overlay.set(key, Some(cell));
+    }
 }
 
 /// One command's view of the state, and the changes that it makes.
@@ -222,6 +242,10 @@ pub(crate) struct Turn<'t, 'e> {
     visited: Visited,
     effects: Vec<Effect>,
     chance: Chance,
+    /// The cluster's record, with the turn's changes.
+    cluster: ClusterRecord,
+    /// The command's request id that is to be remembered, and the bytes that it counts for.
+    request: Option<(RequestId, u64)>,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
     released: BTreeSet<QuarantinedItem>,
 }
@@ -233,6 +257,8 @@ impl<'t, 'e> Turn<'t, 'e> {
         entry.panic_subject = None;
         let chance = Chance::new(entry.stamp.seed, position);
         Self {
+            cluster: entry.cluster,
+            request: None,
             entry,
             slots_taken: BTreeMap::new(),
             runs: TurnRuns::default(),
@@ -400,28 +426,30 @@ impl<'t, 'e> Turn<'t, 'e> {
 
     /// Whether the turn has written or deleted anything so far.
     pub(crate) fn has_writes(&self) -> bool {
-        self.entry.overlay.has_writes_of_turn()
+        self.entry.overlay.has_writes_of_turn() || self.cluster != self.entry.cluster
     }
 
     /// The cluster's record.
-    pub(crate) fn cluster(&mut self) -> Result<ClusterRecord, StoreError> {
-        Ok(self
-            .get::<Cluster>(&())?
-            .map(Arc::unwrap_or_clone)
-            .unwrap_or_default())
+    pub(crate) fn cluster(&self) -> &ClusterRecord {
+        &self.cluster
+    }
+
+    /// The cluster's record, to be changed.
+    pub(crate) fn cluster_mut(&mut self) -> &mut ClusterRecord {
+        &mut self.cluster
     }
 
     /// Increments a sequence of the cluster and returns its new value.
-    pub(crate) fn next_number(
-        &mut self,
-        sequence: fn(&mut ClusterRecord) -> &mut u64,
-    ) -> Result<u64, StoreError> {
-        let number = self.edit::<Cluster, _>(&(), |cluster| {
-            let number = sequence(cluster);
-            *number += 1;
-            *number
-        })?;
-        Ok(number.expect("the clock's advance begins every entry, and writes the record"))
+    pub(crate) fn next_number(&mut self, sequence: fn(&mut ClusterRecord) -> &mut u64) -> u64 {
+        let number = sequence(&mut self.cluster);
+        *number += 1;
+        *number
+    }
+
+    /// Adds the command's request id to those that the entry has accepted; it counts for `bytes`.
+    pub(crate) fn accept_request(&mut self, id: RequestId, bytes: u64) {
+        let replaced = self.request.replace((id, bytes));
+        assert!(replaced.is_none(), "a command has one request id");
     }
 
     /// Sets a timer.
@@ -557,6 +585,11 @@ impl<'t, 'e> Turn<'t, 'e> {
         for item in &self.released {
             self.entry.quarantined.remove(item);
         }
+        if let Some((id, bytes)) = self.request {
+            self.entry.requests.ids.push(id.0);
+            self.entry.requests.bytes += bytes;
+        }
+        self.entry.cluster = self.cluster;
         self.entry.overlay.keep_turn();
         std::mem::take(&mut self.effects)
     }

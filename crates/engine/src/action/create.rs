@@ -51,7 +51,7 @@ pub(crate) fn create(
     action: &ActionRecord,
     new_action_run: NewActionRun<'_>,
 ) -> TurnResult<LoadedTask> {
-    let number = ActionRunNumber(turn.next_number(|cluster| &mut cluster.action_runs_count)?);
+    let number = ActionRunNumber(turn.next_number(|cluster| &mut cluster.action_runs_count));
     let input = match new_action_run.input {
         ActionInput::Stored(reference) => reference,
         ActionInput::Own(input) => {

@@ -79,7 +79,7 @@ pub(super) fn create(
         partitions.push(begin(turn, &source, partition, new.start)?);
     }
     let (stream_number, mut stream) = source;
-    let number = GroupNumber(turn.next_number(|cluster| &mut cluster.group_count)?);
+    let number = GroupNumber(turn.next_number(|cluster| &mut cluster.group_count));
     turn.put::<GroupNames>(&(stream_number, name.clone()), number);
     stream.group_count += 1;
     turn.put::<Streams>(&stream_number, stream);

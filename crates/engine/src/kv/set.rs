@@ -46,7 +46,7 @@ impl SetKey {
         let found = live(turn, &key)?.map(|record| record.version);
         self.check(found)?;
         remove(turn, &key)?;
-        let version = turn.next_number(|cluster| &mut cluster.key_versions_count)?;
+        let version = turn.next_number(|cluster| &mut cluster.key_versions_count);
         let updated_at_ms = turn.now_ms();
         let expires_at_ms = self
             .ttl_ms

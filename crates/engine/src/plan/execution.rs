@@ -113,7 +113,7 @@ impl<'r> Execution<'r> {
             }
             return Ok(record);
         }
-        let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plan_count)?);
+        let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plan_count));
         let record = PlanRecord {
             number,
             last_executed: definition,

@@ -1,9 +1,10 @@
 //! Request ids by age.
 
-use crate::limits::REQUEST_WINDOW_MS;
+use crate::limits::{REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
-use crate::tables::{ClusterRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests};
+use crate::tables::{RequestAgeRecord, RequestAges, Requests};
 use crate::turn::Turn;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Whether the window of an id accepted at `at_ms` has passed at `now_ms`: the id is free again, and a driver proposes
@@ -13,34 +14,59 @@ pub(crate) fn is_past(at_ms: u64, now_ms: u64) -> bool {
     now_ms.saturating_sub(at_ms) >= REQUEST_WINDOW_MS
 }
 
-/// The age of the oldest id, if that is at least `age_ms`.
-pub(super) fn oldest_past(
-    turn: &mut Turn<'_, '_>,
-    cluster: &ClusterRecord,
-    age_ms: u64,
-) -> Result<Option<Arc<RequestAgeRecord>>, StoreError> {
-    let now_ms = turn.now_ms();
-    let oldest = turn.get::<RequestAges>(&cluster.requests_first)?;
-    Ok(oldest.filter(|oldest| now_ms.saturating_sub(oldest.at_ms) >= age_ms))
+/// The ids of an entry.
+pub(super) struct Accepted {
+    /// The entry's index in the log.
+    index: u64,
+    record: Arc<RequestAgeRecord>,
 }
 
-pub(super) fn forget_oldest(
+/// The oldest ids, if they are at least `age_ms` old.
+pub(super) fn oldest_past(
+    turn: &Turn<'_, '_>,
+    age_ms: u64,
+) -> Result<Option<Accepted>, StoreError> {
+    let mut oldest = None;
+    let first = turn.cluster().requests_first;
+    turn.visit_from::<RequestAges>(&(), &first, |index, record| {
+        oldest = Some(Accepted { index, record });
+        ControlFlow::Break(())
+    })?;
+    let now_ms = turn.now_ms();
+    Ok(oldest.filter(|oldest| now_ms.saturating_sub(oldest.record.at_ms) >= age_ms))
+}
+
+/// Forgets ids that are at least `age_ms` old, the oldest first, until `is_enough` or a sweep's number of rows is
+/// reached. The ids of one entry go together.
+pub(super) fn forget_past(
     turn: &mut Turn<'_, '_>,
-    cluster: &mut ClusterRecord,
-    oldest: &RequestAgeRecord,
+    age_ms: u64,
+    is_enough: impl Fn(&Turn<'_, '_>) -> bool,
 ) -> Result<(), StoreError> {
-    let sequence = cluster.requests_first;
-    // A younger request may have reused an id that was free again.
-    let is_own = |record: &RequestRecord| record.sequence == sequence;
-    if turn
-        .get::<Requests>(&oldest.id)?
-        .is_some_and(|record| is_own(&record))
-    {
-        turn.delete::<Requests>(&oldest.id);
+    let mut count = 0;
+    while count < SWEEP_ROWS_MAX && !is_enough(turn) {
+        let Some(oldest) = oldest_past(turn, age_ms)? else {
+            break;
+        };
+        count += oldest.record.ids.len();
+        forget(turn, &oldest)?;
     }
-    turn.delete::<RequestAges>(&sequence);
-    cluster.requests_first += 1;
-    cluster.requests_count -= 1;
-    cluster.requests_bytes -= oldest.bytes;
+    Ok(())
+}
+
+fn forget(turn: &mut Turn<'_, '_>, accepted: &Accepted) -> Result<(), StoreError> {
+    let Accepted { index, record } = accepted;
+    for id in &record.ids {
+        // A younger request may have reused an id that was free again.
+        let remembered = turn.get::<Requests>(id)?;
+        if remembered.is_some_and(|request| request.accepted_by == *index) {
+            turn.delete::<Requests>(id);
+        }
+    }
+    turn.delete::<RequestAges>(index);
+    let cluster = turn.cluster_mut();
+    cluster.requests_first = index + 1;
+    cluster.requests_count -= record.ids.len() as u64;
+    cluster.requests_bytes -= record.bytes;
     Ok(())
 }

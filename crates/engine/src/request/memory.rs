@@ -1,16 +1,12 @@
 //! Remembering accepted commands and recognizing repeated ones.
 
-use super::age::{forget_oldest, is_past, oldest_past};
+use super::age::{forget_past, is_past, oldest_past};
 use crate::codec;
 use crate::command::{Admission, Command};
-use crate::limits::{
-    REQUEST_RETRY_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART, SWEEP_ROWS_MAX,
-};
+use crate::limits::{REQUEST_RETRY_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{
-    Cluster, ClusterRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests, encode_record,
-};
+use crate::tables::{ClusterRecord, RequestRecord, Requests};
 use crate::turn::{Turn, TurnResult};
 
 /// The remembered reply to an earlier accepted command with the same id.
@@ -35,12 +31,11 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()
     if command.request_id.is_none() {
         return Ok(());
     }
-    let cluster = turn.cluster()?;
     let mut bounds = Bounds::INTAKE;
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
-    if bounds.have_room(&cluster) || oldest_past(turn, &cluster, REQUEST_RETRY_MS)?.is_some() {
+    if bounds.have_room(turn.cluster()) || oldest_past(turn, REQUEST_RETRY_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestIdLimitExceeded.into())
@@ -55,38 +50,21 @@ pub(crate) fn remember(
     let Some(id) = command.request_id else {
         return Ok(());
     };
-    let mut cluster = turn.cluster()?;
-    let bounds = Bounds::INTAKE;
-    for _ in 0..SWEEP_ROWS_MAX {
-        if bounds.have_room(&cluster) {
-            break;
-        }
-        let Some(oldest) = oldest_past(turn, &cluster, REQUEST_RETRY_MS)? else {
-            break;
-        };
-        forget_oldest(turn, &mut cluster, &oldest)?;
-    }
-    let sequence = cluster.requests_first + cluster.requests_count;
-    let at_ms = turn.now_ms();
+    forget_past(turn, REQUEST_RETRY_MS, |turn| {
+        Bounds::INTAKE.have_room(turn.cluster())
+    })?;
     let record = RequestRecord {
-        sequence,
-        at_ms,
+        accepted_by: turn.raft_index(),
+        at_ms: turn.now_ms(),
         fingerprint: fingerprint(command),
         reply: reply.clone(),
     };
-    let mut age = RequestAgeRecord {
-        id: id.0,
-        at_ms,
-        bytes: KEYS_BYTES,
-    };
-    let records =
-        encode_record::<Requests>(&record).len() + encode_record::<RequestAges>(&age).len();
-    age.bytes += records as u64;
+    let bytes = COMMON_BYTES + codec::encoded_bytes(&record.reply);
+    let cluster = turn.cluster_mut();
     cluster.requests_count += 1;
-    cluster.requests_bytes += age.bytes;
+    cluster.requests_bytes += bytes;
+    turn.accept_request(id, bytes);
     turn.put::<Requests>(&id.0, record);
-    turn.put::<RequestAges>(&sequence, age);
-    turn.put::<Cluster>(&(), cluster);
     Ok(())
 }
 
@@ -116,8 +94,8 @@ impl Bounds {
     }
 }
 
-/// The keys of the two rows of an id, their tables' numbers included.
-const KEYS_BYTES: u64 = (size_of::<u128>() + size_of::<u64>() + 2) as u64;
+/// What an id takes besides its reply: its key, its place among the ids of its entry, and the record's other fields.
+const COMMON_BYTES: u64 = (2 * size_of::<u128>() + 4 * size_of::<u64>()) as u64;
 
 fn fingerprint(command: &Command) -> u64 {
     codec::fingerprint(&codec::encode(&(

@@ -1,10 +1,9 @@
 //! Deleting request ids whose window has passed.
 
-use super::age::{forget_oldest, oldest_past};
+use super::age::forget_past;
 use crate::ids::Namespace;
-use crate::limits::{REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
+use crate::limits::REQUEST_WINDOW_MS;
 use crate::reply::Done;
-use crate::tables::Cluster;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +13,7 @@ pub struct SweepRequests {}
 
 impl SweepRequests {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
-        let mut cluster = turn.cluster()?;
-        for _ in 0..SWEEP_ROWS_MAX {
-            let Some(oldest) = oldest_past(turn, &cluster, REQUEST_WINDOW_MS)? else {
-                break;
-            };
-            forget_oldest(turn, &mut cluster, &oldest)?;
-        }
-        turn.put::<Cluster>(&(), cluster);
+        forget_past(turn, REQUEST_WINDOW_MS, |_| false)?;
         Ok(Done {})
     }
 }

@@ -8,7 +8,7 @@ use crate::reply::Done;
 use crate::run;
 use crate::store::StoreError;
 use crate::subject::Subject;
-use crate::tables::{ActionRuns, Cluster, Expiration, Expirations, Expiring, RunRemains};
+use crate::tables::{ActionRuns, Expiration, Expirations, Expiring, RunRemains};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -52,9 +52,7 @@ impl SweepRuns {
                 }
             }
         }
-        let mut cluster = turn.cluster()?;
-        cluster.expirations_from_ms = from_ms;
-        turn.put::<Cluster>(&(), cluster);
+        turn.cluster_mut().expirations_from_ms = from_ms;
         Ok(Done {})
     }
 }
@@ -69,9 +67,8 @@ pub(crate) fn expire_again(
     }
     let due_ms = expiration.due_ms;
     turn.put::<Expirations>(&expiration, ());
-    let mut cluster = turn.cluster()?;
+    let cluster = turn.cluster_mut();
     cluster.expirations_from_ms = cluster.expirations_from_ms.min(due_ms);
-    turn.put::<Cluster>(&(), cluster);
     turn.effect(Effect::ArmRetention { due_ms });
     Ok(())
 }
@@ -79,7 +76,7 @@ pub(crate) fn expire_again(
 /// What has expired, the longest first: one more than a sweep looks at, at most.
 fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
     let now_ms = turn.now_ms();
-    let from_ms = turn.cluster()?.expirations_from_ms;
+    let from_ms = turn.cluster().expirations_from_ms;
     let mut due = Vec::new();
     turn.visit_from::<Expirations>(&(), &from_ms, |expiration, _| {
         if expiration.due_ms > now_ms || due.len() > SUBJECTS_MAX {

@@ -40,7 +40,7 @@ pub(crate) struct CreatedRun {
 
 /// Creates a run, not yet on any step, and adds it to the turn.
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<CreatedRun> {
-    let number = RunNumber(turn.next_number(|cluster| &mut cluster.run_count)?);
+    let number = RunNumber(turn.next_number(|cluster| &mut cluster.run_count));
     let id = new_run
         .run_id
         .clone()

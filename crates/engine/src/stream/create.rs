@@ -100,7 +100,7 @@ pub(super) fn create(
     name: &StreamName,
     settings: StreamSettings,
 ) -> Result<NumberedStream, StoreError> {
-    let number = StreamNumber(turn.next_number(|cluster| &mut cluster.streams_count)?);
+    let number = StreamNumber(turn.next_number(|cluster| &mut cluster.streams_count));
     turn.put::<StreamNames>(&(namespace.clone(), name.clone()), number);
     let streams_count = count(turn, namespace)? + 1;
     turn.put::<StreamCounts>(namespace, streams_count);

@@ -9,7 +9,7 @@ tables! {
 }
 
 /// Time, sequences and the leader's grace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRecord {
     /// The time of the last entry, in milliseconds; never goes back (design rule 1).
     pub now_ms: u64,
@@ -33,9 +33,9 @@ pub struct ClusterRecord {
     pub streams_count: u64,
     /// The last number that was assigned to a consumer group.
     pub group_count: u64,
-    /// The place of the oldest request id that is remembered (design rule 9).
+    /// The index of an entry: no request id that is remembered was accepted earlier (design rule 9).
     pub requests_first: u64,
-    /// Request ids that are remembered now: those of the places from `requests_first` on.
+    /// The number of request ids that are remembered.
     pub requests_count: u64,
     /// What they take in all, in bytes.
     pub requests_bytes: u64,

@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By id. Live for the request window.
     23 Requests(u128) -> RequestRecord;
-    /// The ids in the order in which they were accepted, without gaps; the cluster's record has the first place and the
-    /// count. Live as long as the id.
+    /// The ids that an entry accepted, by the entry's index in the log. Lives as long as the ids.
     27 RequestAges(u64) -> RequestAgeRecord;
 }
 
 /// The remembered reply to an accepted request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRecord {
-    /// Its place in the order of age.
-    pub sequence: u64,
+    /// The index of the entry that accepted it.
+    pub accepted_by: u64,
     /// When it was accepted, in milliseconds.
     pub at_ms: u64,
     /// The fingerprint of the command, which detects a different command with the same id.
@@ -25,13 +24,13 @@ pub struct RequestRecord {
     pub reply: Reply,
 }
 
-/// A request id's age.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The request ids that one entry accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestAgeRecord {
-    /// The id.
-    pub id: u128,
-    /// When it was accepted, in milliseconds.
+    /// When they were accepted, in milliseconds.
     pub at_ms: u64,
-    /// Its size as counted in the cluster's record. In bytes.
+    /// Their size as counted in the cluster's record. In bytes.
     pub bytes: u64,
+    /// The ids, in the order of the entry's commands. At least one.
+    pub ids: Vec<u128>,
 }

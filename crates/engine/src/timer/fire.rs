@@ -25,7 +25,7 @@ impl FireTimer {
         if turn.get::<Timers>(&timer)?.is_none() {
             return Err(Rejection::TimerStale.into());
         }
-        let grace_until_ms = turn.cluster()?.grace_until_ms;
+        let grace_until_ms = turn.cluster().grace_until_ms;
         if effective_due_ms(&timer, grace_until_ms) > turn.now_ms() {
             return Err(Rejection::TimerNotDue.into());
         }

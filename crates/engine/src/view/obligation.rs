@@ -9,7 +9,7 @@ use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
     Definitions, InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs,
-    WorkerActivities, Workers, encode_key, encode_prefix, read, visit,
+    WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
 };
 use crate::task::TaskToken;
 use crate::{plan, request};
@@ -151,9 +151,13 @@ pub fn workers_of_other_nodes(
 /// # Errors
 /// [`StoreError`] if the store fails.
 pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, StoreError> {
-    let oldest = cluster(reader)?.requests_first;
-    let oldest = read::<RequestAges>(reader, &oldest)?;
-    Ok(oldest.is_some_and(|oldest| request::is_past(oldest.at_ms, now_ms)))
+    let range = range_from::<RequestAges>(&(), &cluster(reader)?.requests_first);
+    let mut is_expired = false;
+    visit::<RequestAges>(reader, &range, Order::Ascending, |_, oldest| {
+        is_expired = request::is_past(oldest.at_ms, now_ms);
+        ControlFlow::Break(())
+    })?;
+    Ok(is_expired)
 }
 
 /// Children whose input waits for a verdict (W4): parent and activation, at most `limit`.

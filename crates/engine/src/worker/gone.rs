@@ -25,7 +25,7 @@ pub(super) fn new_number(
     turn: &mut Turn<'_, '_>,
     key: &WorkerKey,
 ) -> Result<WorkerNumber, StoreError> {
-    let number = WorkerNumber(turn.next_number(|cluster| &mut cluster.workers_count)?);
+    let number = WorkerNumber(turn.next_number(|cluster| &mut cluster.workers_count));
     turn.put::<WorkerNumbers>(&number, key.clone());
     Ok(number)
 }

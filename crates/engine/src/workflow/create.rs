@@ -56,7 +56,7 @@ impl CreateDefinition {
                 return self.keep_existing(turn, namespace, key.4, record.revision);
             }
         }
-        let number = DefinitionNumber(turn.next_number(|cluster| &mut cluster.definitions_count)?);
+        let number = DefinitionNumber(turn.next_number(|cluster| &mut cluster.definitions_count));
         self.count_for_workflow(turn, namespace, number)?;
         let revision = self.count_revision(turn, namespace, number)?;
         let record = DefinitionRecord {

@@ -191,7 +191,7 @@ fn cluster_rows() -> Vec<Row> {
         row::<Requests>(
             1 << 100,
             RequestRecord {
-                sequence: 5,
+                accepted_by: 5,
                 at_ms: 1_000,
                 fingerprint: 99,
                 reply: Reply::Done(reply::Done {}),
@@ -200,9 +200,9 @@ fn cluster_rows() -> Vec<Row> {
         row::<RequestAges>(
             5,
             RequestAgeRecord {
-                id: 1 << 100,
                 at_ms: 1_000,
                 bytes: 80,
+                ids: vec![1 << 100],
             },
         ),
         row::<Quarantine>(

@@ -18,8 +18,8 @@ use cursors::Cursors;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, PendingWorks,
-    Quarantine, QuarantinedKind, Runs, Schedules, Table, Timers, decode_key, decode_record,
+    Activations, Cluster, ClusterRecord, EventKind, History, PendingWorks, Quarantine,
+    QuarantinedKind, RequestAges, Requests, Runs, Schedules, Table, Timers, decode_record,
     encode_key, encode_record,
 };
 use flotilla_engine::store::{MemoryStore, Writes};
@@ -205,7 +205,7 @@ fn random_histories_use_up_small_budgets() {
     let (mut deferred, mut refused) = (0, 0);
     for _ in 0..500 {
         let mut budgets = Budgets::default();
-        (budgets.turn.steps, budgets.entry.rows) = (1, 60);
+        (budgets.turn.steps, budgets.entry.rows) = (1, 40);
         let mut player = Player::with(budgets);
         let tree = histories().new_tree(&mut runner).expect("a history");
         for one in &tree.current() {
@@ -369,21 +369,27 @@ fn cluster(store: &MemoryStore) -> ClusterRecord {
     invariants::read::<Cluster>(store, &()).unwrap_or_default()
 }
 
-/// All rows, with every history record as if it came from the same place in the log.
+/// All rows, as if every entry had the same place in the log. The lists of request ids by entry are left out: the ids
+/// themselves are there.
 fn without_indexes(store: &MemoryStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let row = |(key, value): (&[u8], &[u8])| {
-        let is_history =
-            key.first() == Some(&History::NUMBER) && decode_key::<History>(key).is_some();
-        let value = if is_history {
-            let record = decode_record::<History>(value).expect("a history record");
-            encode_record::<History>(&HistoryRecord {
-                raft_index: 0,
-                ..record
-            })
-        } else {
-            value.to_vec()
-        };
-        (key.to_vec(), value)
-    };
-    store.rows().map(row).collect()
+    let rows = store.rows();
+    let kept = rows.filter(|(key, _)| key.first() != Some(&RequestAges::NUMBER));
+    kept.map(|(key, value)| (key.to_vec(), without_index(key, value)))
+        .collect()
+}
+
+fn without_index(key: &[u8], value: &[u8]) -> Vec<u8> {
+    match key[0] {
+        History::NUMBER => changed::<History>(value, |record| record.raft_index = 0),
+        Requests::NUMBER => changed::<Requests>(value, |record| record.accepted_by = 0),
+        Cluster::NUMBER => changed::<Cluster>(value, |record| record.requests_first = 0),
+        _ => value.to_vec(),
+    }
+}
+
+/// The encoded record with a change.
+fn changed<T: Table>(value: &[u8], change: impl FnOnce(&mut T::Record)) -> Vec<u8> {
+    let mut record = decode_record::<T>(value).expect("a record of the table");
+    change(&mut record);
+    encode_record::<T>(&record)
 }
