@@ -98,7 +98,7 @@ mod tests {
 
     fn key(name: &str) -> KeyBytes {
         let name = crate::ids::WorkflowName::new(name).expect("a name");
-        row_key::<Workflows>(&(Namespace::default_namespace(), name))
+        row_key::<Workflows>(&(Namespace::default_namespace(), name), &mut Vec::new())
             .bytes()
             .clone()
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_nobody_works_on_any_more_is_not_kept() {
         let mut cache = Cache::new();
-        let key = || row_key::<Probes>(&1).bytes().clone();
+        let key = || row_key::<Probes>(&1, &mut Vec::new()).bytes().clone();
         cache.follow(&key(), &Cell::new::<Probes>(Arc::new(true)), 10);
         assert_eq!(cache.get::<Probes>(&key()), Some(Some(Arc::new(true))));
         cache.follow(&key(), &Cell::new::<Probes>(Arc::new(false)), 10);

@@ -124,6 +124,14 @@ struct Written {
     turn: u64,
 }
 
+/// A row that is being sorted. The front of its key decides nearly always, so that two rows are compared without a look
+/// at either.
+struct Placed {
+    /// The key's head and the same number of bytes after it.
+    front: (u128, u128),
+    place: usize,
+}
+
 struct Replaced {
     place: usize,
     before: Written,
@@ -215,21 +223,29 @@ impl Overlay {
 
     /// All writes, in key order.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = (&RowKey, Option<&Cell>)> {
-        // Table by table, which is the order of the keys' first byte. The head of a key decides nearly always: it is
-        // compared without a look at the row.
+        // Table by table, which is the order of the keys' first byte.
         let places = self.tables.iter().flat_map(|table| {
-            let heads = table.places.iter().map(|place| self.key(*place).head());
-            let mut places: Vec<_> = heads.zip(&table.places).collect();
-            places.sort_by(|(head, place), (other_head, other_place)| {
-                let heads = head.cmp(other_head);
-                heads.then_with(|| self.key(**place).cmp(self.key(**other_place)))
+            let mut places: Vec<_> = table
+                .places
+                .iter()
+                .map(|place| self.placed(*place))
+                .collect();
+            places.sort_unstable_by(|one, other| {
+                let fronts = one.front.cmp(&other.front);
+                fronts.then_with(|| self.key(one.place).cmp(self.key(other.place)))
             });
             places
         });
-        places.map(|(_, place)| {
-            let (key, written) = self.row(*place);
+        places.map(|placed| {
+            let (key, written) = self.row(placed.place);
             (key, written.cell.as_ref())
         })
+    }
+
+    fn placed(&self, place: usize) -> Placed {
+        let key = self.key(place);
+        let front = (key.head(), key.after_head());
+        Placed { front, place }
     }
 
     fn key(&self, place: usize) -> &RowKey {
@@ -283,7 +299,7 @@ mod tests {
     use crate::tables::{InputChecks, row_key};
 
     fn key(number: u64) -> RowKey {
-        row_key::<InputChecks>(&(RunNumber(number), 0))
+        row_key::<InputChecks>(&(RunNumber(number), 0), &mut Vec::new())
     }
 
     fn cell() -> Option<Cell> {

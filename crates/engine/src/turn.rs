@@ -122,6 +122,8 @@ pub(crate) struct EntryState<'a> {
     cluster: ClusterRecord,
     /// The request ids that the entry's commands have left to be remembered.
     requests: RequestAgeRecord,
+    /// Where keys are encoded.
+    key_buffer: Vec<u8>,
 }
 
 /// The inputs from which an entry is applied.
@@ -165,12 +167,13 @@ impl<'a> EntryState<'a> {
             offers,
             cluster: ClusterRecord::default(),
             requests: RequestAgeRecord::default(),
+            key_buffer: Vec::new(),
         }
     }
 
     /// Loads the cluster's record and advances its clock to the entry's time; it never goes back (design rule 1).
     pub(crate) fn advance_clock(&mut self) -> Result<u64, StoreError> {
-        let key = row_key::<Cluster>(&());
+        let key = self.row_key::<Cluster>(&());
         if let Some(cluster) = stored::<Cluster>(self.store, self.cache, key.as_slice())? {
             self.cluster = *cluster;
         }
@@ -202,10 +205,10 @@ impl<'a> EntryState<'a> {
         for (key, cell) in self.overlay.sorted() {
             let Some(cell) = cell else {
                 self.cache.forget(key.as_slice());
-                writes.delete(key.as_slice());
+                writes.push_deletion(key.as_slice());
                 continue;
             };
-            let bytes = writes.put_with(key.as_slice(), |bytes| cell.encode_into(bytes));
+            let bytes = writes.push(key.as_slice(), |bytes| cell.encode_into(bytes));
             assert!(
                 bytes <= RECORD_BYTES_MAX,
                 "expected a record of at most {RECORD_BYTES_MAX} bytes, but it has {bytes}"
@@ -217,16 +220,20 @@ impl<'a> EntryState<'a> {
         writes
     }
 
+    fn row_key<T: Table>(&mut self, key: &T::Key) -> RowKey {
+        row_key::<T>(key, &mut self.key_buffer)
+    }
+
     /// Writes the rows that belong to the entry as a whole.
     fn write_own_rows(&mut self) {
-        let key = row_key::<Cluster>(&());
+        let key = self.row_key::<Cluster>(&());
         let cell = Cell::new::<Cluster>(Arc::new(self.cluster));
         self.overlay.set(key, Some(cell));
         if self.requests.ids.is_empty() {
             return;
         }
         self.requests.at_ms = self.now_ms;
-        let key = row_key::<RequestAges>(&self.raft_index);
+        let key = row_key::<RequestAges>(&self.raft_index, &mut self.key_buffer);
         let cell = Cell::new::<RequestAges>(Arc::new(std::mem::take(&mut self.requests)));
         self.overlay.set(key, Some(cell));
     }
@@ -290,7 +297,8 @@ impl<'t, 'e> Turn<'t, 'e> {
         &mut self,
         key: &T::Key,
     ) -> Result<Option<Arc<T::Record>>, StoreError> {
-        self.record_at::<T>(&row_key::<T>(key))
+        let key = self.entry.row_key::<T>(key);
+        self.record_at::<T>(&key)
     }
 
     fn record_at<T: Table>(&mut self, key: &RowKey) -> Result<Option<Arc<T::Record>>, StoreError> {
@@ -317,7 +325,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         key: &T::Key,
         edit: impl FnOnce(&mut T::Record) -> R,
     ) -> Result<Option<R>, StoreError> {
-        let key = row_key::<T>(key);
+        let key = self.entry.row_key::<T>(key);
         if let Some(record) = self.entry.overlay.get_mut::<T>(&key) {
             return Ok(Some(edit(record)));
         }
@@ -335,15 +343,15 @@ impl<'t, 'e> Turn<'t, 'e> {
         let record = record.into();
         self.spent.rows += 1;
         self.spent.written_bytes += ROW_BYTES_COMMON + T::content_bytes(&record);
-        self.entry
-            .overlay
-            .set(row_key::<T>(key), Some(Cell::new::<T>(record)));
+        let key = self.entry.row_key::<T>(key);
+        self.entry.overlay.set(key, Some(Cell::new::<T>(record)));
     }
 
     /// Deletes the record at `key`.
     pub(crate) fn delete<T: Table>(&mut self, key: &T::Key) {
         self.spent.rows += 1;
-        self.entry.overlay.set(row_key::<T>(key), None);
+        let key = self.entry.row_key::<T>(key);
+        self.entry.overlay.set(key, None);
     }
 
     /// The rows of `T` whose keys begin with `prefix`, at most `count_max` of them.

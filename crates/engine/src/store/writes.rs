@@ -43,44 +43,64 @@ impl Writes {
         self.put_with(key, |bytes| bytes.extend_from_slice(value));
     }
 
-    /// Like [`Writes::put`], with the value that `append` adds to the buffer; returns its length.
-    pub(crate) fn put_with(&mut self, key: &[u8], append: impl FnOnce(&mut Vec<u8>)) -> usize {
-        let (key_start, key_end) = self.append_key(key);
-        append(&mut self.bytes);
-        let value_end = self.bytes.len();
-        self.place(Row {
-            key_start,
-            key_end,
-            value_end: Some(value_end),
-        });
-        value_end - key_end
+    fn put_with(&mut self, key: &[u8], append: impl FnOnce(&mut Vec<u8>)) {
+        let row = self.append(key, Some(append));
+        self.place(row);
+    }
+
+    /// Writes the value that `append` adds to the buffer, at a key after all others; returns its length.
+    pub(crate) fn push(&mut self, key: &[u8], append: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let row = self.append(key, Some(append));
+        self.push_row(row);
+        self.bytes.len() - row.key_end
+    }
+
+    /// Deletes `key`, which is after all others.
+    pub(crate) fn push_deletion(&mut self, key: &[u8]) {
+        let row = self.append(key, None::<fn(&mut Vec<u8>)>);
+        self.push_row(row);
     }
 
     /// Deletes `key`, replacing an earlier write to it.
     pub fn delete(&mut self, key: &[u8]) {
-        let (key_start, key_end) = self.append_key(key);
-        self.place(Row {
-            key_start,
-            key_end,
-            value_end: None,
-        });
+        let row = self.append(key, None::<fn(&mut Vec<u8>)>);
+        self.place(row);
     }
 
-    fn append_key(&mut self, key: &[u8]) -> (usize, usize) {
+    /// Adds a key and its value to the buffer.
+    fn append(&mut self, key: &[u8], value: Option<impl FnOnce(&mut Vec<u8>)>) -> Row {
         let key_start = self.bytes.len();
         self.bytes.extend_from_slice(key);
-        (key_start, self.bytes.len())
+        let key_end = self.bytes.len();
+        let value_end = value.map(|append| {
+            append(&mut self.bytes);
+            self.bytes.len()
+        });
+        Row {
+            key_start,
+            key_end,
+            value_end,
+        }
+    }
+
+    fn push_row(&mut self, row: Row) {
+        debug_assert!(self.is_after_all(row), "rows are pushed in key order");
+        self.rows.push(row);
+    }
+
+    fn is_after_all(&self, row: Row) -> bool {
+        let key = self.write(row).0;
+        let last = self.rows.last();
+        last.is_none_or(|last| self.write(*last).0.cmp(key) == Ordering::Less)
     }
 
     /// Inserts a row in key order, mostly at the end. The bytes of a replaced row stay in the buffer.
     fn place(&mut self, row: Row) {
-        let key = &self.bytes[row.key_start..row.key_end];
-        let last = self.rows.last();
-        if last.is_none_or(|last| self.write(*last).0.cmp(key) == Ordering::Less) {
+        if self.is_after_all(row) {
             self.rows.push(row);
             return;
         }
-        match self.find(key) {
+        match self.find(self.write(row).0) {
             Ok(position) => self.rows[position] = row,
             Err(position) => self.rows.insert(position, row),
         }

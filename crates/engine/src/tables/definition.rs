@@ -1,6 +1,6 @@
 //! Workflow definitions and their revisions (W5).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::definition::Definition;
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct DefinitionNumber(pub u64);
 
 impl Key for DefinitionNumber {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
     }
 

@@ -3,7 +3,7 @@
 //! A group stores its position in each partition. A record has its own rows only while it is in flight or waits for
 //! redelivery.
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::definition::GroupMode;
 use crate::ids::{
     ConsumerName, GroupName, GroupNumber, Namespace, StreamNumber, TakeId, WorkerId, WorkflowName,
@@ -244,7 +244,7 @@ impl GroupPartition {
 }
 
 impl Key for TakeId {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
     }
 

@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 /// The inline capacity of a key. Most keys fit and need no allocation. In bytes.
-const KEY_BYTES_COMMON: usize = 40;
+pub(crate) const KEY_BYTES_COMMON: usize = 40;
 
 /// The bytes of a whole key, its table's number first.
-pub type KeyBytes = SmallVec<[u8; KEY_BYTES_COMMON]>;
+pub(crate) type KeyBytes = SmallVec<[u8; KEY_BYTES_COMMON]>;
 
 /// A full key that is compared often. Mostly its head decides, which is one integer comparison.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,10 @@ pub(crate) struct RowKey {
 
 impl RowKey {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        Self::from(KeyBytes::from_slice(bytes))
+        Self {
+            head: leading(bytes),
+            bytes: KeyBytes::from_slice(bytes),
+        }
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -36,6 +39,11 @@ impl RowKey {
     /// The first bytes, in their order.
     pub(crate) fn head(&self) -> u128 {
         self.head
+    }
+
+    /// The bytes after the head, in their order; cut to the head's length.
+    pub(crate) fn after_head(&self) -> u128 {
+        leading(self.bytes.get(size_of::<u128>()..).unwrap_or_default())
     }
 
     /// The number of the key's table.
@@ -58,17 +66,15 @@ impl Hash for RowKey {
     }
 }
 
-impl From<KeyBytes> for RowKey {
-    fn from(bytes: KeyBytes) -> Self {
-        let head = match bytes.first_chunk() {
-            Some(head) => u128::from_be_bytes(*head),
-            None => {
-                let mut head = [0; size_of::<u128>()];
-                head[..bytes.len()].copy_from_slice(&bytes);
-                u128::from_be_bytes(head)
-            }
-        };
-        Self { head, bytes }
+/// The first bytes, padded with zeros, as a number: numbers have the order of the bytes.
+fn leading(bytes: &[u8]) -> u128 {
+    match bytes.first_chunk() {
+        Some(leading) => u128::from_be_bytes(*leading),
+        None => {
+            let mut leading = [0; size_of::<u128>()];
+            leading[..bytes.len()].copy_from_slice(bytes);
+            u128::from_be_bytes(leading)
+        }
     }
 }
 
@@ -86,7 +92,7 @@ impl Clone for RowKey {
 /// table.
 pub trait Key: Sized + Clone {
     /// Appends the ordered bytes.
-    fn encode(&self, out: &mut KeyBytes);
+    fn encode(&self, out: &mut Vec<u8>);
     /// Decodes the key from the front of `bytes`; `None` if they are not such a key.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 }
@@ -98,7 +104,7 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 }
 
 impl Key for () {
-    fn encode(&self, _: &mut KeyBytes) {}
+    fn encode(&self, _: &mut Vec<u8>) {}
 
     fn decode(_: &mut &[u8]) -> Option<Self> {
         Some(())
@@ -108,7 +114,7 @@ impl Key for () {
 macro_rules! integer_keys {
     ($($integer:ty),*) => {$(
         impl Key for $integer {
-            fn encode(&self, out: &mut KeyBytes) {
+            fn encode(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_be_bytes());
             }
 
@@ -122,7 +128,7 @@ macro_rules! integer_keys {
 integer_keys!(u8, u16, u32, u64, u128);
 
 impl Key for StepIndex {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
     }
 
@@ -134,7 +140,7 @@ impl Key for StepIndex {
 macro_rules! number_keys {
     ($($number:ident),*) => {$(
         impl Key for $number {
-            fn encode(&self, out: &mut KeyBytes) {
+            fn encode(&self, out: &mut Vec<u8>) {
                 self.0.encode(out);
             }
 
@@ -157,7 +163,7 @@ number_keys!(
 macro_rules! name_keys {
     ($($name:ident),*) => {$(
         impl Key for $name {
-            fn encode(&self, out: &mut KeyBytes) {
+            fn encode(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(self.as_str().as_bytes());
                 out.push(0);
             }
@@ -194,7 +200,7 @@ name_keys!(
 macro_rules! tuple_keys {
     ($($part:ident $position:tt),*) => {
         impl<$($part: Key),*> Key for ($($part,)*) {
-            fn encode(&self, out: &mut KeyBytes) {
+            fn encode(&self, out: &mut Vec<u8>) {
                 $(self.$position.encode(out);)*
             }
 
@@ -249,7 +255,7 @@ mod tests {
             key("aa", "a", 0),
         ];
         let encoded = keys.clone().map(|key| {
-            let mut bytes = KeyBytes::new();
+            let mut bytes = Vec::new();
             key.encode(&mut bytes);
             bytes
         });

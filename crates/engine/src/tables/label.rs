@@ -1,6 +1,6 @@
 //! Label sets as key parts (A3).
 
-use super::{Key, KeyBytes};
+use super::Key;
 use std::collections::BTreeMap;
 
 /// The labels that a task requires or that a worker has.
@@ -25,7 +25,7 @@ impl LabelSet {
 }
 
 impl Key for LabelSet {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         for text in self.0.iter().flat_map(|(name, value)| [name, value]) {
             encode_text(text, out);
         }
@@ -53,7 +53,7 @@ impl Key for LabelSet {
 }
 
 /// Appends a text that may contain any character.
-pub(super) fn encode_text(text: &str, out: &mut KeyBytes) {
+pub(super) fn encode_text(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
         match byte {
             0 => out.extend(ZERO),
@@ -107,9 +107,9 @@ mod tests {
         ];
         let mut sorted = sets.to_vec();
         sorted.sort();
-        let mut encoded: Vec<KeyBytes> = Vec::new();
+        let mut encoded: Vec<Vec<u8>> = Vec::new();
         for set in &sorted {
-            let mut bytes = KeyBytes::new();
+            let mut bytes = Vec::new();
             set.encode(&mut bytes);
             let longer = [bytes.as_slice(), &[0, 0]].concat();
             let mut rest = longer.as_slice();

@@ -60,8 +60,8 @@ pub use group::{
 };
 pub use group_settings::{AckTimeoutInvalid, GroupSettings};
 pub use history::{Event, EventKind, History, HistoryRecord};
-pub(crate) use key::RowKey;
-pub use key::{Key, KeyBytes};
+pub use key::Key;
+pub(crate) use key::{KEY_BYTES_COMMON, KeyBytes, RowKey};
 pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use label::LabelSet;
 pub use namespace::{NamespaceRecord, Namespaces};
@@ -151,25 +151,27 @@ pub trait Table {
 /// The full encoding of `key` in table `T`.
 #[must_use]
 pub fn encode_key<T: Table>(key: &T::Key) -> Vec<u8> {
-    key_bytes::<T>(key).into_vec()
+    encode_prefix::<T>(key)
 }
 
-/// Like [`encode_key`], for the rows of a turn.
-pub(crate) fn row_key<T: Table>(key: &T::Key) -> RowKey {
-    key_bytes::<T>(key).into()
+/// Like [`encode_key`], for the rows of a turn; `buffer` is overwritten.
+pub(crate) fn row_key<T: Table>(key: &T::Key, buffer: &mut Vec<u8>) -> RowKey {
+    buffer.clear();
+    encode_parts::<T>(key, buffer);
+    RowKey::new(buffer)
 }
 
-fn key_bytes<T: Table>(parts: &impl Key) -> KeyBytes {
-    let mut bytes = KeyBytes::new();
+fn encode_parts<T: Table>(parts: &impl Key, bytes: &mut Vec<u8>) {
     bytes.push(T::NUMBER);
-    parts.encode(&mut bytes);
-    bytes
+    parts.encode(bytes);
 }
 
 /// The encoded prefix of the keys of `T` that begin with the parts in `prefix`.
 #[must_use]
 pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
-    key_bytes::<T>(prefix).into_vec()
+    let mut bytes = Vec::with_capacity(KEY_BYTES_COMMON);
+    encode_parts::<T>(prefix, &mut bytes);
+    bytes
 }
 
 /// The keys of `T` that begin with the parts in `prefix`, from `first` on, which begins with them too.

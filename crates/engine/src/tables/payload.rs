@@ -1,6 +1,6 @@
 //! Payloads, stored once and referenced (design rule 4).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct PayloadRef {
 }
 
 impl Key for PayloadOwner {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Run(number) => (1_u8, number.0).encode(out),
             Self::ActionRun(number) => (2_u8, number.0).encode(out),
@@ -50,7 +50,7 @@ impl Key for PayloadOwner {
 }
 
 impl Key for PayloadRef {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         self.owner.encode(out);
         self.position.encode(out);
     }

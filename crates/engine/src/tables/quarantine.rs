@@ -1,6 +1,6 @@
 //! Quarantined items: what a panic took out of service (design rule 10).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -62,7 +62,7 @@ impl QuarantinedKind {
 }
 
 impl Key for QuarantinedKind {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         let byte: u8 = match self {
             Self::Run => 1,
             Self::ActionRun => 2,

@@ -1,6 +1,6 @@
 //! Retention of ended runs and action runs (W4).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub enum Expiring {
 }
 
 impl Key for Expiration {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         self.due_ms.encode(out);
         match self.subject {
             Expiring::Run(number) => (1_u8, number).encode(out),

@@ -1,6 +1,6 @@
 //! The search indexes of runs (W22). They are updated at the end of each turn that changed a run (design rule 4).
 
-use super::{AttributeValue, Key, KeyBytes, RunStatus, tables};
+use super::{AttributeValue, Key, RunStatus, tables};
 use crate::decimal::Decimal;
 use crate::ids::{AttributeName, Namespace, RunNumber, WorkflowName};
 use crate::limits::ATTRIBUTE_KEY_BYTES_MAX;
@@ -64,7 +64,7 @@ const TIMESTAMP: u8 = 3;
 const ESCAPED: u8 = 0xff;
 
 impl Key for AttributeKey {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         for byte in &self.0 {
             out.push(*byte);
             if *byte == 0 {
@@ -90,7 +90,7 @@ impl Key for AttributeKey {
 }
 
 impl Key for RunStatus {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         let position = Self::ALL.iter().position(|status| status == self);
         let position = position.expect("all statuses are listed");
         u8::try_from(position + 1)
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_value_survives_its_key_and_nothing_else_is_one() {
         let key = AttributeKey::new(&AttributeValue::String("a\0b".to_owned()));
-        let mut bytes = KeyBytes::new();
+        let mut bytes = Vec::new();
         key.encode(&mut bytes);
         assert_eq!(bytes.as_slice(), b"\x01a\0\xffb\0\0");
         assert_eq!(AttributeKey::decode(&mut bytes.as_slice()), Some(key));

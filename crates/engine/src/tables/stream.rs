@@ -1,6 +1,6 @@
 //! Streams and their records (A30).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::bytes::Bytes;
 use crate::difference::difference;
 use crate::ids::{Namespace, PartitionKey, StreamName, StreamNumber};
@@ -178,7 +178,7 @@ pub(crate) fn record_size(
 }
 
 impl Key for RecordId {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         (self.ms, self.seq).encode(out);
     }
 

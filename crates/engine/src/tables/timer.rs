@@ -1,6 +1,6 @@
 //! Timers: obligations at a given time (design rule 6).
 
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -88,7 +88,7 @@ impl TimerKind {
 }
 
 impl Key for TimerKind {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         let byte: u8 = match self {
             Self::StepWake => 1,
             Self::SignalTimeout => 2,
@@ -113,7 +113,7 @@ impl Key for TimerKind {
 }
 
 impl Key for TimerKey {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         (self.kind, self.due_ms, self.subject, self.detail).encode(out);
     }
 

@@ -1,7 +1,7 @@
 //! The worker registry (A20): one table for registrations, others for what changes with every task.
 
 use super::label::{decode_text, encode_text};
-use super::{Key, KeyBytes, tables};
+use super::{Key, tables};
 use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ pub enum ProcessKind {
 }
 
 impl Key for Process {
-    fn encode(&self, out: &mut KeyBytes) {
+    fn encode(&self, out: &mut Vec<u8>) {
         let byte: u8 = match self.kind {
             ProcessKind::Action => 1,
             ProcessKind::StreamConsumer => 2,
@@ -297,7 +297,7 @@ mod tests {
         ];
         let mut encoded = Vec::new();
         for process in &processes {
-            let mut bytes = KeyBytes::new();
+            let mut bytes = Vec::new();
             process.encode(&mut bytes);
             let mut rest = bytes.as_slice();
             assert_eq!(Process::decode(&mut rest).as_ref(), Some(process));

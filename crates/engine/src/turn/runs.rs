@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+/// The initial capacity for events. Most turns add fewer.
+const EVENTS_COMMON: usize = 8;
+
 /// A run that a turn works on. A caller that takes it out of the turn must return it; otherwise the turn fails.
 pub(crate) struct LoadedRun {
     pub(crate) number: RunNumber,
@@ -115,7 +118,7 @@ impl LoadedRun {
             definition,
             before: None,
             activations: BTreeMap::new(),
-            events: Vec::new(),
+            events: Vec::with_capacity(EVENTS_COMMON),
         }
     }
 
@@ -127,7 +130,7 @@ impl LoadedRun {
             definition,
             before: Some(record),
             activations: BTreeMap::new(),
-            events: Vec::new(),
+            events: Vec::with_capacity(EVENTS_COMMON),
         }
     }
 
