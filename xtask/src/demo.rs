@@ -51,7 +51,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let is_kept = read_arguments(arguments)?;
     println!("{INTRODUCTION}");
     let mut stages = Stages::new(8);
-    stages.begin("Build flo (17 to 24 minutes the first time, on two cores)");
+    stages.begin("Build flo (about 14 minutes the first time, on two cores)");
     requirements::ensure()?;
     let binary = flo::build()?;
     let sandbox = Sandbox::create("flotilla-demo-")?;
