@@ -2,12 +2,14 @@
 
 mod budget;
 mod chance;
+mod draft;
 mod runs;
 mod scan;
 
 use budget::Visited;
 pub use budget::{Budgets, Spent};
 
+pub(crate) use draft::Draft;
 pub(crate) use runs::{ActivationRef, LoadedRun};
 
 use runs::TurnRuns;
@@ -32,7 +34,7 @@ use crate::tables::{
     encode_prefix, range_from, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{ControlFlow, Deref, DerefMut};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Why a turn ends without a reply.
@@ -58,47 +60,6 @@ impl From<StoreError> for Abort {
 
 /// The result of every function that works in a turn.
 pub(crate) type TurnResult<T> = Result<T, Abort>;
-
-/// A record that the turn may change; copied on its first change if it is shared.
-#[derive(Clone)]
-pub(crate) struct Draft<R>(Arc<R>);
-
-impl<R> Draft<R> {
-    /// Makes a draft of a record.
-    pub(crate) fn of(record: Arc<R>) -> Self {
-        Self(record)
-    }
-
-    /// Whether the draft is still the very record that it was made from.
-    pub(crate) fn is(&self, record: &Arc<R>) -> bool {
-        Arc::ptr_eq(&self.0, record)
-    }
-
-    /// The current record, shared; a later change copies it.
-    pub(crate) fn share(&self) -> Arc<R> {
-        self.0.clone()
-    }
-}
-
-impl<R> Deref for Draft<R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.0
-    }
-}
-
-impl<R: Clone> DerefMut for Draft<R> {
-    fn deref_mut(&mut self) -> &mut R {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
-impl<R> From<Draft<R>> for Arc<R> {
-    fn from(draft: Draft<R>) -> Self {
-        draft.0
-    }
-}
 
 /// A row of a table, decoded.
 pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
@@ -316,7 +277,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         &mut self,
         key: &T::Key,
     ) -> Result<Option<Draft<T::Record>>, StoreError> {
-        Ok(self.get::<T>(key)?.map(Draft))
+        Ok(self.get::<T>(key)?.map(Draft::of))
     }
 
     /// Changes the record at `key`, if it exists; returns the result of `change`.
@@ -332,9 +293,11 @@ impl<'t, 'e> Turn<'t, 'e> {
         let Some(record) = self.record_at::<T>(&key)? else {
             return Ok(None);
         };
-        let mut record = Draft(record);
+        let mut record = Draft::of(record);
         let result = edit(&mut record);
-        self.entry.overlay.set(key, Some(Cell::new::<T>(record.0)));
+        self.entry
+            .overlay
+            .set(key, Some(Cell::new::<T>(record.into())));
         Ok(Some(result))
     }
 

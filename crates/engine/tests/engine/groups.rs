@@ -40,7 +40,7 @@ fn replica() -> Replica {
     replica_of(1)
 }
 
-/// A replica whose group has given out every record once of at most so many times.
+/// A replica whose group has delivered every record once; records are delivered `max_deliveries` times at most.
 fn replica_of(max_deliveries: u32) -> Replica {
     let mut replica = Replica::new();
     let append = append(samples::stream(), RECORDS_COUNT);
