@@ -187,16 +187,19 @@ impl<'a> EntryState<'a> {
 
     /// Writes the rows that belong to the entry as a whole.
     fn write_own_rows(&mut self) {
-        let key = self.row_key::<Cluster>(&());
-        let cell = Cell::new::<Cluster>(Arc::new(self.cluster));
-        self.overlay.set(key, Some(cell));
+        self.put::<Cluster>(&(), Arc::new(self.cluster));
         if self.requests.ids.is_empty() {
             return;
         }
         self.requests.at_ms = self.now_ms;
-        let key = row_key::<RequestAges>(&self.raft_index, &mut self.key_buffer);
-        let cell = Cell::new::<RequestAges>(Arc::new(std::mem::take(&mut self.requests)));
-        self.overlay.set(key, Some(cell));
+        let requests = std::mem::take(&mut self.requests);
+        let index = self.raft_index;
+        self.put::<RequestAges>(&index, Arc::new(requests));
+    }
+
+    fn put<T: Table>(&mut self, key: &T::Key, record: Arc<T::Record>) {
+        let key = self.row_key::<T>(key);
+        self.overlay.set(key, Some(Cell::new::<T>(record)));
     }
 }
 
@@ -306,8 +309,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         let record = record.into();
         self.spent.rows += 1;
         self.spent.written_bytes += ROW_BYTES_COMMON + T::content_bytes(&record);
-        let key = self.entry.row_key::<T>(key);
-        self.entry.overlay.set(key, Some(Cell::new::<T>(record)));
+        self.entry.put::<T>(key, record);
     }
 
     /// Deletes the record at `key`.

@@ -22,9 +22,8 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Writes};
 use flotilla_engine::{
     Body, CancelRun, Command, CompleteTask, CreateDefinition, DeadLetterSelector, ENGINE_VERSION,
-    Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, InvokeAction, NodeId,
-    Offer, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, Stamp, StartRun,
-    TaskToken, VersionChoice, view,
+    Effect, Engine, Entry, FireTimer, InvokeAction, NodeId, Offer, Rejection, ReleaseQuarantined,
+    Reply, RequeueDeadLetters, SignalRun, Stamp, StartRun, TaskToken, VersionChoice, view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -417,16 +416,7 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
     }
     let tokens = std::mem::take(&mut world.tokens);
     assert_eq!(tokens.len(), LETTERS);
-    let fail = |token| {
-        Body::FailTask(FailTask {
-            token,
-            kind: FailKind::NoRetry,
-            code: None,
-            message: "broken".to_owned(),
-            outcome: FailureOutcome::Failure,
-        })
-    };
-    world.apply_until_accepted(tokens.into_iter().map(fail).collect());
+    world.apply_until_accepted(tokens.into_iter().map(samples::failed).collect());
     let requeue = || {
         Body::RequeueDeadLetters(RequeueDeadLetters {
             action: samples::action(),

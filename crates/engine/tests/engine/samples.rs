@@ -105,6 +105,17 @@ pub(crate) fn token() -> TaskToken {
     }
 }
 
+/// The end of a task that failed and is not tried again: its input becomes a dead letter.
+pub(crate) fn failed(token: TaskToken) -> Body {
+    Body::FailTask(FailTask {
+        token,
+        kind: FailKind::NoRetry,
+        code: None,
+        message: "broken".to_owned(),
+        outcome: FailureOutcome::Failure,
+    })
+}
+
 pub(crate) fn timer() -> TimerKey {
     TimerKey {
         kind: TimerKind::LeaseExpiry,

@@ -2,7 +2,7 @@
 
 use super::moves::Move;
 use super::player::{Player, command};
-use crate::invariants;
+use crate::{invariants, samples};
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
@@ -12,8 +12,8 @@ use flotilla_engine::limits::{
 use flotilla_engine::rows::DeadLetters;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
-    AssignTasks, Body, DeadLetterSelector, Entry, FailKind, FailTask, FailureOutcome, InvokeAction,
-    Offer, PurgeDeadLetters, Rejection, Reply, RequeueDeadLetters, reply, view,
+    AssignTasks, Body, DeadLetterSelector, Entry, InvokeAction, Offer, PurgeDeadLetters, Rejection,
+    Reply, RequeueDeadLetters, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -187,16 +187,7 @@ fn fill(player: &mut Player) {
 /// Fails every task that was handed out.
 fn fail_all(player: &mut Player) {
     let tokens = std::mem::take(&mut player.tokens).into_iter();
-    let fail = |token| {
-        Body::FailTask(FailTask {
-            token,
-            kind: FailKind::NoRetry,
-            code: None,
-            message: "broken".to_owned(),
-            outcome: FailureOutcome::Failure,
-        })
-    };
-    let replies = play(player, tokens.map(fail).collect());
+    let replies = play(player, tokens.map(samples::failed).collect());
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
 }
 
