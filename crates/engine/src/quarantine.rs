@@ -194,11 +194,10 @@ fn of_timer(
         TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             existing_run(turn, Some(RunNumber(timer.subject)))
         }
-        TimerKind::TaskReady
-        | TimerKind::LeaseExpiry
-        | TimerKind::ReportExpiry
-        | TimerKind::WaitExpiry => of_action_run(turn, ids::ActionRunNumber(timer.subject)),
-        TimerKind::WorkerSilence | TimerKind::WorkerGone => {
+        TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => {
+            of_action_run(turn, ids::ActionRunNumber(timer.subject))
+        }
+        TimerKind::LeaseExpiry | TimerKind::WorkerSilence | TimerKind::WorkerGone => {
             Ok(Some((QuarantinedKind::Worker, timer.subject)))
         }
         TimerKind::CacheExpiry => Ok(Some((QuarantinedKind::Plan, timer.subject))),

@@ -1,6 +1,6 @@
 //! Action runs and their tasks (A2, A4).
 
-use super::{PayloadRef, tables};
+use super::{LeasePlace, PayloadRef, tables};
 use crate::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunNumber, WorkerId,
     WorkerNumber,
@@ -186,8 +186,19 @@ pub struct Lease {
     pub holder: WorkerNumber,
     /// The secret that the worker's reports must carry.
     pub secret: u64,
-    /// When it ends, in milliseconds.
+    /// When it ends, in milliseconds; [`LEASE_SUSPENDED_MS`](super::LEASE_SUSPENDED_MS) while it does not.
     pub expires_at_ms: u64,
+}
+
+impl Lease {
+    /// Its place among the leases of its worker.
+    #[must_use]
+    pub fn place(&self, task: ActionRunNumber) -> LeasePlace {
+        LeasePlace {
+            expires_at_ms: self.expires_at_ms,
+            task,
+        }
+    }
 }
 
 /// The right to report on an accepted task (W38).

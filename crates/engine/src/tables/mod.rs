@@ -99,9 +99,10 @@ pub use stream::{
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
-    GoneWorkerRecord, GoneWorkers, Process, ProcessKind, ProcessRecord, SilentWorkers,
-    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers,
-    WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeasePlace, LeaseWatch, Process,
+    ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
+    WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus,
+    WorkerType, Workers,
 };
 pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted};
 

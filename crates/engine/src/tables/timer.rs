@@ -31,7 +31,7 @@ pub enum TimerKind {
     SignalTimeout = 2,
     /// A delayed task becomes ready; the subject is an action run, the detail its attempt.
     TaskReady = 3,
-    /// A lease ends; the subject is an action run, the detail its attempt.
+    /// The first lease of a worker may end; the subject is the worker.
     LeaseExpiry = 4,
     /// A worker's heartbeat is overdue; the subject is a worker.
     WorkerSilence = 5,

@@ -19,8 +19,9 @@ tables! {
     /// Workers that may be evicted for new ones, by their last heartbeat in milliseconds: those that are unhealthy and
     /// hold no lease. Live while that holds.
     31 SilentWorkers((Namespace, u64, WorkerId)) -> ();
-    /// The tasks that workers hold, by the number of the worker. Live as long as the lease.
-    71 WorkerLeases((WorkerNumber, ActionRunNumber)) -> ();
+    /// The tasks that workers hold, by the number of the worker, in the order in which the leases end. Live as long as
+    /// the lease.
+    71 WorkerLeases((WorkerNumber, LeasePlace)) -> ();
     /// The counts of the processes that a worker has registered. Live until it registers without the process, or as
     /// long as the worker's record.
     72 WorkerProcesses((Namespace, WorkerId, Process)) -> ProcessRecord, HOT;
@@ -102,6 +103,32 @@ impl Key for Process {
     }
 }
 
+/// The place of a lease among those of its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LeasePlace {
+    /// When the lease ends, in milliseconds; [`LEASE_SUSPENDED_MS`] for that of a quarantined task whose end has come.
+    pub expires_at_ms: u64,
+    /// The task.
+    pub task: ActionRunNumber,
+}
+
+/// The end of a lease that does not expire: its task is quarantined (design rule 10). In milliseconds.
+pub const LEASE_SUSPENDED_MS: u64 = u64::MAX;
+
+impl Key for LeasePlace {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (self.expires_at_ms, self.task).encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let (expires_at_ms, task) = Key::decode(bytes)?;
+        Some(Self {
+            expires_at_ms,
+            task,
+        })
+    }
+}
+
 /// The activity of a worker. Its size does not depend on what the worker does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerActivityRecord {
@@ -117,10 +144,25 @@ pub struct WorkerActivityRecord {
     pub silence_due_ms: Option<u64>,
     /// The number of tasks that it holds (A4).
     pub leases_count: u32,
+    /// When its leases end.
+    pub lease_watch: LeaseWatch,
     /// Tasks completed in its life.
     pub tasks_completed: u64,
     /// Tasks failed in its life.
     pub tasks_failed: u64,
+}
+
+/// When the leases of a worker end. The row of a lease that has ended leaves a tombstone, so a search begins at a bound
+/// that moves up with the leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseWatch {
+    /// No lease ends before this time, in milliseconds.
+    pub ends_from_ms: u64,
+    /// Leases that were begun or extended since the bound was last searched.
+    pub begun_count: u32,
+    /// When the timer is due, in milliseconds; `None` without a timer. There is one, and not later than the bound, while
+    /// the worker holds a lease that may end.
+    pub due_ms: Option<u64>,
 }
 
 /// Whether a worker sends heartbeats, and whether it drains.
@@ -155,7 +197,7 @@ pub struct GoneWorkerRecord {
     /// Its id, which another process may have by now.
     pub worker: WorkerId,
     /// The first lease that is left.
-    pub next: ActionRunNumber,
+    pub next: LeasePlace,
     /// When its timer is due, in milliseconds.
     pub due_ms: u64,
 }

@@ -1,6 +1,5 @@
 //! Assignment of ready tasks to the entry's offers (A3, A21, design rule 3).
 
-use super::lease::lease_timer;
 use super::loaded::{LoadedTask, load, with_owner};
 use super::queue::{self, QueuePosition, Reader};
 use super::token::TaskToken;
@@ -12,7 +11,9 @@ use crate::offer::Offer;
 use crate::reply::TasksAssigned;
 use crate::store::StoreError;
 use crate::subject::Subject;
-use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease};
+use crate::tables::{
+    ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease, LeasePlace,
+};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, worker};
 use serde::{Deserialize, Serialize};
@@ -192,14 +193,17 @@ pub(super) fn assign(
     let now_ms = turn.now_ms();
     let expires_at_ms = now_ms.saturating_add(task.record.timeout_ms);
     let worker = (&task.record.namespace, &offer.worker);
+    let place = LeasePlace {
+        expires_at_ms,
+        task: task.number,
+    };
     let lease = Lease {
         worker: offer.worker.clone(),
-        holder: worker::add_held_task(turn, worker, task.number)?,
+        holder: worker::begin_lease(turn, worker, place)?,
         secret: turn.random(),
         expires_at_ms,
     };
     wait::end(turn, &mut task);
-    turn.set_timer(lease_timer(&task, expires_at_ms));
     let kind = EventKind::ActionStarted {
         action_run: task.number,
         worker: offer.worker.clone(),

@@ -2,7 +2,7 @@
 
 use super::end::{self, Ending};
 use super::fail::note_retry;
-use super::lease::{drop_lease, drop_report, revoke};
+use super::lease::{drop_lease, drop_report, revoke, set_end};
 use super::loaded::{load, with_owner};
 use super::queue;
 use super::ready::make_ready;
@@ -10,18 +10,16 @@ use crate::ids::ActionRunNumber;
 use crate::limits::ACTION_RUN_WAIT_MS_MAX;
 use crate::run::outcome_name;
 use crate::subject::Subject;
-use crate::tables::{ActionRunStatus, TaskError};
+use crate::tables::{ActionRunStatus, LEASE_SUSPENDED_MS, TaskError};
 use crate::turn::{Turn, TurnResult};
 use crate::worker;
 
 /// A lease has expired: another attempt is made immediately, or the action run ends (A4).
-pub(crate) fn expire(
-    turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    attempt: u64,
-) -> TurnResult<()> {
+pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
     let mut task = load(turn, number)?;
-    if u64::from(task.record.attempt) != attempt {
+    if task.is_quarantined(turn) {
+        // The lease expires after the release, so that a panic does not keep the leases behind it.
+        set_end(turn, task, LEASE_SUSPENDED_MS)?;
         return Ok(());
     }
     let Some(lease) = drop_lease(turn, &mut task)? else {

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, Namespace};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
-use crate::tables::{ActionRunOwner, ActionRuns, Lease, TimerKey, TimerKind};
+use crate::tables::{ActionRunOwner, ActionRuns, Lease, LeasePlace, TimerKey, TimerKind};
 use crate::turn::{Turn, TurnResult};
 use crate::worker;
 
@@ -14,16 +14,6 @@ use crate::worker;
 pub(super) struct LeasedTask {
     pub(super) task: LoadedTask,
     pub(super) lease: Lease,
-}
-
-/// The timer of a lease of the task's current attempt.
-pub(super) fn lease_timer(task: &LoadedTask, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::LeaseExpiry,
-        due_ms,
-        subject: task.number.0,
-        detail: u64::from(task.record.attempt),
-    }
 }
 
 /// The task on which `token` gives the right to report.
@@ -76,7 +66,7 @@ pub(super) fn find_open(
     Ok(task)
 }
 
-/// Ends the lease: the worker no longer holds the task, and the timer is cleared.
+/// Ends the lease: the worker no longer holds the task.
 pub(super) fn drop_lease(
     turn: &mut Turn<'_, '_>,
     task: &mut LoadedTask,
@@ -84,9 +74,26 @@ pub(super) fn drop_lease(
     let Some(lease) = task.record.lease.take() else {
         return Ok(None);
     };
-    turn.clear_timer(lease_timer(task, lease.expires_at_ms));
-    worker::remove_held_task(turn, &task.record.namespace, &lease, task.number)?;
+    worker::end_lease(turn, &task.record.namespace, &lease, task.number)?;
     Ok(Some(lease))
+}
+
+/// Lets the lease of a leased task end at `expires_at_ms`, and writes the task.
+pub(super) fn set_end(
+    turn: &mut Turn<'_, '_>,
+    mut task: LoadedTask,
+    expires_at_ms: u64,
+) -> Result<u64, StoreError> {
+    let place = LeasePlace {
+        expires_at_ms,
+        task: task.number,
+    };
+    let record = &mut *task.record;
+    let lease = record.lease.as_mut().expect("the task is leased");
+    worker::move_lease(turn, &record.namespace, lease, place)?;
+    let expires_at_ms = lease.expires_at_ms;
+    task.put(turn);
+    Ok(expires_at_ms)
 }
 
 /// Notifies the worker that it no longer holds the task.

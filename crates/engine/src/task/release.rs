@@ -1,6 +1,6 @@
 //! Releases tasks from quarantine: restores the timer or queue position that a task lost (design rule 10).
 
-use super::lease::{drop_lease, lease_timer, report_timer};
+use super::lease::{drop_lease, report_timer, set_end};
 use super::loaded::LoadedTask;
 use super::ready::make_ready;
 use super::{queue, wait};
@@ -8,8 +8,8 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, TargetResult,
-    TimerKind, Timers,
+    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, LEASE_SUSPENDED_MS,
+    TargetResult, TimerKind, Timers,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{retention, timer, worker};
@@ -69,13 +69,9 @@ fn release_task(
             task.record.become_status(ActionRunStatus::Pending);
             return make_ready(turn, run, task);
         }
-        let expires_at_ms = timer::restore(turn, lease_timer(&task, lease.expires_at_ms))?;
-        if expires_at_ms != lease.expires_at_ms {
-            task.record.lease = Some(Lease {
-                expires_at_ms,
-                ..lease
-            });
-            task.put(turn);
+        if lease.expires_at_ms == LEASE_SUSPENDED_MS {
+            let now_ms = turn.now_ms();
+            set_end(turn, task, now_ms)?;
         }
         return Ok(());
     }

@@ -1,11 +1,10 @@
 //! Extending a task's lease (A4).
 
-use super::lease::{LeasedTask, check, lease_timer};
+use super::lease::{LeasedTask, check, set_end};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::limits::LEASE_MS_MAX;
 use crate::reply::LeaseExtended;
-use crate::tables::Lease;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -24,17 +23,10 @@ impl TouchTask {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<LeaseExtended> {
-        let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
-        turn.clear_timer(lease_timer(&task, lease.expires_at_ms));
-        let expires_at_ms = turn
-            .now_ms()
-            .saturating_add(self.extend_ms.min(LEASE_MS_MAX));
-        turn.set_timer(lease_timer(&task, expires_at_ms));
-        task.record.lease = Some(Lease {
-            expires_at_ms,
-            ..lease
-        });
-        task.put(turn);
+        let LeasedTask { task, .. } = check(turn, namespace, &self.token)?;
+        let extend_ms = self.extend_ms.min(LEASE_MS_MAX);
+        let expires_at_ms = turn.now_ms().saturating_add(extend_ms);
+        let expires_at_ms = set_end(turn, task, expires_at_ms)?;
         Ok(LeaseExtended { expires_at_ms })
     }
 }

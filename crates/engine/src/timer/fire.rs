@@ -41,7 +41,7 @@ impl FireTimer {
                 task::wake(turn, ActionRunNumber(timer.subject), timer.detail)?;
             }
             TimerKind::LeaseExpiry => {
-                task::expire(turn, ActionRunNumber(timer.subject), timer.detail)?;
+                worker::expire_leases(turn, WorkerNumber(timer.subject))?;
             }
             TimerKind::WorkerSilence => {
                 worker::mark_unhealthy(turn, WorkerNumber(timer.subject))?;

@@ -3,11 +3,11 @@
 //! Each function visits at most as many rows as its caller allows, so that a scrape cannot keep a node busy for long;
 //! rows beyond that are not counted.
 
-use crate::ids::{ActionName, ActionRunNumber, Namespace};
+use crate::ids::{ActionName, Namespace};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRuns, LabelQueues, ProcessKind, Quarantine, QuarantinedKind, ReadyActions, Table,
-    WorkerActivities, WorkerLeases, WorkerStatus, Workers, encode_prefix, read, visit,
+    ActionRuns, LabelQueues, LeasePlace, ProcessKind, Quarantine, QuarantinedKind, ReadyActions,
+    Table, WorkerActivities, WorkerLeases, WorkerStatus, Workers, encode_prefix, read, visit,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -58,9 +58,9 @@ pub fn count_ready(reader: &dyn Reader, rows_max: usize) -> Result<TasksByAction
 /// [`StoreError`] if the store fails.
 pub fn count_leased(reader: &dyn Reader, leases_max: usize) -> Result<LeasedCounts, StoreError> {
     let mut leased = LeasedCounts::default();
-    let take = |(_, task): (_, ActionRunNumber), ()| {
+    let take = |(_, place): (_, LeasePlace), ()| {
         leased.visited += 1;
-        if let Some(run) = read::<ActionRuns>(reader, &task)? {
+        if let Some(run) = read::<ActionRuns>(reader, &place.task)? {
             *leased
                 .by_action
                 .entry((run.namespace, run.action))

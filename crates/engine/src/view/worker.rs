@@ -4,8 +4,9 @@ use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, WorkerId};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    Namespaces, Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord,
-    WorkerLeases, WorkerProcesses, WorkerRecord, WorkerStatus, Workers, encode_prefix, read, visit,
+    ActionRuns, Namespaces, Process, ProcessKind, ProcessRecord, WorkerActivities,
+    WorkerActivityRecord, WorkerLeases, WorkerProcesses, WorkerRecord, WorkerStatus, Workers,
+    encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -82,8 +83,8 @@ pub fn leased_tasks(
 ) -> Result<Vec<ActionRunNumber>, StoreError> {
     let mut tasks = Vec::new();
     let range = KeyRange::prefix(&encode_prefix::<WorkerLeases>(&worker.activity.number));
-    visit::<WorkerLeases>(reader, &range, Order::Ascending, |(_, task), ()| {
-        tasks.push(task);
+    visit::<WorkerLeases>(reader, &range, Order::Ascending, |(_, place), ()| {
+        tasks.push(place.task);
         ControlFlow::Continue(())
     })?;
     Ok(tasks)
@@ -98,8 +99,9 @@ pub fn is_leased(
     worker: &WorkerView,
     task: ActionRunNumber,
 ) -> Result<bool, StoreError> {
-    let lease = read::<WorkerLeases>(reader, &(worker.activity.number, task))?;
-    Ok(lease.is_some())
+    let action_run = read::<ActionRuns>(reader, &task)?;
+    let lease = action_run.and_then(|action_run| action_run.lease);
+    Ok(lease.is_some_and(|lease| lease.holder == worker.activity.number))
 }
 
 /// The workers of a namespace by id.

@@ -1,10 +1,10 @@
 //! The activity of workers: written here, and by every task that they take and finish.
 
-use crate::ids::{ActionRunNumber, GroupRef, Namespace, WorkerId, WorkerNumber};
+use crate::ids::{GroupRef, Namespace, WorkerId};
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunRecord, Lease, Process, ProcessKind, SilentWorkers, WorkerActivities,
-    WorkerActivityRecord, WorkerLeases, WorkerProcesses,
+    WorkerActivityRecord, WorkerProcesses,
 };
 use crate::turn::Turn;
 use std::sync::Arc;
@@ -31,36 +31,6 @@ pub(crate) fn is_taking_tasks(
 ) -> Result<bool, StoreError> {
     let activity = turn.get::<WorkerActivities>(&key_of(worker))?;
     Ok(activity.is_some_and(|activity| !activity.status.is_draining()))
-}
-
-/// A registered worker takes a task. Returns the number under which its lease is listed.
-pub(crate) fn add_held_task(
-    turn: &mut Turn<'_, '_>,
-    worker: WorkerRef<'_>,
-    task: ActionRunNumber,
-) -> Result<WorkerNumber, StoreError> {
-    let holder = change(turn, &key_of(worker), |activity| {
-        activity.leases_count += 1;
-        activity.number
-    })?;
-    let holder = holder.expect("only a registered worker takes tasks");
-    turn.put::<WorkerLeases>(&(holder, task), ());
-    Ok(holder)
-}
-
-/// The lease on a task of the namespace ends.
-pub(crate) fn remove_held_task(
-    turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
-    lease: &Lease,
-    task: ActionRunNumber,
-) -> Result<(), StoreError> {
-    turn.delete::<WorkerLeases>(&(lease.holder, task));
-    let key = (namespace.clone(), lease.worker.clone());
-    if is_holder(turn, &key, lease)? {
-        change(turn, &key, |activity| activity.leases_count -= 1)?;
-    }
-    Ok(())
 }
 
 /// Counts the execution of a task by how it ended, unless the process that held it is gone.
@@ -129,17 +99,21 @@ pub(crate) fn is_draining(
 }
 
 /// Whether the lease counts for the worker: it is not one that a former process left behind.
-fn is_holder(turn: &mut Turn<'_, '_>, key: &WorkerKey, lease: &Lease) -> Result<bool, StoreError> {
+pub(super) fn is_holder(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+    lease: &Lease,
+) -> Result<bool, StoreError> {
     let activity = turn.get::<WorkerActivities>(key)?;
     Ok(activity.is_some_and(|activity| activity.number == lease.holder))
 }
 
-fn key_of((namespace, worker): WorkerRef<'_>) -> WorkerKey {
+pub(super) fn key_of((namespace, worker): WorkerRef<'_>) -> WorkerKey {
     (namespace.clone(), worker.clone())
 }
 
 /// Changes a worker's activity; does nothing if the worker has deregistered.
-fn change<R>(
+pub(super) fn change<R>(
     turn: &mut Turn<'_, '_>,
     key: &WorkerKey,
     edit: impl FnOnce(&mut WorkerActivityRecord) -> R,

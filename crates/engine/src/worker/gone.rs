@@ -7,13 +7,14 @@
 
 use super::activity::WorkerKey;
 use super::health::unwatch;
+use super::leases;
 use crate::ids::{ActionRunNumber, WorkerNumber};
 use crate::limits::LEASES_FREED_MAX;
 use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
-    GoneWorkerRecord, GoneWorkers, TimerKey, TimerKind, WorkerActivityRecord, WorkerLeases,
-    WorkerNumbers,
+    GoneWorkerRecord, GoneWorkers, LeasePlace, TimerKey, TimerKind, WorkerActivityRecord,
+    WorkerLeases, WorkerNumbers,
 };
 use crate::turn::{Turn, TurnResult};
 use crate::{task, timer};
@@ -41,6 +42,7 @@ pub(super) fn detach_leases(
         return Ok(None);
     }
     unwatch(turn, activity);
+    leases::unwatch(turn, activity);
     let former = activity.number;
     turn.delete::<WorkerNumbers>(&former);
     activity.number = new_number(turn, key)?;
@@ -54,7 +56,11 @@ pub(super) fn free_leases(
     number: WorkerNumber,
     (namespace, worker): WorkerKey,
 ) -> TurnResult<()> {
-    let Some(next) = free_batch(turn, number, ActionRunNumber(0))? else {
+    let first = LeasePlace {
+        expires_at_ms: 0,
+        task: ActionRunNumber(0),
+    };
+    let Some(next) = free_batch(turn, number, first)? else {
         return Ok(());
     };
     let due_ms = turn.now_ms();
@@ -115,21 +121,22 @@ pub(crate) fn is_gone(turn: &mut Turn<'_, '_>, number: WorkerNumber) -> Result<b
 fn free_batch(
     turn: &mut Turn<'_, '_>,
     number: WorkerNumber,
-    first: ActionRunNumber,
-) -> TurnResult<Option<ActionRunNumber>> {
-    let mut tasks = Vec::new();
-    turn.visit_from::<WorkerLeases>(&number, &(number, first), |(_, task), _| {
-        tasks.push(task);
-        if tasks.len() <= LEASES_FREED_MAX {
+    first: LeasePlace,
+) -> TurnResult<Option<LeasePlace>> {
+    let mut places = Vec::new();
+    turn.visit_from::<WorkerLeases>(&number, &(number, first), |(_, place), _| {
+        places.push(place);
+        if places.len() <= LEASES_FREED_MAX {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
         }
     })?;
-    for (position, task) in tasks.into_iter().enumerate() {
+    for (position, place) in places.into_iter().enumerate() {
         if position == LEASES_FREED_MAX || turn.is_spent() {
-            return Ok(Some(task));
+            return Ok(Some(place));
         }
+        let task = place.task;
         turn.with_subject(Subject::ActionRun(task), |turn| task::release(turn, task))?;
     }
     Ok(None)

@@ -2,6 +2,7 @@
 
 use super::activity::save;
 use super::gone::{self, detach_leases, free_leases};
+use super::leases;
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
 use crate::limits::WORKER_SILENCE_MS_MAX;
 use crate::rejection::Rejection;
@@ -99,7 +100,7 @@ pub(crate) fn mark_unhealthy(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> T
     Ok(())
 }
 
-/// Restores the worker's timer after quarantine (design rule 10).
+/// Restores the worker's timers after quarantine (design rule 10).
 pub(crate) fn release_from_quarantine(
     turn: &mut Turn<'_, '_>,
     worker: WorkerNumber,
@@ -110,13 +111,11 @@ pub(crate) fn release_from_quarantine(
     let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
         return Ok(());
     };
+    let mut activity = Arc::unwrap_or_clone(activity);
     if let Some(due_ms) = activity.silence_due_ms {
-        let silence_due_ms = Some(timer::restore(turn, silence_timer(worker, due_ms))?);
-        let activity = WorkerActivityRecord {
-            silence_due_ms,
-            ..Arc::unwrap_or_clone(activity)
-        };
-        save(turn, &key, activity)?;
+        activity.silence_due_ms = Some(timer::restore(turn, silence_timer(worker, due_ms))?);
     }
+    leases::restore(turn, &mut activity)?;
+    save(turn, &key, activity)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ mod drain;
 mod gone;
 mod health;
 mod heartbeat;
+mod leases;
 mod processes;
 mod register;
 
@@ -13,9 +14,8 @@ pub use health::ReleaseWorker;
 pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
-pub(crate) use activity::{
-    Counts, add_held_task, count, count_records, is_draining, is_taking_tasks, remove_held_task,
-};
+pub(crate) use activity::{Counts, count, count_records, is_draining, is_taking_tasks};
 pub(crate) use gone::{free_leases_left, is_gone};
 pub(crate) use health::{mark_unhealthy, release_from_quarantine};
+pub(crate) use leases::{begin_lease, end_lease, expire_leases, move_lease};
 pub(crate) use register::remove_unhealthy;

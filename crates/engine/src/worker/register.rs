@@ -3,6 +3,7 @@
 use super::activity::{self, WorkerKey};
 use super::gone::{detach_leases, free_leases, new_number};
 use super::health::{unwatch, watch};
+use super::leases;
 use super::processes;
 use crate::ids::{Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
@@ -11,8 +12,8 @@ use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
 use crate::tables::{
-    Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers,
-    WorkerRecord, WorkerStatus, WorkerType, Workers,
+    LeaseWatch, Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
+    WorkerNumbers, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -144,6 +145,7 @@ fn fresh(number: WorkerNumber, now_ms: u64) -> WorkerActivityRecord {
         last_heartbeat_at_ms: now_ms,
         silence_due_ms: None,
         leases_count: 0,
+        lease_watch: LeaseWatch::default(),
         tasks_completed: 0,
         tasks_failed: 0,
     }
@@ -182,6 +184,7 @@ pub(super) fn remove(turn: &mut Turn<'_, '_>, key: &WorkerKey) -> Result<Removed
         return Ok(Removed::default());
     };
     unwatch(turn, &mut activity);
+    leases::unwatch(turn, &mut activity);
     turn.delete::<Workers>(key);
     turn.delete::<WorkerNumbers>(&activity.number);
     match count(turn, &key.0)? {

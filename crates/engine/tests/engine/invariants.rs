@@ -269,16 +269,6 @@ impl<'a> State<'a> {
                 assert!(holders.is_empty(), "{number} is pending and held");
             }
             (Some(lease), ActionRunStatus::Running) => {
-                let timer = TimerKey {
-                    kind: TimerKind::LeaseExpiry,
-                    due_ms: lease.expires_at_ms,
-                    subject: number.0,
-                    detail: u64::from(record.attempt),
-                };
-                assert!(
-                    self.timers.contains(&timer),
-                    "{number} has a lease without a timer"
-                );
                 assert_eq!(
                     holders,
                     [lease.holder],
@@ -411,10 +401,7 @@ impl<'a> State<'a> {
                 let is_waiting = action_run.is_none_or(|record| record.lease.is_none());
                 is_waiting || timer.due_ms <= self.now_ms
             }
-            TimerKind::LeaseExpiry => action_run
-                .filter(|record| u64::from(record.attempt) == timer.detail)
-                .and_then(|record| record.lease.as_ref())
-                .is_some_and(|lease| lease.expires_at_ms == timer.due_ms),
+            TimerKind::LeaseExpiry => workers::are_leases_watched(self.store, timer),
             TimerKind::WorkerSilence => workers::is_watched(self.store, timer),
             TimerKind::WorkerGone => workers::is_left(self.store, timer),
             TimerKind::ReportExpiry => action_run

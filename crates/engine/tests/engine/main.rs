@@ -9,6 +9,7 @@ mod groups;
 mod heads;
 mod invalidation;
 mod invariants;
+mod leases;
 mod namespaces;
 mod plan_cache;
 mod property;

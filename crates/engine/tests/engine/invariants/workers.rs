@@ -3,9 +3,9 @@
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
 use flotilla_engine::rows::{
-    ActionRunOwner, ActionRunRecord, GoneWorkers, Process, Quarantine, QuarantinedKind,
-    SilentWorkers, TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerCounts,
-    WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
+    ActionRunOwner, ActionRunRecord, Cluster, GoneWorkers, LEASE_SUSPENDED_MS, Process, Quarantine,
+    QuarantinedKind, SilentWorkers, TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord,
+    WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +22,16 @@ pub(super) fn check(
     for (key, activity) in &workers {
         check_worker(store, key, activity);
         check_silence_timer(timers, key, activity);
+        check_lease_timer(store, timers, activity);
     }
     check_indexes(store, &workers);
     check_gone(store, timers);
-    for ((number, task), ()) in rows::<WorkerLeases>(store, &()) {
+    for ((number, place), ()) in rows::<WorkerLeases>(store, &()) {
+        let task = place.task;
         let lease = action_runs.get(&task).and_then(|run| run.lease.as_ref());
-        let holder = lease.map(|lease| lease.holder);
-        assert_eq!(holder, Some(number), "{task} is listed, but not leased");
+        let holder = lease.map(|lease| (lease.holder, lease.expires_at_ms));
+        let listed = Some((number, place.expires_at_ms));
+        assert_eq!(holder, listed, "{task} is listed, but not leased");
         let is_known = read::<WorkerNumbers>(store, &number).is_some()
             || read::<GoneWorkers>(store, &number).is_some();
         assert!(
@@ -42,8 +45,8 @@ pub(super) fn check(
 /// The numbers of workers under which each leased task is listed.
 pub(super) fn holders(store: &MemoryStore) -> BTreeMap<ActionRunNumber, Vec<WorkerNumber>> {
     let mut holders: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for ((number, task), ()) in rows::<WorkerLeases>(store, &()) {
-        holders.entry(task).or_default().push(number);
+    for ((number, place), ()) in rows::<WorkerLeases>(store, &()) {
+        holders.entry(place.task).or_default().push(number);
     }
     holders
 }
@@ -60,6 +63,13 @@ fn is_quarantined(store: &MemoryStore, number: ActionRunNumber, task: &ActionRun
 /// Whether a silence timer belongs to a worker.
 pub(super) fn is_watched(store: &MemoryStore, timer: &TimerKey) -> bool {
     read::<WorkerNumbers>(store, &WorkerNumber(timer.subject)).is_some()
+}
+
+/// Whether a worker has set a timer for its leases.
+pub(super) fn are_leases_watched(store: &MemoryStore, timer: &TimerKey) -> bool {
+    let worker = read::<WorkerNumbers>(store, &WorkerNumber(timer.subject));
+    let activity = worker.and_then(|key| read::<WorkerActivities>(store, &key));
+    activity.is_some_and(|activity| activity.lease_watch.due_ms == Some(timer.due_ms))
 }
 
 /// Whether a timer frees the leases of a worker that is gone.
@@ -93,6 +103,38 @@ fn check_silence_timer(
     let timers_count = timers.iter().filter(is_own).count();
     let expected = usize::from(activity.status.is_healthy());
     assert_eq!(timers_count, expected, "the silence timers of {id}");
+}
+
+/// No lease ends before the worker's bound, and a timer is set for the first one or earlier.
+fn check_lease_timer(
+    store: &MemoryStore,
+    timers: &BTreeSet<TimerKey>,
+    activity: &WorkerActivityRecord,
+) {
+    let watch = activity.lease_watch;
+    let timer = watch.due_ms.map(|due_ms| TimerKey {
+        kind: TimerKind::LeaseExpiry,
+        due_ms,
+        subject: activity.number.0,
+        detail: 0,
+    });
+    let is_set = timer.is_some_and(|timer| timers.contains(&timer));
+    assert_eq!(is_set, timer.is_some(), "the lease timer of {watch:?}");
+    let leases = rows::<WorkerLeases>(store, &activity.number);
+    let Some(((_, first), ())) = leases.first() else {
+        return;
+    };
+    assert!(
+        watch.ends_from_ms <= first.expires_at_ms,
+        "{watch:?}, {first:?}"
+    );
+    if first.expires_at_ms != LEASE_SUSPENDED_MS {
+        // One that was restored late is overdue.
+        let now_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.now_ms);
+        let latest_ms = first.expires_at_ms.max(now_ms);
+        let is_in_time = watch.due_ms.is_some_and(|due_ms| due_ms <= latest_ms);
+        assert!(is_in_time, "{watch:?}, {first:?}");
+    }
 }
 
 /// Workers are counted by namespace, those that may be evicted are indexed, and no row is left of others.
@@ -130,8 +172,9 @@ fn check_gone(store: &MemoryStore, timers: &BTreeSet<TimerKey>) {
             detail: 0,
         };
         assert!(timers.contains(&timer), "worker {} is left", number.0);
-        for ((_, task), ()) in rows::<WorkerLeases>(store, &number) {
-            assert!(task >= gone.next, "{task} of worker {} is left", number.0);
+        for ((_, place), ()) in rows::<WorkerLeases>(store, &number) {
+            let task = place.task;
+            assert!(place >= gone.next, "{task} of worker {} is left", number.0);
         }
     }
 }

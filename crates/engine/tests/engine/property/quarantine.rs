@@ -112,11 +112,8 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             (QuarantinedKind::Run, timer.subject) == (kind, number)
         }
-        TimerKind::TaskReady
-        | TimerKind::LeaseExpiry
-        | TimerKind::ReportExpiry
-        | TimerKind::WaitExpiry => of_task(timer),
-        TimerKind::WorkerSilence | TimerKind::WorkerGone => {
+        TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => of_task(timer),
+        TimerKind::LeaseExpiry | TimerKind::WorkerSilence | TimerKind::WorkerGone => {
             (QuarantinedKind::Worker, timer.subject) == (kind, number)
         }
         TimerKind::CacheExpiry => (QuarantinedKind::Plan, timer.subject) == (kind, number),

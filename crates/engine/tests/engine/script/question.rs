@@ -281,7 +281,7 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
     let leases = invariants::rows::<WorkerLeases>(&world.store, &activity.number);
     let leases: Vec<String> = leases
         .iter()
-        .map(|((_, task), ())| task.to_string())
+        .map(|((_, place), ())| place.task.to_string())
         .collect();
     line(
         &mut out,

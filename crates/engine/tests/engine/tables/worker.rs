@@ -5,13 +5,17 @@ use crate::samples;
 use flotilla_engine::NodeId;
 use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
 use flotilla_engine::rows::{
-    GoneWorkerRecord, GoneWorkers, ProcessRecord, SilentWorkers, WorkerActivities,
-    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord,
-    WorkerStatus, WorkerType, Workers,
+    GoneWorkerRecord, GoneWorkers, LeasePlace, LeaseWatch, ProcessRecord, SilentWorkers,
+    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers,
+    WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 
 pub(super) fn rows() -> Vec<Row> {
     let worker = || (samples::namespace(), samples::worker());
+    let place = |expires_at_ms, task| LeasePlace {
+        expires_at_ms,
+        task: ActionRunNumber(task),
+    };
     let process = ProcessRecord {
         run_count: 5,
         fail_count: 1,
@@ -42,6 +46,11 @@ pub(super) fn rows() -> Vec<Row> {
                 last_heartbeat_at_ms: 2_000,
                 silence_due_ms: Some(92_000),
                 leases_count: 1,
+                lease_watch: LeaseWatch {
+                    ends_from_ms: 33_000,
+                    begun_count: 6,
+                    due_ms: Some(31_000),
+                },
                 tasks_completed: 5,
                 tasks_failed: 1,
             },
@@ -49,7 +58,7 @@ pub(super) fn rows() -> Vec<Row> {
         row::<WorkerNumbers>(WorkerNumber(2), worker()),
         row::<WorkerCounts>(samples::namespace(), 2),
         row::<SilentWorkers>((samples::namespace(), 2_000, samples::worker()), ()),
-        row::<WorkerLeases>((WorkerNumber(2), ActionRunNumber(9)), ()),
+        row::<WorkerLeases>((WorkerNumber(2), place(33_000, 9)), ()),
         row::<WorkerProcesses>(
             (
                 samples::namespace(),
@@ -63,7 +72,7 @@ pub(super) fn rows() -> Vec<Row> {
             GoneWorkerRecord {
                 namespace: samples::namespace(),
                 worker: samples::worker(),
-                next: ActionRunNumber(8),
+                next: place(34_000, 8),
                 due_ms: 2_000,
             },
         ),

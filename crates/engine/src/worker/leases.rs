@@ -1,0 +1,232 @@
+//! The leases that a worker holds, and when they end (A4).
+//!
+//! Almost every task is reported on long before its lease ends, so a lease has no timer: its worker has one, set for the
+//! first lease that may end. The timer is never postponed; when it fires, it looks for what has ended.
+
+use super::activity::{WorkerKey, WorkerRef, change, is_holder, key_of};
+use crate::ids::{ActionRunNumber, Namespace, WorkerNumber};
+use crate::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX};
+use crate::store::StoreError;
+use crate::subject::Subject;
+use crate::tables::{
+    LEASE_SUSPENDED_MS, Lease, LeasePlace, LeaseWatch, TimerKey, TimerKind, WorkerActivityRecord,
+    WorkerLeases, WorkerNumbers,
+};
+use crate::turn::{Turn, TurnResult};
+use crate::{task, timer};
+use std::ops::ControlFlow;
+
+/// A worker's number and its watch over its leases.
+#[derive(Clone, Copy)]
+struct Watched {
+    worker: WorkerNumber,
+    watch: LeaseWatch,
+}
+
+/// A registered worker takes a task. Returns the number under which its lease is listed.
+pub(crate) fn begin_lease(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerRef<'_>,
+    place: LeasePlace,
+) -> Result<WorkerNumber, StoreError> {
+    let key = key_of(worker);
+    let watched = edit_watch(turn, &key, |activity| {
+        if activity.leases_count == 0 {
+            activity.lease_watch.ends_from_ms = place.expires_at_ms;
+        }
+        activity.leases_count += 1;
+        follow(&mut activity.lease_watch, place);
+    })?;
+    let watched = watched.expect("only a registered worker takes tasks");
+    turn.put::<WorkerLeases>(&(watched.worker, place), ());
+    search_if_due(turn, &key, watched)?;
+    Ok(watched.worker)
+}
+
+/// The lease on a task of the namespace ends.
+pub(crate) fn end_lease(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    lease: &Lease,
+    task: ActionRunNumber,
+) -> Result<(), StoreError> {
+    turn.delete::<WorkerLeases>(&(lease.holder, lease.place(task)));
+    let key = (namespace.clone(), lease.worker.clone());
+    if is_holder(turn, &key, lease)? {
+        change(turn, &key, |activity| activity.leases_count -= 1)?;
+    }
+    Ok(())
+}
+
+/// Lets the lease on a task of the namespace end at another time. The lease of a process that is gone is about to be
+/// freed, and stays as it is.
+pub(crate) fn move_lease(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    lease: &mut Lease,
+    place: LeasePlace,
+) -> Result<(), StoreError> {
+    let key = (namespace.clone(), lease.worker.clone());
+    if !is_holder(turn, &key, lease)? {
+        return Ok(());
+    }
+    turn.delete::<WorkerLeases>(&(lease.holder, lease.place(place.task)));
+    turn.put::<WorkerLeases>(&(lease.holder, place), ());
+    lease.expires_at_ms = place.expires_at_ms;
+    let watched = edit_watch(turn, &key, |activity| {
+        follow(&mut activity.lease_watch, place);
+    })?;
+    let watched = watched.expect("the holder of a lease is registered");
+    search_if_due(turn, &key, watched)
+}
+
+/// Handles the timer of a worker's leases: those that have ended expire, as far as the turn's budget allows.
+pub(crate) fn expire_leases(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> TurnResult<()> {
+    let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
+        return Ok(());
+    };
+    let watch = change(turn, &key, |activity| {
+        activity.lease_watch.due_ms = None;
+        activity.lease_watch
+    })?;
+    let watch = watch.expect("a worker with a number has an activity");
+    let watched = Watched { worker, watch };
+    for task in ended(turn, watched)? {
+        if turn.is_spent() {
+            break;
+        }
+        turn.with_subject(Subject::ActionRun(task), |turn| task::expire(turn, task))?;
+    }
+    search(turn, &key, watched)?;
+    Ok(())
+}
+
+/// Clears the timer: the worker gets another number, or is removed.
+pub(super) fn unwatch(turn: &mut Turn<'_, '_>, activity: &mut WorkerActivityRecord) {
+    let watch = std::mem::take(&mut activity.lease_watch);
+    if let Some(due_ms) = watch.due_ms {
+        turn.clear_timer(timer_of(activity.number, due_ms));
+    }
+}
+
+/// Restores the timer after quarantine (design rule 10).
+pub(super) fn restore(
+    turn: &mut Turn<'_, '_>,
+    activity: &mut WorkerActivityRecord,
+) -> Result<(), StoreError> {
+    if let Some(due_ms) = activity.lease_watch.due_ms {
+        let due_ms = timer::restore(turn, timer_of(activity.number, due_ms))?;
+        activity.lease_watch.due_ms = Some(due_ms);
+    }
+    Ok(())
+}
+
+/// Follows a lease that begins, or that ends at another time.
+fn follow(watch: &mut LeaseWatch, place: LeasePlace) {
+    watch.begun_count += 1;
+    watch.ends_from_ms = watch.ends_from_ms.min(place.expires_at_ms);
+    bring_forward(watch, place.expires_at_ms);
+}
+
+fn bring_forward(watch: &mut LeaseWatch, expires_at_ms: u64) {
+    if expires_at_ms != LEASE_SUSPENDED_MS {
+        let due_ms = watch.due_ms.unwrap_or(expires_at_ms);
+        watch.due_ms = Some(due_ms.min(expires_at_ms));
+    }
+}
+
+/// Changes the activity of a worker, and the timer of its leases accordingly; does nothing if the worker has
+/// deregistered.
+fn edit_watch(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+    edit: impl FnOnce(&mut WorkerActivityRecord),
+) -> Result<Option<Watched>, StoreError> {
+    let changed = change(turn, key, |activity| {
+        let due_before_ms = activity.lease_watch.due_ms;
+        edit(activity);
+        let watched = Watched {
+            worker: activity.number,
+            watch: activity.lease_watch,
+        };
+        (due_before_ms, watched)
+    })?;
+    let Some((due_before_ms, watched)) = changed else {
+        return Ok(None);
+    };
+    let Watched { worker, watch } = watched;
+    if due_before_ms != watch.due_ms {
+        if let Some(due_ms) = due_before_ms {
+            turn.clear_timer(timer_of(worker, due_ms));
+        }
+        if let Some(due_ms) = watch.due_ms {
+            turn.set_timer(timer_of(worker, due_ms));
+        }
+    }
+    Ok(Some(watched))
+}
+
+/// Raises the bound if many leases may have left tombstones behind it.
+fn search_if_due(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+    watched: Watched,
+) -> Result<(), StoreError> {
+    if watched.watch.begun_count < LEASES_BEGUN_MAX {
+        return Ok(());
+    }
+    search(turn, key, watched)
+}
+
+/// Raises the bound to the first lease that ends, and sets the timer for it.
+fn search(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+    Watched { worker, watch }: Watched,
+) -> Result<(), StoreError> {
+    let from = (worker, first_place(watch));
+    let first = turn.first_key_from::<WorkerLeases>(&worker, &from)?;
+    let first_ms = first.map_or(LEASE_SUSPENDED_MS, |(_, place)| place.expires_at_ms);
+    let now_ms = turn.now_ms();
+    edit_watch(turn, key, |activity| {
+        activity.lease_watch.ends_from_ms = first_ms;
+        activity.lease_watch.begun_count = 0;
+        bring_forward(&mut activity.lease_watch, first_ms.max(now_ms));
+    })?;
+    Ok(())
+}
+
+/// The first tasks whose leases have ended.
+fn ended(
+    turn: &Turn<'_, '_>,
+    Watched { worker, watch }: Watched,
+) -> Result<Vec<ActionRunNumber>, StoreError> {
+    let now_ms = turn.now_ms();
+    let mut tasks = Vec::new();
+    let from = (worker, first_place(watch));
+    turn.visit_from::<WorkerLeases>(&worker, &from, |(_, place), _| {
+        if place.expires_at_ms > now_ms || tasks.len() == LEASES_EXPIRED_MAX {
+            return ControlFlow::Break(());
+        }
+        tasks.push(place.task);
+        ControlFlow::Continue(())
+    })?;
+    Ok(tasks)
+}
+
+/// Before the places of all leases.
+fn first_place(watch: LeaseWatch) -> LeasePlace {
+    LeasePlace {
+        expires_at_ms: watch.ends_from_ms,
+        task: ActionRunNumber(0),
+    }
+}
+
+fn timer_of(worker: WorkerNumber, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::LeaseExpiry,
+        due_ms,
+        subject: worker.0,
+        detail: 0,
+    }
+}

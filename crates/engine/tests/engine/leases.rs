@@ -1,0 +1,161 @@
+//! When the leases of a worker end, with more of them than a script would list (A4).
+
+use crate::replica::Replica;
+use crate::{invariants, samples};
+use flotilla_engine::ids::{ActionRunNumber, WorkerId, WorkerNumber};
+use flotilla_engine::json::Json;
+use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX};
+use flotilla_engine::rows::{
+    LeasePlace, LeaseWatch, TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases, encode_key,
+};
+use flotilla_engine::{
+    Body, Command, CompleteTask, FireTimer, InvokeAction, Offer, Reply, TaskToken, TouchTask, view,
+};
+use std::collections::BTreeMap;
+
+/// How long a lease lasts, in milliseconds.
+const LEASE_MS: u64 = 30_000;
+
+fn worker() -> WorkerId {
+    WorkerId::new("w").expect("an id")
+}
+
+/// A replica with an action and a worker.
+fn new() -> Replica {
+    let mut replica = Replica::new();
+    let mut action = samples::plain_action();
+    action.timeout_ms = LEASE_MS;
+    let action = Body::RegisterAction(Box::new(action));
+    replica.ask(action).expect("accepted");
+    register(&mut replica, 1);
+    replica
+}
+
+fn register(replica: &mut Replica, incarnation: u64) {
+    let mut worker = samples::plain_worker(worker());
+    worker.incarnation = incarnation;
+    let register = Body::RegisterWorker(Box::new(worker));
+    replica.ask(register).expect("accepted");
+}
+
+/// The worker takes a new task.
+fn take(replica: &mut Replica) -> ActionRunNumber {
+    let invoke = InvokeAction {
+        name: samples::action(),
+        input: Json::null(),
+        priority: 10,
+        delay_ms: 0,
+        labels: BTreeMap::new(),
+        idempotency_key: None,
+    };
+    let offer = Offer {
+        namespace: samples::namespace(),
+        worker: worker(),
+        poll: 1,
+        actions: vec![samples::action()],
+        labels: BTreeMap::new(),
+        slots: 1,
+    };
+    let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
+    match replica.apply(vec![offer], invoke) {
+        Ok(Reply::ActionInvoked(invoked)) => invoked.action_run,
+        other => panic!("expected a task, but {other:?}"),
+    }
+}
+
+fn token(replica: &Replica, task: ActionRunNumber) -> TaskToken {
+    let found = view::assignment(&replica.store, task).expect("memory does not fail");
+    found.expect("the task is leased").0.token
+}
+
+fn touch(replica: &mut Replica, task: ActionRunNumber, extend_ms: u64) -> Reply {
+    let token = token(replica, task);
+    let touch = Body::TouchTask(TouchTask { token, extend_ms });
+    replica.ask(touch).expect("the lease is held")
+}
+
+fn watch(replica: &Replica) -> LeaseWatch {
+    let key = (samples::namespace(), worker());
+    let activity = invariants::read::<WorkerActivities>(&replica.store, &key);
+    activity.expect("the worker is registered").lease_watch
+}
+
+fn leases_count(replica: &Replica) -> usize {
+    invariants::rows::<WorkerLeases>(&replica.store, &()).len()
+}
+
+/// Fires the timer of the leases, if one is set.
+fn fire(replica: &mut Replica) {
+    let timers = invariants::rows::<Timers>(&replica.store, &TimerKind::LeaseExpiry);
+    let timers: Vec<TimerKey> = timers.into_iter().map(|(timer, ())| timer).collect();
+    assert!(timers.len() <= 1, "one worker has one timer: {timers:?}");
+    for timer in timers {
+        replica.now_ms = replica.now_ms.max(timer.due_ms);
+        let fire = Body::FireTimer(FireTimer { timer });
+        replica.ask(fire).expect("it is due");
+    }
+    invariants::check(&replica.store);
+}
+
+#[test]
+fn leases_that_end_at_the_same_time_expire_in_bounded_batches() {
+    let mut replica = new();
+    for _ in 0..LEASES_EXPIRED_MAX + 50 {
+        take(&mut replica);
+    }
+    fire(&mut replica);
+    assert_eq!(leases_count(&replica), 50);
+    fire(&mut replica);
+    assert_eq!((leases_count(&replica), watch(&replica).due_ms), (0, None));
+}
+
+#[test]
+fn a_search_for_the_first_end_skips_the_leases_that_are_over() {
+    let mut replica = new();
+    let long = take(&mut replica);
+    touch(&mut replica, long, 100 * LEASE_MS);
+    let first_due_ms = watch(&replica).due_ms;
+    for _ in 0..LEASES_BEGUN_MAX {
+        replica.now_ms += 1;
+        let task = take(&mut replica);
+        let complete = CompleteTask {
+            token: token(&replica, task),
+            outcome: samples::outcome(),
+            output: Json::null(),
+        };
+        replica.ask(Body::CompleteTask(complete)).expect("held");
+    }
+    let found = watch(&replica);
+    assert_eq!(found.due_ms, first_due_ms, "a timer is not postponed");
+    let last_ms = replica.now_ms + LEASE_MS;
+    assert!(found.ends_from_ms + 10 > last_ms, "{found:?}, {last_ms}");
+    assert!(found.begun_count < 10, "{found:?}");
+    fire(&mut replica);
+    let bound = LeasePlace {
+        expires_at_ms: found.ends_from_ms,
+        task: ActionRunNumber(0),
+    };
+    let bound = encode_key::<WorkerLeases>(&(WorkerNumber(1), bound));
+    assert_eq!(replica.beginnings, [bound.clone(), bound]);
+    let end_ms = 1_000 + 100 * LEASE_MS;
+    let left = watch(&replica);
+    assert_eq!((left.ends_from_ms, left.due_ms), (end_ms, Some(end_ms)));
+    fire(&mut replica);
+    assert_eq!(leases_count(&replica), 0);
+}
+
+#[test]
+fn a_former_process_cannot_move_the_end_of_a_lease_that_is_being_freed() {
+    let mut replica = new();
+    // More than one command frees.
+    for _ in 0..LEASES_EXPIRED_MAX + 50 {
+        take(&mut replica);
+    }
+    register(&mut replica, 2);
+    let last = ActionRunNumber(LEASES_EXPIRED_MAX as u64 + 50);
+    let Reply::LeaseExtended(extended) = touch(&mut replica, last, 1) else {
+        panic!("a touch is answered with the end of the lease");
+    };
+    assert_eq!(extended.expires_at_ms, 1_000 + LEASE_MS);
+    invariants::check(&replica.store);
+}
