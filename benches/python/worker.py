@@ -87,7 +87,7 @@ class Worker:
             heartbeat.cancel()
 
     async def take_tasks(self, stream):
-        """Runs tasks as they come: a step is over at once, so every slot is free again."""
+        """Runs tasks as they come: a step ends immediately, so every slot is free again."""
         received = offered = 0
         async for message in stream.call:
             kind = message.WhichOneof("message")
@@ -133,13 +133,13 @@ class Stream:
             await self.write(1, message)
 
     async def complete(self, completions):
-        """Sends completions in one message, in which each has a number of its own."""
+        """Sends completions in one message, in which each has its own number."""
         async with self.turn:
             batch = worker_pb2.TaskCompletions(completions=completions)
             await self.write(len(completions), {"completions": batch})
 
     async def write(self, count, message):
-        """Sends a message that takes so many numbers."""
+        """Sends a message that takes `count` numbers."""
         first = self.sequence + 1
         self.sequence += count
         await self.call.write(worker_pb2.WorkerMessage(sequence=first, **message))

@@ -6,8 +6,8 @@
 #
 #   APPROVAL_LIMIT  an order above it needs an approval [default: 500]
 #
-# `success` means that none is needed. `failure` is no accident here but the answer, so it is named as
-# the outcome instead of failing: the run follows the transition immediately, without a retry.
+# `success` means that no approval is needed. `failure` is an answer here, not an error, so the action sets
+# it as the outcome instead of failing: the run follows the transition immediately, without a retry.
 set -eu
 # A decimal point is a point everywhere.
 export LC_ALL=C

@@ -142,7 +142,7 @@ pub const SLOTS_MAX: u32 = 10_000;
 pub const LEASES_FREED_MAX: usize = 256;
 /// Leases of a worker that one command lets expire; the rest follows in later entries (A4).
 pub const LEASES_EXPIRED_MAX: usize = 256;
-/// Leases that a worker begins or extends before the first one that ends is looked for again: at most so many
+/// Leases that a worker begins or extends before the first one that ends is looked for again: at most this many
 /// tombstones are in front of it.
 pub const LEASES_BEGUN_MAX: u32 = 4_096;
 /// Workers in one namespace (A20).

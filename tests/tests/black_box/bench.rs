@@ -324,7 +324,7 @@ fn a_bench_of_which_everything_failed_fails_and_says_why() {
         .refusal()
         .expect(4, "wait_timeout")
         .hints("the run continues");
-    assert!(!worker.drain().success(), "its tasks go on");
+    assert!(!worker.drain().success(), "its tasks continue");
     Flo::at("127.0.0.1:1")
         .refused(&["bench", "start", "--seconds", "1"])
         .expect(5, "connection_failed");

@@ -7,10 +7,19 @@ use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
 const GLOSSARY: &str = "docs/glossary.md";
 
-/// Where banned terms may occur: the glossary itself, historical documents, and third-party texts.
-const EXEMPT: [&str; 2] = [GLOSSARY, "CHANGELOG.md"];
-
+/// Historical documents, in which banned phrases may occur, as in the glossary itself.
 const RECORDS: &str = "docs/adr/";
+
+/// The suffixes of the files with prose.
+const ENDINGS: [&str; 11] = [
+    ".md", ".rs", ".proto", ".txt", ".yaml", ".yml", ".toml", ".sh", ".py", ".js", ".wat",
+];
+
+/// What may follow "is no".
+const COMPARATIVES: [&str; 12] = [
+    "longer", "more", "less", "fewer", "better", "worse", "larger", "smaller", "later", "earlier",
+    "higher", "lower",
+];
 
 /// The bans of the glossary.
 struct Bans {
@@ -36,8 +45,12 @@ fn no_banned_name_is_used() {
 fn no_banned_phrase_is_written() {
     let bans = bans();
     assert!(bans.phrases.len() > 10, "{GLOSSARY} bans phrases");
-    let read = sources(&[".md", ".rs", ".proto"]);
-    expect_none(&read, |source| phrases(source, &bans));
+    expect_none(&sources(&ENDINGS), |source| phrases(source, &bans));
+}
+
+#[test]
+fn no_sentence_says_that_something_is_no_noun() {
+    expect_none(&sources(&ENDINGS), negated_nouns);
 }
 
 fn bans() -> Bans {
@@ -82,20 +95,8 @@ fn names(source: &Source, bans: &Bans) -> Vec<Finding> {
 }
 
 fn phrases(source: &Source, bans: &Bans) -> Vec<Finding> {
-    if EXEMPT.contains(&source.path.as_str()) || source.path.starts_with(RECORDS) {
-        return Vec::new();
-    }
-    let prose: Vec<(usize, String)> = if source.path.ends_with(".md") {
-        let lines = source.lines();
-        lines.map(|(number, line)| (number, normal(line))).collect()
-    } else {
-        let lines = rust_text::lines(source).into_iter();
-        lines
-            .map(|line| (line.number, normal(&line.prose())))
-            .collect()
-    };
     let mut findings = Vec::new();
-    for (number, text) in prose {
+    for (number, text) in prose(source) {
         for phrase in bans
             .phrases
             .iter()
@@ -107,6 +108,55 @@ fn phrases(source: &Source, bans: &Bans) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Sentences that use "is no" where "is not a" is meant. The subject must be in the same line, since the line before
+/// may end in "there".
+fn negated_nouns(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, text) in prose(source) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_negated = |index: usize| {
+            let [verb, no, noun] = words[index..index + 3] else {
+                return false;
+            };
+            let has_subject = words[..index].iter().any(|word| *word != "|");
+            matches!(verb, "is" | "are" | "was" | "were")
+                && no == "no"
+                && has_subject
+                && words[index - 1] != "there"
+                && noun != "|"
+                && !COMPARATIVES.contains(&noun)
+        };
+        if (1..words.len().saturating_sub(2)).any(is_negated) {
+            let message = "expected \"is not a …\", but found \"is no …\"";
+            findings.push(source.finding(number, message));
+        }
+    }
+    findings
+}
+
+/// The lines of prose with their numbers, in the form in which phrases are looked for.
+fn prose(source: &Source) -> Vec<(usize, String)> {
+    if source.path == GLOSSARY || source.path.starts_with(RECORDS) {
+        return Vec::new();
+    }
+    if [".rs", ".proto"]
+        .iter()
+        .any(|end| source.path.ends_with(end))
+    {
+        let lines = rust_text::lines(source).into_iter();
+        return lines
+            .map(|line| (line.number, normal(&line.prose())))
+            .collect();
+    }
+    // The input and the output of a script have names and messages that are tested, not written.
+    let is_script = source.path.ends_with(".txt");
+    let lines = source.lines();
+    lines
+        .filter(|(_, line)| !is_script || line.starts_with('#'))
+        .map(|(number, line)| (number, normal(line)))
+        .collect()
 }
 
 /// The words in lower case with one space around each; a mark between two words stays between them.
@@ -146,6 +196,32 @@ fn planted_phrases_are_found() {
     let text = "// It Sails off.\nlet sails = off;\nlet text = \"x sails  off y\";\n// it sails offshore\n";
     let planted = Source::planted("a.rs", text);
     expect_lines(|source| phrases(source, &planted_bans()), &planted, &[1, 3]);
-    let planted = Source::planted("a.md", "It sails off.\n");
+    for path in ["a.md", "CHANGELOG.md", "a.yaml", "a.sh", "a.wat"] {
+        let planted = Source::planted(path, "It sails off.\n");
+        expect_lines(|source| phrases(source, &planted_bans()), &planted, &[1]);
+    }
+    let planted = Source::planted("a.txt", "# It sails off.\nsails off\n");
     expect_lines(|source| phrases(source, &planted_bans()), &planted, &[1]);
+    for path in [GLOSSARY, "docs/adr/0001-a.md"] {
+        let planted = Source::planted(path, "It sails off.\n");
+        expect_lines(|source| phrases(source, &planted_bans()), &planted, &[]);
+    }
+}
+
+#[test]
+fn planted_negated_nouns_are_found() {
+    // Not written out, since this file obeys its own rule.
+    let no = "no";
+    let text = format!(
+        "\
+// The key `k` is {no} number.
+// There is no number. The key is no longer there, and is no larger than
+// is no such key, since the line before may say where.
+let text = \"0 is {no} bound\";
+let is_no_bound = 1;
+// The answer is no.
+"
+    );
+    let planted = Source::planted("a.rs", &text);
+    expect_lines(negated_nouns, &planted, &[1, 4]);
 }

@@ -95,7 +95,7 @@ pub(super) fn note_failure(
     state.failure = Some(PlanFailure {
         code: errors::code(&target_result.outcome, output.as_deref()),
         output: target_result.output,
-        // A missing action is no reason not to execute the plan again.
+        // If an action is missing, the plan may still be executed again.
         is_retryable: target_result.is_retryable || !errors::is_retried(&target_result.outcome),
     });
     Ok(())

@@ -246,7 +246,7 @@ pub fn visit<T: Table>(
 /// Decodes a whole row of `T`.
 ///
 /// # Errors
-/// [`StoreError`] when the row is no row of `T`: the store is damaged.
+/// [`StoreError`] if the row cannot be decoded as a row of `T`: the store is damaged.
 pub fn decode_row<T: Table>(key: &[u8], value: &[u8]) -> Result<(T::Key, T::Record), StoreError> {
     let record = decode_record::<T>(value).map_err(damaged)?;
     Ok((key_of::<T>(key)?, record))

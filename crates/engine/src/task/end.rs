@@ -38,7 +38,7 @@ impl Ending {
     }
 }
 
-/// Ends the action run, and lets its workflow run go on.
+/// Ends the action run, so that its workflow run continues.
 pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending) -> TurnResult<()> {
     let is_dead_letter = ending.is_dead_letter();
     label_queue::close(turn, &task.record)?;

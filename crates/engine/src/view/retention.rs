@@ -11,7 +11,7 @@ pub struct Expired {
     /// Whether a sweep has something to do.
     pub is_due: bool,
     /// When the next thing that is kept will expire, in milliseconds. What ends meanwhile may expire
-    /// earlier: that is no harm, since retention is the least time and not the most.
+    /// earlier. That does no harm, since retention is a minimum.
     pub next_due_ms: Option<u64>,
 }
 

@@ -149,7 +149,7 @@ async fn full_disks_stop_new_work_first_then_all_and_everything_goes_on_when_the
     disks.leave_on_all(FULL, DiskPressure::Critical).await;
     refused(via, || delete("two")).await;
     let deadline = tokio::time::Instant::now() + LONG;
-    via.read_index(deadline).await.expect("reads go on");
+    via.read_index(deadline).await.expect("reads continue");
 
     disks.leave_on_all(FREE, DiskPressure::Normal).await;
     taken(via, || register("three")).await;
@@ -198,7 +198,7 @@ async fn a_leader_is_elected_while_all_disks_are_full() {
     let via = disks.cluster.node(leader);
     refused(via, || delete("one")).await;
     let deadline = tokio::time::Instant::now() + LONG;
-    via.read_index(deadline).await.expect("reads go on");
+    via.read_index(deadline).await.expect("reads continue");
     // So are membership changes: removing a node may be the only way out.
     let victim = disks.cluster.follower().await;
     let node_id = NodeId(victim);

@@ -165,9 +165,9 @@ mod tests {
         );
         check_refused(
             RunStatus::Completed,
-            "no JSON",
+            "text",
             &expect![[r#"
-            error: expected the output of run r to have 7 as `n`, but it is no JSON
+            error: expected the output of run r to have 7 as `n`, but it is text
         "#]],
         );
         check_refused(
