@@ -11,6 +11,8 @@ mod circles;
 mod citations;
 #[path = "tidy/conformance.rs"]
 mod conformance;
+#[path = "tidy/doc_comments.rs"]
+mod doc_comments;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/glossary.rs"]

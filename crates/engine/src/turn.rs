@@ -93,7 +93,7 @@ pub(crate) struct Source<'a> {
     pub(crate) cache: &'a mut Cache,
     pub(crate) heads: &'a mut QueueHeads,
     pub(crate) quarantined: &'a mut BTreeSet<QuarantinedItem>,
-    /// Empty.
+    /// Receives the writes of the entry; empty before the entry.
     pub(crate) overlay: &'a mut Overlay,
     /// The agreed engine version.
     pub(crate) version: u32,

@@ -35,9 +35,9 @@ pub(super) struct Medians {
 /// Two systems with the same workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// Ours.
+    /// The results of Flotilla.
     pub(super) ours: Series,
-    /// The other.
+    /// The results of the other system.
     pub(super) theirs: Series,
 }
 

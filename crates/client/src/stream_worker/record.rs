@@ -25,9 +25,9 @@ pub(super) struct HeldRecord {
 
 /// How the record is settled.
 enum Verdict {
-    /// Acknowledged.
+    /// The record is acknowledged.
     Ack,
-    /// Returned for redelivery.
+    /// The record is returned for redelivery.
     Nack(RecordError),
 }
 

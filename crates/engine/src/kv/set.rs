@@ -27,7 +27,7 @@ pub struct SetKey {
 /// A precondition on the key's current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetCondition {
-    /// None.
+    /// The write has no precondition.
     Always,
     /// The key does not exist.
     IfAbsent,

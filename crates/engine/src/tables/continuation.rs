@@ -69,7 +69,7 @@ pub enum Work {
     },
     /// The run is cancelled, by a caller or with its parent (W17, W18).
     Cancel {
-        /// Why.
+        /// The reason that the caller gave, or that the parent ended; `None` if the caller gave no reason.
         reason: Option<String>,
     },
 }

@@ -124,7 +124,7 @@ pub enum EventKind {
     },
     /// The step's target, a workflow, does not exist (W5) or is disabled (W42).
     ChildRefused {
-        /// Why.
+        /// Why the child run was not started: `expected …, but …`.
         detail: String,
     },
     /// An action run was made for the step.

@@ -60,9 +60,9 @@ pub enum NextFiring {
         /// The earliest time that counts.
         from_ms: u64,
     },
-    /// The firing at this time, in milliseconds.
+    /// The schedule fires at a known time.
     At {
-        /// When.
+        /// When the firing is due, in milliseconds.
         due_ms: u64,
     },
     /// The schedule has no further firing.

@@ -100,7 +100,7 @@ impl BreakerStatus {
 /// A limited window (W33).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateView {
-    /// Which.
+    /// The window's length: a second, a minute or an hour.
     pub window: RateWindow,
     /// Calls that it may hold.
     pub calls_max: u32,

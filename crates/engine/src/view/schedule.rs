@@ -125,9 +125,9 @@ pub struct DueSchedules {
 /// A schedule that waits to be planned or fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueSchedule {
-    /// Where.
+    /// The namespace of the workflow.
     pub namespace: Namespace,
-    /// Whose.
+    /// The workflow that the schedule belongs to.
     pub workflow: WorkflowName,
     /// The revision that is to be asked.
     pub definition: DefinitionNumber,
