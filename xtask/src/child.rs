@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_is_no_error() {
+    fn a_success_is_not_an_error() {
         shell("true").unwrap();
     }
 

@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_its_own_words() {
+    fn a_refusal_is_shown_by_its_message() {
         let refusal = r#"{"error":{"code":"run_finished","message":"expected an open run"}}"#;
         assert_eq!(complaint(&failed(refusal)), "expected an open run");
     }
 
     #[test]
-    fn a_crash_is_told_with_all_that_it_said() {
+    fn a_crash_is_shown_with_its_status_and_output() {
         assert_eq!(
             complaint(&failed("panicked\n")),
             "exit status: 3 with panicked"

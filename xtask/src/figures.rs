@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_twenty_trials_unless_told_otherwise() {
+    fn there_are_twenty_trials_by_default() {
         assert_eq!(read(&[]).unwrap(), 20);
         assert_eq!(read(&["--trials", "3"]).unwrap(), 3);
     }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_target_is_tried_for_a_minute_unless_told_otherwise() {
+    fn every_target_is_tried_for_a_minute_by_default() {
         assert_eq!(read(&[]).unwrap(), explore(&["cron", "entry"], 60, false));
         assert_eq!(
             read(&["--seconds", "5", "entry", "--stable"]).unwrap(),

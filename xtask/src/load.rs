@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_without_a_report_is_no_success() {
+    fn an_output_without_a_report_is_an_error() {
         assert!(last_report("").is_err());
         assert!(last_report("{\"error\":{\"code\":\"timeout\"}}").is_err());
     }

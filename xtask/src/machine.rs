@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_told_with_the_versions() {
+    fn the_machine_is_shown_with_the_versions() {
         let machine = Machine::look(vec!["flo 1".to_owned(), "etcd 3".to_owned()]);
         assert_eq!(machine.lines()[1..], ["flo 1", "etcd 3"]);
         assert_eq!(machine.json()["versions"][1], "etcd 3");

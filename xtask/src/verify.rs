@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_not_to_rewrite_what_they_expect() {
+    fn verify_never_lets_tests_rewrite_their_expectations() {
         let mut tests = Command::new("true");
         forbid_writing(tests.env("UPDATE_EXPECT", "1"));
         let removed = |name: &str| tests.get_envs().any(|set| set == (name.as_ref(), None));

@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn time_passes_and_is_told() {
+    fn the_time_that_has_passed_is_returned() {
         let time = Duration::from_millis(1);
         assert!(let_pass(time, &Interrupt::never()).unwrap() >= time);
     }
 
     #[test]
-    fn what_cannot_be_mended_is_not_waited_for() {
+    fn a_permanent_failure_ends_the_wait() {
         let interrupt = Interrupt::never();
         let broken = || Err::<Option<()>, _>(anyhow!("node 2 is gone"));
         let error = wait_for("node 2", LONG, &interrupt, broken).unwrap_err();

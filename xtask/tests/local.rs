@@ -113,7 +113,7 @@ fn status(variables: &Variables) -> Value {
 }
 
 #[test]
-fn three_nodes_serve_until_they_are_stopped_and_go_on_with_what_they_hold() {
+fn three_nodes_serve_until_they_are_stopped_and_continue_with_their_data() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let port = free_port();
     let (local, variables) = Local::start(folder.path(), port);

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_with_its_cause() {
+    fn an_error_shows_its_cause() {
         let fault = Fault::from(Outer(std::io::Error::other("reset")));
         assert_eq!(fault.to_string(), "no answer: reset");
     }

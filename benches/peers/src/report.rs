@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_did_nothing_is_no_success() {
+    fn a_load_that_did_nothing_does_not_count_as_a_success() {
         let verified = Verified { count: 0, by: "" };
         let mut measured = measured(&[]);
         assert!(Report::new("puts", 1, &measured, verified).print().is_err());

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_the_message_tells_is_not_told_twice() {
+    fn a_cause_that_the_message_contains_is_not_repeated() {
         let fault = |field: &str, description: &str| Violation {
             field: field.to_owned(),
             description: description.to_owned(),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_certificate_is_no_good_now_is_not_badly_configured() {
+    fn a_certificate_that_is_not_yet_valid_is_not_a_configuration_error() {
         let early = TlsInvalid::NotYetValid {
             path: "node.pem".into(),
             since: "tomorrow".to_owned(),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_no_failure() {
+    fn a_closed_output_pipe_is_not_a_failure() {
         let gone = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(Failure::from(gone).exit, Exit::Ok);
         let full = io::Error::from(io::ErrorKind::StorageFull);

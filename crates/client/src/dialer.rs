@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_cannot_be_read_is_no_refusal() {
+    async fn a_response_that_cannot_be_read_is_not_a_refusal() {
         let (mut connection, mut node) = connected().await;
         let wire = node.get_mut().0;
         wire.write_all(FORGED).await.expect("the other side reads");

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_not_for_clients_is_told_apart() {
+    fn a_port_that_is_not_for_clients_is_recognized() {
         let bare = Status::unimplemented("");
         let failure = Failure::from_status(&bare, "a:9001");
         assert_eq!(failure.verdict, Verdict::Final);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_other_nodes_are_tried_at_once_and_then_after_a_delay() {
+    async fn the_other_nodes_are_tried_immediately_and_then_after_a_delay() {
         let mut retry = retry(Intent::Write);
         assert_eq!(
             retry.after(failure(Trace::NotApplied), 3),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_read_from_a_node_that_dies_meanwhile_ends_with_nobody_there() {
+    async fn a_read_from_a_node_that_dies_ends_with_connection_failed() {
         let mut retry = retry(Intent::Read);
         assert!(retry.after(broken(), 1).is_ok());
         tokio::time::advance(REPEATED_FOR_MAX).await;
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_became_of_a_request_is_told_whatever_another_node_trusts() {
+    async fn an_unknown_outcome_is_reported_even_if_another_node_refused_the_certificate() {
         let alert = Error::AlertReceived(AlertDescription::CertificateExpired);
         let mut retry = retry(Intent::Write);
         retry.begin_attempt("b:1".into());
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_broke_off_and_is_not_there_any_more_is_told_as_not_there() {
+    async fn a_node_that_broke_off_and_then_refused_connections_is_reported_as_unreachable() {
         let missed = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
         for (away, code) in [("a:1", "tls_failed"), ("b:1", "connection_failed")] {
             let mut retry = retry(Intent::Write);

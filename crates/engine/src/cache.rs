@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_works_on_any_more_is_not_kept() {
+    fn a_record_that_is_no_longer_worked_on_is_not_kept() {
         let mut cache = Cache::new();
         let key = || row_key::<Probes>(&1, &mut Vec::new()).bytes().clone();
         cache.follow(&key(), &Cell::new::<Probes>(Arc::new(true)), 10);

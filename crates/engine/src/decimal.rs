@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_numbers() {
+    fn other_texts_are_not_numbers() {
         for text in ["", "-", "x", "1e", "1e+", ".5", "--1", "0x1", "1.2.3", "1 "] {
             assert_eq!(Decimal::parse(text), None, "{text}");
         }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_all_zero_is_none_and_is_not_decoded_either() {
+    fn an_id_of_zeros_is_invalid_and_is_not_decoded() {
         assert_eq!(TraceContext::new([0; 16], [1; 8], true), None);
         assert_eq!(TraceContext::new([1; 16], [0; 8], true), None);
         for (trace_id, parent_id) in [(0_u128, 1_u64), (1, 0)] {

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_of_a_chore_is_an_error_of_who_waits_for_it() {
+    async fn a_panic_of_a_blocking_job_is_an_error_for_its_caller() {
         let tasks = Execution::CallersRuntime(Arc::new(NoDelay));
         for execution in [Execution::OwnThreads, tasks] {
             let blocking_pool = BlockingPool::from(execution);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_the_place() {
+    fn invalid_json_is_refused_with_the_place() {
         let place = refused(b"{\"a\":\n nope}");
         assert!(place.contains("line 2 column 3"), "{place}");
         assert!(refused(b"{} {}").contains("trailing characters"));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn more_watchers_than_the_bound_are_turned_away() {
+    fn more_watchers_than_the_bound_are_refused() {
         let notify = KeyedNotify::<usize>::default();
         let watches: Vec<_> = (0..WATCHERS_MAX)
             .map(|key| notify.watch(key).unwrap())

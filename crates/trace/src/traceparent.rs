@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_want_to_be_sampled_says_so() {
+    fn a_trace_that_is_not_sampled_says_so() {
         let context = parse(&format!("00-{TRACE}-{PARENT}-00")).expect("a legal header");
         assert!(!context.is_sampled());
         assert!(format(&context).ends_with("-00"));

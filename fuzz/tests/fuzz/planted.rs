@@ -52,7 +52,7 @@ fn a_sound_target_has_no_fault() {
 }
 
 #[test]
-fn a_planted_fault_is_found_kept_and_told_from_any_seed() {
+fn a_planted_fault_is_found_kept_and_reported_from_any_seed() {
     for seed in 1..=5 {
         let folder = tempfile::tempdir().unwrap();
         let report = run(campaign(fails_on_a_third_token, seed), folder.path());

@@ -92,7 +92,7 @@ fn restore(file: &Path, host: &Host) -> Value {
 }
 
 #[test]
-fn a_backup_under_load_becomes_a_new_cluster_in_which_every_acknowledged_run_goes_on() {
+fn a_backup_under_load_becomes_a_new_cluster_in_which_every_acknowledged_run_continues() {
     let old = Cluster::start();
     let files = Scratch::new();
     let flo = old.flo();
@@ -256,7 +256,7 @@ fn what_cannot_be_backed_up_checked_or_restored_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn any_member_is_told_to_make_a_snapshot() {
+fn any_member_makes_a_snapshot_on_request() {
     let cluster = Cluster::start();
     let flo = cluster.flo_at(1);
     for id in 1..=3 {

@@ -186,7 +186,7 @@ fn a_bench_that_is_stopped_before_it_has_measured_fails() {
 }
 
 #[test]
-fn nodes_are_told_apart_and_one_that_is_down_is_shown_so() {
+fn the_report_lists_each_node_and_shows_which_one_is_down() {
     let mut cluster = Cluster::start();
     let follower = cluster.followers()[0];
     cluster.kill(follower);

@@ -93,7 +93,7 @@ fn what_a_worker_fails_for_good_is_seen_run_again_and_thrown_away() {
 }
 
 #[test]
-fn dead_letters_are_thrown_away_by_id_or_all_at_once() {
+fn dead_letters_are_purged_by_id_or_all_at_once() {
     let node = DevNode::start();
     let flo = node.flo();
     register(&flo);

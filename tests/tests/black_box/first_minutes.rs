@@ -318,7 +318,7 @@ fn every_verb_explains_itself_with_an_example() {
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_stops() {
+fn a_server_stops_on_request() {
     let mut node = DevNode::start();
     let status = node.process().terminate();
     assert!(status.success(), "{status}: {}", node.process().output());

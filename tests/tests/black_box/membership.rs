@@ -9,7 +9,7 @@ fn said(flo: &Flo, line: &[&str]) -> String {
 }
 
 #[test]
-fn a_cluster_grows_from_one_node_to_three_and_shrinks_again_while_runs_go_on() {
+fn a_cluster_grows_from_one_node_to_three_and_shrinks_again_while_runs_continue() {
     let mut cluster = Cluster::of(&[1], &[]);
     let first = cluster.flo();
     drop(first.text(&["kv", "set", "before", "1"]));
@@ -83,7 +83,7 @@ fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_node_that_was_away_when_it_was_removed_ends_and_that_is_no_failure() {
+fn a_node_that_was_away_when_it_was_removed_exits_without_a_failure() {
     let mut cluster = Cluster::start();
     cluster.kill(3);
     let flo = cluster.flo();

@@ -140,7 +140,7 @@ fn a_worker_that_is_stopped_says_what_it_waits_for() {
 }
 
 #[test]
-fn a_worker_that_is_stopped_again_ends_at_once_with_its_programs_and_names_what_it_gives_up() {
+fn a_worker_that_is_stopped_again_ends_immediately_with_its_programs_and_names_what_it_gives_up() {
     let node = DevNode::start();
     let flo = node.flo();
     let pipe = node.scratch().path("pipe");
@@ -222,7 +222,7 @@ fn a_node_whose_port_is_taken_names_no_endpoint() {
 }
 
 #[test]
-fn an_attribute_that_no_run_has_is_told_of() {
+fn a_query_for_an_attribute_that_no_run_has_warns_of_it() {
     let node = DevNode::start();
     let flo = node.flo();
     create(&flo, &fixture("passing.yaml"));

@@ -55,7 +55,7 @@ fn three_nodes_over_tls_run_a_workflow_with_workers_and_modules() {
 }
 
 #[test]
-fn who_has_no_good_certificate_is_told_so_at_once() {
+fn a_client_without_a_valid_certificate_is_refused_immediately() {
     let cluster = Cluster::secured();
     let certificates = cluster.certificates();
     let node = cluster.node(1);

@@ -23,7 +23,7 @@ fn await_agreement(flo: &Flo) {
 }
 
 #[test]
-fn a_callers_trace_goes_on_over_two_nodes_and_a_worker() {
+fn a_callers_trace_continues_over_two_nodes_and_a_worker() {
     let collector = Collector::start();
     let to = ["--otlp-endpoint", collector.endpoint()];
     let cluster = Cluster::secured_with(&to);

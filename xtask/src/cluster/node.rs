@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_name_the_ports_that_are_told() {
+    fn the_files_name_the_given_ports() {
         for (id, ports) in (1..).zip(from(PORT_CONFIGURED)) {
             let configuration = configuration(id);
             let addresses = ["listen", "peer_listen", "http_listen"];

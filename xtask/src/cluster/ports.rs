@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_free_ports_is_told_so() {
+    fn a_machine_without_free_ports_is_an_error() {
         let error = pick(3, 9, |port| port < 20_008).unwrap_err().to_string();
         assert_eq!(error, "expected 9 free ports, but found 8");
     }

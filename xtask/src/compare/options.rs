@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_compared_in_three_rounds_unless_told_otherwise() {
+    fn everything_is_compared_in_three_rounds_by_default() {
         let options = read(&[]).unwrap();
         assert_eq!(options.contests, Contest::ALL);
         let Options {

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_no_copy() {
+    fn a_missing_file_is_not_a_copy() {
         let folder = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
         assert!(!is_copy(&one, &two));

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_without_a_figure_is_none() {
+    fn a_report_without_a_figure_is_refused() {
         let report = json!({"runs_per_s": 1, "p50_ms": 1});
         let error = Report::read(&report).unwrap_err();
         assert!(error.to_string().contains("`p99_ms`"), "{error}");

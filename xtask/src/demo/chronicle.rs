@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_are_told_in_order() {
+    fn leaders_are_listed_in_order() {
         assert_eq!(chronicle().leaders(), [2, 3]);
     }
 

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_waits_for_an_approval_when_the_leader_dies() {
+    fn an_order_waits_for_an_approval_when_the_leader_dies() {
         assert!(EARLY.iter().any(Order::needs_approval));
         assert!(!EARLY.iter().all(Order::needs_approval));
         assert!(!INTERRUPTED.iter().any(Order::needs_approval));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_of_the_workflows_has_somebody_to_do_it() {
+    fn every_action_of_the_workflows_has_a_worker() {
         let done: Vec<&str> = WORKERS
             .iter()
             .flat_map(|(_, actions)| *actions)

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_nobody_answers() {
+    fn a_port_without_a_listener_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_measured_unless_told_otherwise() {
+    fn everything_is_measured_by_default() {
         let options = read("").unwrap();
         assert_eq!(options.series, Series::ALL);
         assert_eq!((options.seconds, options.warm_up), (10, 5));

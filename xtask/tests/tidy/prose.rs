@@ -66,7 +66,7 @@ fn hash_comment(line: &str) -> &str {
 }
 
 #[test]
-fn comments_are_told_from_code() {
+fn comments_are_distinguished_from_code() {
     let text = "\
 let url = \"http://a.b\"; // one
 let quote = '\"'; // two

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_with_its_words() {
+    fn a_refusal_shows_its_status_and_its_text() {
         let fault = check(404, r#""service 'steps' not found""#).unwrap_err();
         assert!(fault.0.contains("404"), "{fault}");
         assert!(fault.0.contains("not found"), "{fault}");

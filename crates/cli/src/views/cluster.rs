@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_quorum_nobody_is_shown_as_a_healthy_leader() {
+    fn without_a_quorum_no_node_is_shown_as_a_healthy_leader() {
         let mut status = message(None);
         for node_id in [2, 3] {
             status.nodes.push(v1::NodeStatus {

@@ -291,7 +291,7 @@ mod tests {
     use crate::options::ClientOptions;
 
     #[tokio::test]
-    async fn the_times_that_are_not_told_are_those_of_the_manual() {
+    async fn the_default_times_are_those_of_the_manual() {
         let options = ClientOptions {
             endpoints: vec!["127.0.0.1:9000".to_owned()],
             ..ClientOptions::default()

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_touch_that_nobody_waits_for_is_not_sent() {
+    fn a_touch_without_a_waiting_caller_is_not_sent() {
         let mut ledger = ledger(1);
         let (answer, answered) = oneshot::channel();
         let extend = Duration::from_secs(1);

@@ -137,7 +137,7 @@ async fn a_handler_that_fails_panics_or_takes_too_long_gives_its_record_back() {
 }
 
 #[tokio::test]
-async fn a_worker_says_who_it_is_and_what_it_is_not_told_has_its_default() {
+async fn a_worker_identifies_itself_and_uses_defaults_for_what_is_not_set() {
     let mut node = FakeNode::start().await;
     let _running = run(StreamWorker::builder(client(&[&node]), "orders", fine));
     let (worker, call) = node.unary::<v1::RegisterRequest>("register").await;

@@ -148,7 +148,7 @@ async fn what_is_wrong_with_a_nodes_certificate_is_said() {
 }
 
 #[tokio::test]
-async fn who_shows_no_certificate_is_told_to_although_the_connection_was_made() {
+async fn a_client_without_a_certificate_learns_that_one_is_required_although_it_was_connected() {
     let stub = Stub::start_closed().await;
     let said = refused_by(&stub, &stub.authority, TIMEOUT).await;
     assert!(said.contains("requires a client certificate"), "{said}");
@@ -176,7 +176,7 @@ async fn a_node_that_is_not_there_does_not_hide_the_certificate_of_another() {
 }
 
 #[tokio::test]
-async fn who_speaks_no_tls_is_told_that_the_node_does() {
+async fn a_client_without_tls_learns_that_the_node_requires_it() {
     let stub = Stub::start(&["127.0.0.1"], |_| {}).await;
     let client = Client::connect(ClientOptions {
         endpoints: vec![stub.address.clone()],

@@ -47,7 +47,7 @@ fn shown(update: &WatchUpdate) -> String {
 }
 
 #[tokio::test]
-async fn a_watch_goes_on_at_another_node_without_gap_or_repeat() {
+async fn a_watch_continues_at_another_node_without_gap_or_repeat() {
     let (mut first, mut second) = (FakeNode::start().await, FakeNode::start().await);
     let client = client(&[&first, &second]);
     let conversation = async {
@@ -159,7 +159,7 @@ async fn a_wait_ends_with_the_runs_last_status() {
 }
 
 #[tokio::test]
-async fn a_wait_ends_at_its_deadline_although_the_run_goes_on() {
+async fn a_wait_ends_at_its_deadline_although_the_run_continues() {
     let mut node = FakeNode::start().await;
     let client = client(&[&node]);
     let (given_up, gave_up) = tokio::sync::oneshot::channel();
@@ -199,7 +199,7 @@ async fn a_wait_for_a_run_of_which_no_node_tells_ends_at_its_deadline_too() {
 }
 
 #[tokio::test]
-async fn a_start_that_waits_goes_on_as_a_watch_where_its_answer_comes_before_the_end() {
+async fn a_start_that_waits_continues_as_a_watch_if_its_response_precedes_the_end() {
     let mut node = FakeNode::start().await;
     let client = client(&[&node]);
     let conversation = async {

@@ -120,7 +120,7 @@ async fn a_task_can_be_accepted_when_its_step_waits_for_a_report() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_to_retry_and_the_worker_goes_on() {
+async fn a_panic_is_a_failure_to_retry_and_the_worker_continues() {
     let mut node = FakeNode::start().await;
     let _worker = run(builder(&[&node]).action("work", |context| async move {
         assert!(context.task_token() != "t1", "t1 is unlucky");

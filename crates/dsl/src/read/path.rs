@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_indexes_are_told_apart() {
+    fn fields_and_indexes_are_distinguished() {
         assert_eq!(
             shown("input.items[0][12].price-net"),
             ".input.items[0][12].price-net"
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_explained() {
+    fn an_invalid_path_is_explained() {
         assert_eq!(
             shown("input..a"),
             "expected a field name at position 2 of it"

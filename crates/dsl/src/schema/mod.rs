@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_refused() {
+    fn an_invalid_schema_is_refused() {
         assert!(
             refusal(&json!({"type": "objct"})).contains("it is not valid"),
             "{}",

@@ -220,7 +220,7 @@ fn a_sign_of_another_language_is_shown_with_ours() {
 }
 
 #[test]
-fn a_status_that_is_none_is_shown_with_those_that_are() {
+fn an_unknown_status_is_shown_with_the_known_ones() {
     check(
         "status = failed",
         expect![[r#"
@@ -280,7 +280,7 @@ fn a_name_is_compared_with_a_name() {
 }
 
 #[test]
-fn a_time_that_is_none_is_shown_with_one_that_is() {
+fn an_invalid_time_is_shown_with_a_valid_one() {
     check(
         "started_at > 'yesterday'",
         expect![[r#"

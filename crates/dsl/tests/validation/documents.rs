@@ -98,7 +98,7 @@ fn a_text_that_ends_within_a_line_is_refused_in_that_line() {
 }
 
 #[test]
-fn a_key_is_told_without_what_a_terminal_would_obey() {
+fn a_key_is_reported_without_control_characters() {
     let text = r#"{"kind": "Workflow", "steps": {"a\u001b[31m": {"run": 5}, "b\n": {"retry": 1}}}"#;
     for finding in flotilla_dsl::parse(text).findings {
         let told = format!("{} {:?}", finding.message, finding.hint);

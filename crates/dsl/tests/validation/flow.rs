@@ -106,7 +106,7 @@ fn e202_malformed_targets() {
 }
 
 #[test]
-fn e202_an_executor_that_is_no_action() {
+fn e202_an_executor_that_is_not_an_action() {
     check_block(
         r#"
         plans:

@@ -275,7 +275,7 @@ fn e405_a_health_weighted_plan_without_health() {
 }
 
 #[test]
-fn e100_a_fallback_that_is_no_json() {
+fn e100_a_fallback_that_is_not_json() {
     check_plan(
         "    fallback: {value: declined}\n",
         expect![[r#"

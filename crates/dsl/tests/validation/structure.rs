@@ -4,7 +4,7 @@ use crate::{check, check_block, check_body};
 use expect_test::expect;
 
 #[test]
-fn e100_text_that_is_no_yaml() {
+fn e100_text_that_is_not_yaml() {
     check(
         r#"
         kind: Workflow
@@ -22,7 +22,7 @@ fn e100_text_that_is_no_yaml() {
 }
 
 #[test]
-fn e100_a_document_that_is_no_mapping() {
+fn e100_a_document_that_is_not_a_mapping() {
     check(
         "- kind: Workflow\n",
         expect![[r#"
@@ -381,7 +381,7 @@ fn e100_malformed_names() {
 }
 
 #[test]
-fn e100_an_input_that_is_no_json_schema() {
+fn e100_an_input_that_is_not_a_json_schema() {
     check_block(
         "input: {type: objct}\n",
         expect![[r#"
@@ -427,7 +427,7 @@ fn e100_an_input_that_is_no_json_schema() {
 }
 
 #[test]
-fn e100_a_mapping_that_is_no_json() {
+fn e100_a_mapping_that_is_not_json() {
     check_body(
         r#"
         start:

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_json_ends_the_walk_too() {
+    fn invalid_json_ends_the_walk_too() {
         for text in [
             "",
             "{",

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_a_new_revision_lowers_holds_at_once() {
+    fn a_limit_that_a_new_revision_lowers_applies_immediately() {
         let (_, calls) = admitted(&per_second(100), (0..90).map(|k| k * 2));
         assert_eq!(full_until_ms(&calls, &per_second(5), 180), Some(1_174));
     }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_no_set() {
+    fn other_bytes_are_not_decoded_as_a_set() {
         for bytes in [
             &b""[..],
             b"a",

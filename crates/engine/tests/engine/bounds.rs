@@ -210,7 +210,7 @@ fn each_signal_satisfies_one_wait_even_if_the_step_is_left_in_a_later_entry() {
 }
 
 #[test]
-fn a_child_that_nobody_awaits_ends_when_it_is_released_although_it_has_work_left() {
+fn a_child_that_no_parent_awaits_ends_when_it_is_released_although_it_has_work_left() {
     let mut world = World::new();
     world.create(define(
         "define child 1\n start: wait go -> success=flo.Completed",
@@ -338,7 +338,7 @@ fn a_mapping_that_is_one_whole_payload_shares_the_stored_one() {
 }
 
 #[test]
-fn a_loop_that_copies_its_input_goes_on_in_later_entries() {
+fn a_loop_that_copies_its_input_continues_in_later_entries() {
     let mut world = World::new();
     let text = r#"define hammer 1
  start: run @missing input={"all":"$.input"} -> failure=start"#;

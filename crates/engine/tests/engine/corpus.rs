@@ -31,7 +31,7 @@ const RELEASED: usize = 0;
 
 #[test]
 fn logs_of_every_release_lead_to_the_state_that_they_led_to() {
-    record_if_told();
+    record_if_requested();
     for version in (1..).take(RELEASED) {
         let path = testdata::file(&format!("corpus/{version}.log"));
         let bytes =
@@ -109,7 +109,7 @@ fn of_script(path: &std::path::Path) -> Log {
     }
 }
 
-fn record_if_told() {
+fn record_if_requested() {
     if std::env::var_os("RECORD_CORPUS").is_none() {
         return;
     }

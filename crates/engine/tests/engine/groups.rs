@@ -98,7 +98,7 @@ fn fire(replica: &mut Replica) {
 }
 
 #[test]
-fn burials_go_on_where_the_last_piece_ended_and_look_at_no_more_than_they_bury() {
+fn each_batch_of_dead_letters_continues_after_the_last_one_and_reads_no_more_than_it_moves() {
     let mut replica = replica();
     replica.now_ms += 30_000;
     let mut firings_count = 0;

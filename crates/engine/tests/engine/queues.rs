@@ -103,7 +103,7 @@ fn assigned(count: u32, is_fitting_left: bool) -> Reply {
 }
 
 #[test]
-fn ten_thousand_tasks_that_nobody_fits_cost_an_assignment_no_scan() {
+fn ten_thousand_tasks_without_a_fitting_worker_cost_an_assignment_no_scan() {
     let mut replica = replica();
     for _ in 0..10_000 {
         invoke(&mut replica, customer(1));

@@ -149,7 +149,7 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
 }
 
 #[test]
-fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use() {
+fn an_id_that_is_used_again_after_the_window_outlives_the_sweep_of_its_first_use() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     replica.now_ms += REQUEST_WINDOW_MS - 1;

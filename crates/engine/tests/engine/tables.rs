@@ -56,7 +56,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
 }
 
 #[test]
-fn a_row_of_every_table_is_told_from_what_is_none() {
+fn the_check_accepts_a_row_of_every_table_and_nothing_else() {
     for row in rows() {
         let name = check_row(&row.key, &row.record).expect("a row of the catalogue");
         assert_eq!(name, row.name);
@@ -124,7 +124,7 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
 }
 
 #[test]
-fn a_key_of_another_table_or_with_bytes_left_over_is_no_key() {
+fn a_key_of_another_table_or_with_bytes_left_over_is_not_decoded() {
     let key = encode_key::<Runs>(&RunNumber(1));
     assert_eq!(decode_key::<Runs>(&key), Some(RunNumber(1)));
     assert_eq!(decode_key::<ActionRuns>(&key), None);

@@ -137,7 +137,7 @@ fn each_of_many_visits_in_one_entry_is_found() {
 }
 
 #[test]
-fn the_end_of_a_run_ends_the_step_that_is_under_way() {
+fn the_end_of_a_run_ends_the_step_that_is_in_progress() {
     let mut replica = replica("define order 1\n start: wait go");
     start(&mut replica);
     replica.now_ms += 5;
@@ -162,7 +162,7 @@ fn the_end_of_a_run_ends_the_step_that_is_under_way() {
 }
 
 #[test]
-fn a_visit_that_began_far_back_is_told_by_the_run_if_it_was_left() {
+fn a_long_visit_is_shown_without_its_beginning_once_it_was_left() {
     let mut replica = replica("define order 1\n start: wait go");
     start(&mut replica);
     replica.now_ms += 5;
@@ -228,7 +228,7 @@ fn trim(replica: &mut Replica, events: RangeInclusive<u64>) {
 }
 
 #[test]
-fn steps_that_are_under_way_at_once_are_told_apart() {
+fn parallel_steps_are_distinguished() {
     let mut replica = replica("define order 1\n start: wait go\n next: wait go\n last: wait go");
     start(&mut replica);
     cancel(&mut replica);
@@ -332,7 +332,7 @@ fn a_task_outside_any_workflow_belongs_to_no_visit() {
 }
 
 #[test]
-fn the_same_request_in_another_trace_is_no_other_request() {
+fn the_same_request_in_another_trace_is_a_repeat() {
     let mut replica = replica("define order 1\n start: wait go");
     let other = TraceContext::new([1; 16], [2; 8], false).expect("both ids name something");
     let traced = |trace| {

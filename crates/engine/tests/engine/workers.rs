@@ -53,7 +53,7 @@ fn is_there(replica: &Replica, number: u64) -> bool {
 }
 
 #[test]
-fn in_a_full_namespace_the_longest_silent_worker_gives_way_and_none_is_surveyed() {
+fn in_a_full_namespace_the_longest_silent_worker_is_evicted_without_a_scan() {
     let mut replica = full();
     let refusal = Rejection::WorkerLimitExceeded(samples::namespace());
     assert_eq!(replica.ask(register(10_001)), Err(refusal.clone()));

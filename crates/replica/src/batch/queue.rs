@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_count_is_woken_by_the_command_that_reaches_it() {
+    fn a_wait_for_a_count_ends_with_the_command_that_reaches_it() {
         let queue = queue();
         push(&queue, Admission::Intake, 1).unwrap();
         let mut waiting = pin!(queue.wait_for(3));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_up_keeps_nobody_out() {
+    fn a_withdrawn_submission_frees_its_place() {
         let queue = queue();
         push(&queue, Admission::Intake, 1).unwrap();
         let withdrawn = push(&queue, Admission::Intake, 400).unwrap();

@@ -227,14 +227,14 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
-    async fn while_no_entry_is_under_way_the_next_one_waits_for_nothing() {
+    async fn while_no_entry_is_in_progress_the_next_one_does_not_wait() {
         let rounds = rounds_of(64, 8 * MS).await;
         sleep(4 * MS).await;
         assert!(rounds.gather(&queue()).now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_one_is_under_way_the_next_gathers_for_as_long_as_a_round_takes() {
+    async fn while_one_is_in_progress_the_next_gathers_for_as_long_as_a_round_takes() {
         let rounds = rounds_of(1, 8 * MS).await;
         let _round = Rounds::begin(&rounds, 1);
         let gathered = gathered(&rounds, &queue()).await;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_than_the_longest_window() {
+    async fn no_command_waits_longer_than_the_longest_window() {
         let rounds = rounds_of(64, Duration::from_secs(10)).await;
         let round = Rounds::begin(&rounds, 64);
         let queue = queue();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gathers_beside_a_round_that_ends_waits_for_its_follow_ups_too() {
+    async fn gathering_beside_a_round_that_ends_waits_for_its_follow_ups_too() {
         let rounds = rounds_of(ANSWERS_MIN, 8 * MS).await;
         let round = Rounds::begin(&rounds, ANSWERS_MIN);
         let queue = queue();

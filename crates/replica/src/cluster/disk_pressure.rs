@@ -163,7 +163,7 @@ impl Core {
     /// short of space. Called for each command, so it counts voters only while another one reports
     /// a shortage.
     fn quorum_disk_pressure(&self) -> DiskPressure {
-        if self.local.is_nobody_short_of_disk() {
+        if self.local.has_no_other_member_short_of_disk() {
             return DiskPressure::Normal;
         }
         let membership = self.membership();
@@ -284,7 +284,7 @@ mod tests {
     use crate::raft::type_config::LogId;
 
     #[test]
-    fn new_work_stops_first_then_everything_and_each_goes_on_with_a_margin() {
+    fn new_work_stops_first_then_everything_and_each_resumes_with_a_margin() {
         let mut disk_pressure = DiskPressure::Normal;
         let mut seen = Vec::new();
         for free_bytes in [

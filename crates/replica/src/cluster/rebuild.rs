@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_taken_only_from_who_reported_what_the_majority_did() {
+    fn a_state_is_taken_only_from_a_member_that_reported_the_digest_of_the_majority() {
         let found = Divergence {
             index: 7,
             ours: 1,

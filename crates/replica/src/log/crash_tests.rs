@@ -132,7 +132,7 @@ async fn what_waits_is_made_durable_with_fewer_syncs_than_appends() {
 }
 
 #[tokio::test]
-async fn a_log_that_does_not_have_the_entry_of_the_state_goes_on_behind_it() {
+async fn a_log_without_the_entry_of_the_state_continues_after_it() {
     for applied in [log_id(2, 4), log_id(1, 20), log_id(2, 20)] {
         let device = Arc::new(MemoryDevice::default());
         let mut store = open(device.clone()).unwrap();

@@ -134,7 +134,7 @@ impl Local {
     }
 
     /// Whether no other member reports disk pressure.
-    pub(crate) fn is_nobody_short_of_disk(&self) -> bool {
+    pub(crate) fn has_no_other_member_short_of_disk(&self) -> bool {
         self.disk_pressures()
             .values()
             .all(|disk_pressure| *disk_pressure == DiskPressure::Normal)

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn no_majority_is_a_split_and_names_nobody() {
+    fn without_a_majority_the_verdict_is_a_split_that_names_no_member() {
         assert_eq!(
             judged(&[(1, 7), (2, 8), (3, 9)], &[1, 2, 3]),
             Verdict::Split

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_tells_apart_what_concatenation_would_not() {
+    fn the_digest_distinguishes_what_concatenation_would_not() {
         let digest = |rows: &[_]| chain(0, 1, &writes(rows));
         let all = [
             digest(&[]),

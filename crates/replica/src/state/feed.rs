@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_subscriber_is_told_that_it_lost_notices_and_goes_on() {
+    async fn a_slow_subscriber_learns_that_it_lost_notices_and_continues() {
         let feed = Feed::new();
         let mut subscription = feed.subscribe();
         let published = NOTICES_MAX as u64 + 3;

@@ -64,7 +64,7 @@ fn member(cluster: &Cluster, id: u64) -> RestoredMember {
 }
 
 #[tokio::test]
-async fn a_backup_of_a_follower_becomes_a_cluster_that_goes_on_from_there_and_grows() {
+async fn a_backup_of_a_follower_becomes_a_cluster_that_continues_from_there_and_grows() {
     let old = Cluster::started(3, Tuning::default()).await;
     write(old.node(1), 0..40).await;
     let follower = old.follower().await;
@@ -261,7 +261,7 @@ async fn the_directory_of_a_node_that_is_left_over_becomes_a_cluster_with_all_of
 }
 
 #[tokio::test]
-async fn what_is_no_data_directory_of_a_member_is_not_backed_up() {
+async fn only_the_data_directory_of_a_member_is_backed_up() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none");
     assert!(matches!(

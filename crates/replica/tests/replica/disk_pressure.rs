@@ -134,7 +134,7 @@ async fn refused(replica: &Replica, command: impl Fn() -> Command) {
 }
 
 #[tokio::test]
-async fn full_disks_stop_new_work_first_then_all_and_everything_goes_on_when_they_empty() {
+async fn full_disks_stop_new_work_first_then_all_and_everything_resumes_when_they_empty() {
     let disks = Disks::started().await;
     let follower = disks.cluster.follower().await;
     let via = disks.cluster.node(follower);

@@ -51,7 +51,7 @@ async fn no_cluster_is_founded_before_every_first_member_is_up() {
 }
 
 #[tokio::test]
-async fn a_member_that_lost_its_directory_is_refused_and_told_to_join_anew() {
+async fn a_member_that_lost_its_directory_is_refused_with_the_hint_to_join_again() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     submit(cluster.node(1), register("pack"))
         .await

@@ -293,7 +293,7 @@ async fn a_change_whose_leader_dies_can_be_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_learner_that_does_not_answer_gets_no_vote_and_the_cluster_goes_on() {
+async fn a_learner_that_does_not_respond_gets_no_vote_and_the_cluster_continues() {
     let mut cluster = Cluster::started(1, Tuning::default()).await;
     let address = cluster.join(2).await;
     assert!(cluster.change(1, add(2, &address)).await.unwrap());

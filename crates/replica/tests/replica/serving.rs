@@ -118,7 +118,7 @@ async fn a_read_on_any_node_sees_what_was_acknowledged_on_another() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_the_leader_and_the_rest_goes_on() {
+async fn acknowledged_commands_survive_the_leader_and_the_rest_continues() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let leader = cluster.leader().await;
     for number in 0..20 {
@@ -318,7 +318,7 @@ async fn new_work_is_refused_when_the_queue_is_full() {
 }
 
 #[tokio::test]
-async fn a_subscriber_is_told_in_order_what_was_applied() {
+async fn a_subscriber_receives_in_order_what_was_applied() {
     let cluster = Cluster::started(1, Tuning::default()).await;
     let node = cluster.node(1);
     let mut subscription = node.subscribe();
@@ -395,7 +395,7 @@ async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
 }
 
 #[tokio::test]
-async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_ends_nobody() {
+async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_stops_no_other_node() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let leader = cluster.leader().await;
     for number in 0..20 {

@@ -50,7 +50,7 @@ mod tests {
     use tokio::time::Instant;
 
     #[tokio::test(start_paused = true)]
-    async fn the_waits_grow_to_their_bound_and_begin_anew_after_a_success() {
+    async fn the_waits_grow_to_their_bound_and_start_again_after_a_success() {
         let mut backoff = Backoff::default();
         let mut waited = async || {
             let start = Instant::now();

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_replaced_before_its_module_is_read_gives_way_to_the_newer_one() {
+    fn a_program_that_is_replaced_before_its_module_is_read_yields_to_the_newer_one() {
         let answer = called(Some(program(1)), || Ok(Some(stored(2))));
         assert_eq!(answer, Ok(Ok(b"2".to_vec())));
     }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_to_come_back_is_told_when_and_who_shows_no_token_which_to_show() {
+    async fn an_overloaded_node_says_when_to_retry_and_a_missing_token_which_scheme_to_use() {
         let response = Problem::from(Refusal::overloaded("too much")).into_response();
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()[RETRY_AFTER], "1");

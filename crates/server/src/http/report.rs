@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_refused_with_the_place() {
+    fn an_invalid_report_is_refused_with_the_place() {
         for body in ["", "[]", "{\"outcome\": 1}", "{\"result\": 1}", "{} {}"] {
             let text = read(body).unwrap_err().to_string();
             assert!(text.contains("line 1 column"), "{body}: {text}");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_actions_with_the_most_tasks_are_told_apart_and_the_others_are_one() {
+    fn the_actions_with_the_most_tasks_are_listed_and_the_others_are_summed() {
         let counts = (0..METRIC_ACTIONS_MAX + 2).map(|number| (key(number), number as u64));
         let shown = ByAction::new(counts.collect(), 10);
         let samples: BTreeMap<_, _> = shown.samples().collect();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn another_caller_port_or_reason_is_said_at_once() {
+    fn another_caller_port_or_reason_is_logged_immediately() {
         let now = Instant::now();
         let mut log_throttle = LogThrottle::new();
         let elsewhere = RefusedCaller {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_certificate_is_told_in_the_same_words_at_any_time() {
+    fn an_expired_certificate_is_described_in_the_same_words_at_any_time() {
         let (sooner, later) = (expired(1_600_000_000), expired(1_600_000_001));
         let told = words(&sooner, Port::Peers);
         assert_eq!(
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_tell_apart_what_needs_another_mend() {
+    fn kinds_distinguish_what_needs_a_different_fix() {
         let foreign = refused(Error::InvalidCertificate(CertificateError::UnknownIssuer));
         let plain = refused(Error::InvalidMessage(InvalidMessage::InvalidContentType));
         let none = refused(Error::NoCertificatesPresented);

@@ -304,7 +304,7 @@ async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_h
 }
 
 #[tokio::test]
-async fn who_answers_a_node_must_be_good_for_a_server_and_a_peer_for_a_client_too() {
+async fn a_nodes_certificate_must_be_valid_for_a_server_and_a_peers_for_a_client_too() {
     let folder = Folder::new();
     folder.issue("server", &[ServerAuth], |_| {});
     folder.issue("no-usage", &[], |_| {});
@@ -407,7 +407,7 @@ async fn refused_connection<F: Future<Output = ()> + Send + 'static>(
 }
 
 #[tokio::test]
-async fn whoever_is_turned_away_is_told_of_in_words_that_say_why() {
+async fn every_refused_connection_is_logged_with_its_reason() {
     let (folder, other) = (Folder::new(), Folder::new());
     folder.issue("old", &BOTH, |params| {
         params.not_after = date_time_ymd(2020, 2, 1);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_several_commands_changed_is_told_of_once() {
+    fn a_run_that_several_commands_changed_is_reported_once() {
         let change = |run_id: &str| Effect::RunChanged {
             namespace: Namespace::default_namespace(),
             run_id: RunId::new(run_id).unwrap(),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_waits_for_room_learns_that_nobody_reads_any_more() {
+    async fn a_sender_that_waits_for_room_learns_that_the_receiver_was_dropped() {
         let (sender, receiver) = channel(BOUNDS);
         assert_eq!(sender.send('a', 100).await, Ok(()));
         let waiting = sender.send('b', 100);

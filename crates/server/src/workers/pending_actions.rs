@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_fit_nobody_are_not_asked_about_until_a_slot_or_a_task_comes() {
+    fn an_action_without_fitting_tasks_is_not_scanned_until_a_slot_or_a_task_comes() {
         let mut pending_actions = record_scan(ScanResult::NoneFitting);
         assert!(!pending_actions.is_any_due());
         pending_actions.slot_freed(&[key()]);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_somebody_looks_is_not_missed() {
+    fn what_arrives_during_a_scan_is_not_missed() {
         let events: [fn(&mut PendingActions); 2] = [
             |pending_actions| pending_actions.task_waits(&key(), all_free),
             |pending_actions| pending_actions.slot_freed(&[key()]),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_were_given_up_begin_anew() {
+    fn scans_that_were_abandoned_start_again() {
         let mut pending_actions = record_scan(ScanResult::MayBeLeft);
         assert_eq!(pending_actions.take_due(), [key()]);
         pending_actions.forget_scans(all_free);

@@ -123,7 +123,7 @@ async fn what_fails_for_good_is_listed_and_shown_with_its_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn letters_run_again_one_by_one_or_all_at_once() {
+async fn dead_letters_are_requeued_one_by_one_or_all_at_once() {
     let node = Node::start().await;
     register(&node, FAILING).await;
     for input in ["1", "2", "3"] {
@@ -154,7 +154,7 @@ async fn letters_run_again_one_by_one_or_all_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn letters_are_thrown_away_one_by_one_or_all_at_once() {
+async fn dead_letters_are_purged_one_by_one_or_all_at_once() {
     let node = Node::start().await;
     register(&node, FAILING).await;
     for input in ["1", "2", "3"] {

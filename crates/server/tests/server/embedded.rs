@@ -180,7 +180,7 @@ async fn delete_action(node: &Node, namespace: &str) {
 }
 
 /// Waits until a namespace has no registered worker.
-async fn await_nobody(node: &Node, namespace: &str) {
+async fn await_no_worker(node: &Node, namespace: &str) {
     until("the last worker to go", async || {
         let request = v1::ListWorkersRequest {
             namespace: namespace.to_owned(),
@@ -226,12 +226,12 @@ async fn what_an_attempt_has_written_is_not_written_again_when_it_is_handed_out_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_is_no_worker_of_a_namespace_without_modules() {
+async fn a_node_is_not_a_worker_of_a_namespace_without_modules() {
     let node = Node::start().await;
     register(&node, "shop", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
     delete_action(&node, "shop").await;
-    await_nobody(&node, "shop").await;
+    await_no_worker(&node, "shop").await;
     register(&node, "shop", QUICK, 30_000).await;
     assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
 }
@@ -247,7 +247,7 @@ async fn a_node_finishes_its_tasks_before_it_leaves_a_namespace() {
     set(&node, "shop", "gate", "open").await;
     let run = end_of(&node, "shop", &action_run_id).await;
     assert_eq!(run.outcome.as_deref(), Some("success"));
-    await_nobody(&node, "shop").await;
+    await_no_worker(&node, "shop").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,7 +259,7 @@ async fn a_node_leaves_a_namespace_that_lost_its_modules_in_an_earlier_life() {
     // The task keeps the node registered until it stops.
     delete_action(&node, "shop").await;
     let node = node.restart().await;
-    await_nobody(&node, "shop").await;
+    await_no_worker(&node, "shop").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

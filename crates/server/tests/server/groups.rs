@@ -217,7 +217,7 @@ async fn what_a_consumer_had_in_hand_goes_to_the_others_when_it_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_is_told_so() {
+async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_learns_why() {
     let replaced = (Code::FailedPrecondition, "consumer_replaced".to_owned());
     let node = Node::start().await;
     let appended = append(&node, "orders", &["1"]).await;
@@ -431,7 +431,7 @@ async fn records_are_counted_for_the_worker_that_the_consumer_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn joining_a_stream_that_is_missing_is_no_entry_of_the_log() {
+async fn joining_a_missing_stream_adds_no_entry_to_the_log() {
     let node = Node::start().await;
     let status = async || {
         let status = node.cluster().get_status(v1::GetStatusRequest {}).await;

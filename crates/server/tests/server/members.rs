@@ -45,7 +45,7 @@ async fn any_node_serves_any_call_and_names_the_leader() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_waits_for_its_cluster_refuses_calls_at_once_and_shows_the_status() {
+async fn a_node_that_waits_for_its_cluster_refuses_calls_immediately_and_shows_the_status() {
     let node = Node::start_without_quorum().await;
     // Without a deadline: it would wait for as long as any call may.
     let start = node.workflows().start_run(start_of("approval", "")).await;

@@ -251,7 +251,7 @@ async fn await_unready(node: &Node) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_that_is_left_alone_is_not_ready_any_more_and_holds_nobody_up() {
+async fn a_follower_that_is_left_alone_is_no_longer_ready_and_refuses_calls_immediately() {
     let mut nodes = Node::start_cluster().await;
     let leader = leader_of(&nodes).await;
     let follower = nodes.remove((leader + 1) % nodes.len());
@@ -275,7 +275,7 @@ async fn a_follower_that_is_left_alone_is_not_ready_any_more_and_holds_nobody_up
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_has_lost_its_quorum_is_not_ready_any_more_and_takes_no_more_commands() {
+async fn a_leader_that_has_lost_its_quorum_is_no_longer_ready_and_accepts_no_commands() {
     let mut nodes = Node::start_cluster().await;
     let leader = leader_of(&nodes).await;
     let leader = nodes.swap_remove(leader);
@@ -293,7 +293,7 @@ async fn a_leader_that_has_lost_its_quorum_is_not_ready_any_more_and_takes_no_mo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_stops_is_not_ready_any_more_while_it_ends_what_it_has_in_hand() {
+async fn a_node_that_stops_is_no_longer_ready_while_it_finishes_its_work() {
     let node = Node::start().await;
     let (status, body) = get(&node.http_address, "/readyz").await;
     assert_eq!((status, body.as_str()), (200, r#"{"status":"ready"}"#));

@@ -117,7 +117,7 @@ async fn what_has_no_schedule_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schedule_goes_on_after_a_restart_of_the_node() {
+async fn a_schedule_continues_after_a_restart_of_the_node() {
     let node = Node::start().await;
     node.create(&scheduled("{interval: 50, max_concurrent: 1000}"))
         .await;

@@ -133,7 +133,7 @@ async fn an_append_that_is_sent_again_is_appended_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_at_the_tail_whose_node_stops_says_where_to_go_on() {
+async fn a_wait_at_the_tail_whose_node_stops_says_where_to_continue() {
     const TRIES: usize = 10;
     let mut node = Node::start().await;
     let old = append(&node, "orders", &["old"]).await;

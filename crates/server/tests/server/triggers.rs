@@ -161,7 +161,7 @@ async fn a_trigger_stands_still_while_its_workflow_is_disabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trigger_goes_on_after_a_restart_of_the_node() {
+async fn a_trigger_continues_after_a_restart_of_the_node() {
     let node = Node::start().await;
     node.create(&triggered("follow", "")).await;
     let payloads: Vec<String> = (0..50).map(|number| number.to_string()).collect();

@@ -228,7 +228,7 @@ async fn a_node_that_stops_ends_the_streams_of_workers_with_a_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_stream_that_a_newer_one_replaces_is_told_so() {
+async fn a_stream_that_a_newer_one_replaces_learns_why_it_ends() {
     let node = Node::start().await;
     register(&node, "w", BTreeMap::new()).await;
     let mut older = Stream::handshake_result(&node, "w", 1).await;

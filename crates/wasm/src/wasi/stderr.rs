@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_are_no_last_line_and_nothing_has_none() {
+    fn blank_lines_do_not_count_as_a_last_line_and_empty_text_has_no_last_line() {
         let (lines, last_line) = written(&[b"only\n\n  \n"]);
         assert_eq!((lines.len(), last_line.as_deref()), (1, Some("only")));
         assert_eq!(written(&[b"\n"]), (vec![], None));

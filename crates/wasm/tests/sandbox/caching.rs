@@ -41,7 +41,7 @@ fn a_module_that_was_missing_is_fetched_again() {
 }
 
 #[test]
-fn the_module_that_is_unused_for_longest_gives_way() {
+fn the_least_recently_used_module_is_evicted() {
     let sandbox = Sandbox::new().unwrap();
     let echo = module(&[BASE, ECHO]);
     for digest in 0..=64 {

@@ -273,7 +273,7 @@ fn the_last_outcome_that_was_set_is_reported() {
 }
 
 #[test]
-fn a_name_that_is_no_outcome_answers_7_and_changes_nothing() {
+fn an_invalid_outcome_returns_7_and_changes_nothing() {
     for name in ["two words", "execution_failure", "", "caf\\c3\\a9", "\\ff"] {
         let length = name.replace("\\c3\\a9", "xx").replace("\\ff", "x").len();
         let data = format!(r#"(data (i32.const 16) "{name}")"#);

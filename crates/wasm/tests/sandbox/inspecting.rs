@@ -65,7 +65,7 @@ fn malformed_bytes_are_refused_with_their_place() {
 }
 
 #[test]
-fn names_that_a_terminal_would_obey_or_nobody_would_read_are_shown_harmlessly() {
+fn names_are_shown_without_control_characters_and_cut() {
     check_refused(
         &[r#"(import "env\1b[31m" "a\0ab" (func))"#, BASE, ECHO],
         "expected imports of the module `flo` only, but it imports `env\\u{1b}[31m.a\\nb`",
@@ -135,7 +135,7 @@ fn proposals_that_need_bounds_of_their_own_are_refused() {
 }
 
 #[test]
-fn a_component_is_told_by_its_name() {
+fn a_component_is_refused_as_such() {
     let component = to_binary(b"(component)").unwrap();
     assert_eq!(
         inspect(&component, &Limits::default()),

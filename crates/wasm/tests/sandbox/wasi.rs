@@ -65,7 +65,7 @@ fn any_other_status_is_a_failure_with_the_last_line_of_stderr() {
 }
 
 #[test]
-fn a_failure_that_says_nothing_is_told_by_its_status() {
+fn a_failure_without_a_message_is_described_by_its_status() {
     let report = invoke(&failing("\\n", 1, 3), b"");
     let message = "expected the action to exit with 0, but it exited with 3".to_owned();
     assert_eq!(exited(report), (3, message));

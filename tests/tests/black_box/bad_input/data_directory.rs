@@ -36,7 +36,7 @@ fn a_data_directory_of_another_cluster_is_refused() {
 }
 
 #[test]
-fn a_wiped_member_is_refused_and_told_to_join() {
+fn a_wiped_member_is_refused_with_the_hint_to_join() {
     let mut cluster = Cluster::start();
     let follower = cluster.followers()[0];
     cluster.kill(follower);

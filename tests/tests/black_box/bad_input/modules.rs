@@ -108,7 +108,7 @@ fn a_module_that_wants_more_than_an_action_is_given_is_refused_at_registration()
 }
 
 #[test]
-fn a_module_that_opens_files_fails_and_is_told_that_there_are_none() {
+fn a_module_that_opens_files_fails_with_the_reason() {
     let parked = Parked::start();
     let flo = parked.flo();
     let module = fixture("filing.wat");

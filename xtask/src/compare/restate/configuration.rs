@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_node_keeps_its_default_of_partitions_unless_told_otherwise() {
+    fn one_node_keeps_its_default_of_partitions_unless_set() {
         let table = &read(&nodes()[..1], None)[0];
         assert_eq!(table["default-replication"].as_integer(), Some(1));
         assert!(!table.contains_key("default-num-partitions"));

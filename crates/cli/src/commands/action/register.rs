@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_module_is_bad_input() {
+    fn a_file_that_is_not_a_module_is_bad_input() {
         let failure = module(b"(module (func").expect_err("half of a module");
         assert_eq!(failure.code(), "module_malformed");
         let failure = read_module(Path::new("no/such/file")).expect_err("missing");

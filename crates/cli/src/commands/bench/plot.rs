@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_or_is_missing_is_refused_with_a_hint() {
+    fn a_value_that_is_missing_or_not_a_number_is_refused_with_a_hint() {
         let saved = saved("one.json", 8, &json!({"system": "etcd"}));
         let refusal = |field: &str| {
             let refused = saved.point(field, "workload").expect_err(field);

@@ -94,7 +94,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     #[tokio::test]
-    async fn work_that_nobody_stops_gives_what_it_makes() {
+    async fn work_that_is_not_stopped_returns_its_result() {
         let made = run_blocking(|_| 7, async || pending().await).await;
         assert_eq!(made, Ok(7));
     }

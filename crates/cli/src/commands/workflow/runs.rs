@@ -95,7 +95,7 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn an_unknown_status_is_told_which_one_was_probably_meant() {
+    fn an_unknown_status_is_refused_with_a_suggestion() {
         let line = ["flo", "workflow", "runs", "--status", "runing"];
         let text = Arguments::try_parse_from(line)
             .expect_err("misspelt")

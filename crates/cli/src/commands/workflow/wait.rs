@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_over_says_that_the_run_goes_on() {
+    fn a_wait_that_times_out_says_that_the_run_continues() {
         let mut activity = Activity::default();
         activity.observe(&Event {
             r#type: "waiting_for_signal".to_owned(),

@@ -429,7 +429,7 @@ fn the_configuration_of_a_node_that_is_added_fits_the_unit() {
 }
 
 #[test]
-fn a_file_that_nobody_knows_is_found() {
+fn an_unknown_file_is_found() {
     let files = Files::read();
     for path in [
         "deploy/nomad/flotilla.hcl",

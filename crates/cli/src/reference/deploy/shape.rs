@@ -65,7 +65,7 @@ fn is_of_form(form: &str, found: &Value) -> bool {
 }
 
 #[test]
-fn a_key_or_a_value_of_another_form_is_told_with_its_place() {
+fn a_key_or_a_value_of_another_form_is_reported_with_its_place() {
     let manifest = serde_json::json!({
         "kind": "PodDisruptionBudget", "metadata": {"nam": "a"},
         "spec": {"maxUnavailable": "one", "selector": {"matchLabels": {"a": 1}}},

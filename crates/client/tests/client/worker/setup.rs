@@ -21,7 +21,7 @@ pub(crate) fn is_drawn_id(worker_id: &str, machine_id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_worker_says_who_it_is_and_what_it_is_not_told_has_its_default() {
+async fn a_worker_identifies_itself_and_uses_defaults_for_what_is_not_set() {
     let mut node = FakeNode::start().await;
     let silent = Worker::builder(client(&[&node])).action("work", done);
     let _silent = run(silent);

@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn a_rare_match_takes_more_pages_and_none_that_looks_at_everything() {
+fn a_rare_match_takes_more_pages_and_no_page_reads_everything() {
     let mut player = Player::new();
     let instant = "define instant 1\n start: run @missing -> failure=flo.Completed";
     play(&mut player, vec![create(instant, "as written")]);

@@ -75,7 +75,7 @@ fn a_series_has_a_line_for_each_name_from_left_to_right() {
 }
 
 #[test]
-fn nothing_that_was_measured_is_no_reason_to_fail() {
+fn a_report_without_measurements_can_be_drawn() {
     let look = Look {
         nodes: Snapshot::default(),
         own_cpu_ms: 0,

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rate_that_is_not_kept_is_told() {
+    async fn a_rate_that_is_not_kept_is_reported() {
         let flags = flags("--clients 1 --rate 100 --seconds 5 --warm-up 0");
         let measured = measure(&flags, planned).await;
         // It ends within the stall.

@@ -112,7 +112,7 @@ fn a_program_reads_the_published_fields_and_what_it_reads_is_the_report() {
 }
 
 #[test]
-fn errors_and_a_rate_that_was_not_kept_are_told() {
+fn errors_and_a_rate_that_was_not_kept_are_reported() {
     let mut measured = measured();
     measured.errors = 3;
     measured.not_started = 17;
@@ -166,7 +166,7 @@ fn when_another_node_leads_at_the_end_there_are_no_rates_of_the_leader() {
 }
 
 #[test]
-fn a_load_that_was_stopped_and_one_that_had_nothing_to_do_are_told_as_such() {
+fn a_report_says_whether_a_load_was_stopped_or_had_nothing_to_do() {
     let mut stopped = measured();
     stopped.is_stopped = true;
     let text = report(&stopped).text();

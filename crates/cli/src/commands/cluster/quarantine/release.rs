@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_takes_up_holds_up_nobody_who_takes_up_all() {
+    fn an_item_that_another_caller_released_does_not_stop_the_release_of_all() {
         let mut releases = Releases {
             is_all: true,
             ..Releases::default()
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_release_is_no_failure() {
+    fn releasing_nothing_succeeds() {
         expect!["nothing is quarantined"].assert_eq(&view(Vec::new()).text());
     }
 

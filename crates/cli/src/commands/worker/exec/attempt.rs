@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_may_be_accepted_and_its_output_is_then_nobodys() {
+    async fn the_output_of_an_accepted_task_is_ignored() {
         let result = run_shell("echo 1; exit 76").await.expect("accepted");
         assert!(result.is_accepted());
         assert_eq!(result.output(), None);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_input_that_nobody_reads_is_no_failure() {
+    async fn a_program_need_not_read_a_large_input() {
         let task = Task {
             input: vec![b' '; 1 << 20].into(),
             ..Task::default()

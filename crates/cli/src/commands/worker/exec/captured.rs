@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn output_up_to_the_bound_is_kept_and_more_is_none() {
+    async fn output_up_to_the_bound_is_kept_and_larger_output_is_discarded() {
         let full = vec![b'a'; OUTPUT_BYTES_MAX];
         let kept = output(&full[..]).await.expect("memory");
         assert_eq!(kept.map(|bytes| bytes.len()), Some(OUTPUT_BYTES_MAX));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_is_told_with_its_terms() {
+    fn an_action_is_shown_with_its_timeout_and_retries() {
         assert_eq!(terms(&action()), "timeout 30s, 3 retries");
         let once = Action {
             max_retries: 0,
