@@ -1,6 +1,6 @@
 //! Action runs and their tasks (A2, A4).
 
-use super::{LeasePlace, PayloadRef, tables};
+use super::{LEASE_SUSPENDED_MS, LeasePlace, PayloadRef, tables};
 use crate::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunNumber, WorkerId,
     WorkerNumber,
@@ -186,11 +186,23 @@ pub struct Lease {
     pub holder: WorkerNumber,
     /// The secret that the worker's reports must carry.
     pub secret: u64,
-    /// When it ends, in milliseconds; [`LEASE_SUSPENDED_MS`](super::LEASE_SUSPENDED_MS) while it does not.
+    /// When it ends, in milliseconds; [`LEASE_SUSPENDED_MS`] while it is suspended.
     pub expires_at_ms: u64,
 }
 
 impl Lease {
+    /// Whether its end has come while its task was quarantined: it expires once the task is released.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.expires_at_ms == LEASE_SUSPENDED_MS
+    }
+
+    /// When it ends, in milliseconds; `None` while it is suspended.
+    #[must_use]
+    pub fn ends_at_ms(&self) -> Option<u64> {
+        (!self.is_suspended()).then_some(self.expires_at_ms)
+    }
+
     /// Its place among the leases of its worker.
     #[must_use]
     pub fn place(&self, task: ActionRunNumber) -> LeasePlace {

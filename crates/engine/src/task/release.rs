@@ -8,8 +8,8 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, LEASE_SUSPENDED_MS,
-    TargetResult, TimerKind, Timers,
+    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, TargetResult,
+    TimerKind, Timers,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{retention, timer, worker};
@@ -69,7 +69,7 @@ fn release_task(
             task.record.become_status(ActionRunStatus::Pending);
             return make_ready(turn, run, task);
         }
-        if lease.expires_at_ms == LEASE_SUSPENDED_MS {
+        if lease.is_suspended() {
             let now_ms = turn.now_ms();
             set_end(turn, task, now_ms)?;
         }

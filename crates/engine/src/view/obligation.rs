@@ -55,7 +55,7 @@ pub fn has_ready_for<'l>(
     Ok(false)
 }
 
-/// The assignment of a leased task, to be handed out again, with its input.
+/// The assignment of a leased task, to be handed out again, with its input; `None` if its lease is suspended.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -69,7 +69,7 @@ pub fn assignment(
     let Some(lease) = record
         .lease
         .as_ref()
-        .filter(|_| record.status == ActionRunStatus::Running)
+        .filter(|lease| record.status == ActionRunStatus::Running && !lease.is_suspended())
     else {
         return Ok(None);
     };

@@ -423,7 +423,10 @@ fn waiting_for_action(
         return Ok((WaitingFor::Report, Some(report.deadline_at_ms)));
     }
     let lease = action_run.and_then(|record| record.lease);
-    Ok((WaitingFor::Action, lease.map(|lease| lease.expires_at_ms)))
+    Ok((
+        WaitingFor::Action,
+        lease.and_then(|lease| lease.ends_at_ms()),
+    ))
 }
 
 /// The action run that an active step waits for.

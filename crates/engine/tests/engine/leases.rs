@@ -6,10 +6,13 @@ use flotilla_engine::ids::{ActionRunNumber, WorkerId, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX};
 use flotilla_engine::rows::{
-    LeasePlace, LeaseWatch, TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases, encode_key,
+    ActionRunRecord, ActionRunStatus, ActionRuns, LeasePlace, LeaseWatch, QuarantinedKind,
+    TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases, encode_key, encode_record,
 };
+use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    Body, Command, CompleteTask, FireTimer, InvokeAction, Offer, Reply, TaskToken, TouchTask, view,
+    Body, Command, CompleteTask, ENGINE_VERSION, FireTimer, InvokeAction, Offer, Rejection,
+    ReleaseQuarantined, Reply, TaskToken, TouchTask, view,
 };
 use std::collections::BTreeMap;
 
@@ -158,4 +161,54 @@ fn a_former_process_cannot_move_the_end_of_a_lease_that_is_being_freed() {
     };
     assert_eq!(extended.expires_at_ms, 1_000 + LEASE_MS);
     invariants::check(&replica.store);
+}
+
+#[test]
+fn a_task_whose_expiry_panics_does_not_keep_the_leases_behind_it() {
+    let mut replica = new();
+    let tasks = [take(&mut replica), take(&mut replica)];
+    let sound = invariants::read::<ActionRuns>(&replica.store, &tasks[0]);
+    let sound = sound.expect("it is leased");
+    let mut damaged = sound.clone();
+    damaged.status = ActionRunStatus::Completed;
+    plant(&mut replica, tasks[0], &damaged);
+    replica.now_ms += LEASE_MS;
+    let timers = invariants::rows::<Timers>(&replica.store, &TimerKind::LeaseExpiry);
+    let timer = timers[0].0;
+    let fire_timer = |replica: &mut Replica| replica.ask(Body::FireTimer(FireTimer { timer }));
+    let panicked = fire_timer(&mut replica);
+    assert!(
+        matches!(panicked, Err(Rejection::Internal(_))),
+        "{panicked:?}"
+    );
+    fire_timer(&mut replica).expect("the damaged task is passed");
+    assert_eq!((leases_count(&replica), watch(&replica).due_ms), (1, None));
+
+    let suspended = invariants::read::<ActionRuns>(&replica.store, &tasks[0]);
+    let suspended = suspended.and_then(|task| task.lease).expect("it is kept");
+    assert!(suspended.is_suspended(), "{suspended:?}");
+    let mended = ActionRunRecord {
+        lease: Some(suspended),
+        ..sound
+    };
+    plant(&mut replica, tasks[0], &mended);
+    let release = ReleaseQuarantined {
+        kind: QuarantinedKind::ActionRun,
+        number: tasks[0].0,
+    };
+    let release = Body::ReleaseQuarantined(release);
+    replica.ask(release).expect("it is quarantined");
+    invariants::check(&replica.store);
+    fire(&mut replica);
+    assert_eq!(leases_count(&replica), 0);
+}
+
+/// Replaces an action run behind the engine's back.
+fn plant(replica: &mut Replica, task: ActionRunNumber, record: &ActionRunRecord) {
+    let row = (
+        encode_key::<ActionRuns>(&task),
+        Some(encode_record::<ActionRuns>(record)),
+    );
+    replica.store.write(&Writes::from([row]));
+    replica.decide_as(ENGINE_VERSION);
 }

@@ -37,7 +37,7 @@ pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
         started_at_ms: record.started_at_ms,
         completed_at_ms: record.completed_at_ms,
         available_at_ms: None,
-        lease_expires_at_ms: record.lease.map(|lease| lease.expires_at_ms),
+        lease_expires_at_ms: record.lease.and_then(|lease| lease.ends_at_ms()),
     }
 }
 
