@@ -259,9 +259,9 @@ commands! {
     CreateDefinition(Box<CreateDefinition>) "create_definition" Intake bulk -> DefinitionCreated,
         since |create| create.definition.since();
     /// Enables or disables a workflow (W42).
-    SetWorkflowEnabled(SetWorkflowEnabled) "set_workflow_enabled" Progress -> Done;
+    SetWorkflowEnabled(SetWorkflowEnabled) "set_workflow_enabled" Progress bulk -> Done;
     /// Starts a run (W20).
-    StartRun(StartRun) "start_run" Intake -> RunStarted;
+    StartRun(StartRun) "start_run" Intake bulk -> RunStarted;
     /// Delivers a signal (W19).
     SignalRun(SignalRun) "signal_run" Progress -> SignalAccepted,
         of |signal| Subject::Run(signal.run_id.clone());
@@ -291,7 +291,7 @@ commands! {
     /// Assigns ready tasks to the entry's offers (design rule 3).
     AssignTasks(AssignTasks) "assign_tasks" Progress bulk -> TasksAssigned;
     /// Registers a worker (A20).
-    RegisterWorker(Box<RegisterWorker>) "register_worker" Progress -> HeartbeatRecorded;
+    RegisterWorker(Box<RegisterWorker>) "register_worker" Progress bulk -> HeartbeatRecorded;
     /// Keeps a worker healthy (A20).
     HeartbeatWorker(HeartbeatWorker) "heartbeat_worker" Progress -> HeartbeatRecorded,
         of |heartbeat| Subject::Worker(heartbeat.worker_id.clone());
@@ -341,7 +341,7 @@ commands! {
     CreateNamespace(CreateNamespace) versions "create_namespace" Intake -> NamespaceCreated,
         since |create| create.since();
     /// Deletes an empty namespace (A41).
-    DeleteNamespace(DeleteNamespace) "delete_namespace" Progress -> NamespaceDeleted;
+    DeleteNamespace(DeleteNamespace) "delete_namespace" Progress bulk -> NamespaceDeleted;
     /// Creates a stream (A30).
     CreateStream(CreateStream) "create_stream" Intake -> StreamCreated;
     /// Appends records to a stream (A30).
@@ -353,7 +353,7 @@ commands! {
     /// Creates a consumer group (A31).
     CreateGroup(CreateGroup) "create_group" Intake -> GroupCreated;
     /// Makes a consumer a member of a group, or renews its membership (A31).
-    JoinGroup(JoinGroup) "join_group" Progress -> GroupJoined;
+    JoinGroup(JoinGroup) "join_group" Progress bulk -> GroupJoined;
     /// Removes a consumer from a group (A31).
     LeaveGroup(LeaveGroup) "leave_group" Progress bulk -> Deleted;
     /// Delivers records to a consumer (A31).
@@ -370,7 +370,7 @@ commands! {
     FireTrigger(FireTrigger) "fire_trigger" Progress obligation -> TriggerFired,
         of |fire| Subject::Trigger(fire.definition);
     /// Returns a quarantined item to service (design rule 10).
-    ReleaseQuarantined(ReleaseQuarantined) "release_quarantined" Progress -> Done,
+    ReleaseQuarantined(ReleaseQuarantined) "release_quarantined" Progress bulk -> Done,
         of |retry| Subject::Quarantined(retry.subject());
     /// Cancels a stand-alone action run (A2).
     CancelActionRun(CancelActionRun) "cancel_action_run" Progress -> Done,

@@ -298,24 +298,37 @@ impl<'t, 'e> Turn<'t, 'e> {
         };
         let mut record = Draft::of(record);
         let result = edit(&mut record);
-        self.entry
-            .overlay
-            .set(key, Some(Cell::new::<T>(record.into())));
+        self.set::<T>(key, record.into());
         Ok(Some(result))
     }
 
     /// Writes the record at `key`.
     pub(crate) fn put<T: Table>(&mut self, key: &T::Key, record: impl Into<Arc<T::Record>>) {
-        let record = record.into();
+        let key = self.entry.row_key::<T>(key);
         self.spent.rows += 1;
-        self.spent.written_bytes += ROW_BYTES_COMMON + T::content_bytes(&record);
-        self.entry.put::<T>(key, record);
+        self.set::<T>(key, record.into());
+    }
+
+    /// Counts and makes a write.
+    ///
+    /// # Panics
+    /// If the content of the record is larger than any record may be: only the subject of the turn is then quarantined
+    /// (design rule 10).
+    fn set<T: Table>(&mut self, key: RowKey, record: Arc<T::Record>) {
+        let content_bytes = T::content_bytes(&record);
+        assert!(
+            content_bytes <= RECORD_BYTES_MAX,
+            "expected a record of at most {RECORD_BYTES_MAX} bytes, but its content has {content_bytes}"
+        );
+        self.spent.written_bytes += key.as_slice().len() + ROW_BYTES_COMMON + content_bytes;
+        self.entry.overlay.set(key, Some(Cell::new::<T>(record)));
     }
 
     /// Deletes the record at `key`.
     pub(crate) fn delete<T: Table>(&mut self, key: &T::Key) {
         self.spent.rows += 1;
         let key = self.entry.row_key::<T>(key);
+        self.spent.written_bytes += key.as_slice().len();
         self.entry.overlay.set(key, None);
     }
 

@@ -92,9 +92,10 @@ fn ensure(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<bool> {
     if turn.get::<Namespaces>(namespace)?.is_some() {
         return Ok(false);
     }
-    if turn.list::<Namespaces>(&(), NAMESPACES_MAX)?.len() == NAMESPACES_MAX {
+    if turn.cluster().namespaces_count >= NAMESPACES_MAX as u64 {
         return Err(Rejection::too_many("namespaces", NAMESPACES_MAX).into());
     }
+    turn.cluster_mut().namespaces_count += 1;
     let created_at_ms = turn.now_ms();
     turn.put::<Namespaces>(
         namespace,

@@ -38,7 +38,8 @@ impl DeleteNamespace {
             let left = left.join(", ");
             return Err(Rejection::NamespaceNotEmpty { namespace, left }.into());
         }
-        if !has_more {
+        if !has_more && is_found {
+            turn.cluster_mut().namespaces_count -= 1;
             turn.delete::<Namespaces>(namespace);
         }
         Ok(NamespaceDeleted { is_found, has_more })

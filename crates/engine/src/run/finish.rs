@@ -52,7 +52,7 @@ pub(super) fn finish(
         (None, Some(note)) => Some(cut(&note)),
         (detail, None) => detail.map(ToOwned::to_owned),
     };
-    run.record.status = RunStatus::Ended(status);
+    run.record.become_status(RunStatus::Ended(status));
     run.record.end = Some(End {
         terminal: ending.terminal,
     });

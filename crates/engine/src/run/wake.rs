@@ -6,22 +6,18 @@ use super::finish_step::{follow, leave};
 use super::outcome::name;
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{Activation, ActivationState, Awaited, EventKind, TargetResult, Work};
-use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+use crate::tables::{
+    Activation, ActivationState, Awaited, EventKind, TargetResult, TimerKey, Work,
+};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// A retry or poll is due.
-pub(crate) fn wake_step(
-    turn: &mut Turn<'_, '_>,
-    number: RunNumber,
-    activation: u64,
-) -> TurnResult<()> {
-    let at = ActivationRef {
-        run: number,
-        activation,
-    };
-    let Some((mut run, mut active)) = take_waiting(turn, at, Awaited::Time)? else {
+/// The timer of a retry or poll has fired.
+pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let Some((mut run, mut active)) = take_waiting(turn, timer, Awaited::Time)? else {
         return Ok(());
     };
+    let number = run.number;
+    let activation = active.number;
     if let ActivationState::Retry { .. } = active.state {
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
@@ -35,19 +31,12 @@ pub(crate) fn wake_step(
     advance_after_wait(turn, number, Work::Execute { activation })
 }
 
-/// A wait's deadline has passed: `onTimeout`, else a `timeout` transition, else the run's end.
-pub(crate) fn expire_signal(
-    turn: &mut Turn<'_, '_>,
-    number: RunNumber,
-    activation: u64,
-) -> TurnResult<()> {
-    let at = ActivationRef {
-        run: number,
-        activation,
-    };
-    let Some((mut run, active)) = take_waiting(turn, at, Awaited::Signal)? else {
+/// The timer of a wait has fired: `onTimeout`, else a `timeout` transition, else the run's end.
+pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let Some((mut run, active)) = take_waiting(turn, timer, Awaited::Signal)? else {
         return Ok(());
     };
+    let number = run.number;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     let StepKind::Wait(wait) = &step.kind else {
@@ -90,19 +79,22 @@ pub(crate) fn expire_signal(
     advance(turn, number, follow(target, detail))
 }
 
-/// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for `awaited`, or if the
-/// run is quarantined: its timers fire without effect.
+/// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for `awaited` and for
+/// exactly this timer, or if the run is quarantined: its timers fire without effect.
 fn take_waiting(
     turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
+    timer: TimerKey,
     awaited: Awaited,
 ) -> TurnResult<Option<(LoadedRun, Draft<Activation>)>> {
-    if turn.is_quarantined(at.run) {
+    let number = RunNumber(timer.subject);
+    if turn.is_quarantined(number) {
         return Ok(None);
     }
-    let mut run = turn.load_run(at.run)?;
-    match run.take(turn, at.activation)? {
-        Some(active) if active.state.awaits() == awaited => return Ok(Some((run, active))),
+    let is_awaited =
+        |state: &ActivationState| state.awaits() == awaited && state.due_ms() == Some(timer.due_ms);
+    let mut run = turn.load_run(number)?;
+    match run.take(turn, timer.detail)? {
+        Some(active) if is_awaited(&active.state) => return Ok(Some((run, active))),
         Some(active) => run.put_back(active),
         None => {}
     }

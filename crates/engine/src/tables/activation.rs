@@ -100,6 +100,20 @@ impl ActivationState {
         }
     }
 
+    /// When its timer is due, in milliseconds; `None` without a timer.
+    #[must_use]
+    pub fn due_ms(&self) -> Option<u64> {
+        match self {
+            Self::Retry { due_ms } | Self::Poll { due_ms } => Some(*due_ms),
+            Self::Signal { deadline_at_ms } => *deadline_at_ms,
+            Self::Plan(plan) => match plan.wait {
+                PlanWait::Retry { due_ms } => Some(due_ms),
+                PlanWait::Executing | PlanWait::Action(_) => None,
+            },
+            Self::Executing | Self::Action(_) | Self::Child(_) | Self::ChildInput { .. } => None,
+        }
+    }
+
     /// Whether the step executes, now or in a later entry, and waits for nothing.
     #[must_use]
     pub fn is_executing(&self) -> bool {

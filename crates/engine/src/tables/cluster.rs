@@ -21,6 +21,8 @@ pub struct ClusterRecord {
     pub run_count: u64,
     /// Action runs so far.
     pub action_runs_count: u64,
+    /// The number of namespaces (A41).
+    pub namespaces_count: u64,
     /// Workers so far.
     pub workers_count: u64,
     /// Definitions so far.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 tables! {
     /// By number. Live until retention ends.
-    6 Runs(RunNumber) -> RunRecord, HOT while |run| run.status.is_open();
+    6 Runs(RunNumber) -> RunRecord, HOT while |run| run.status.is_open() => RunRecord::content_bytes;
     /// Runs whose caller chose the id (W20). Live as long as the run.
     7 RunNames((Namespace, RunId)) -> RunNumber;
     /// Runs by idempotency key (W20). Live as long as the run.
@@ -75,6 +75,26 @@ pub struct RunRecord {
     pub started_at_ms: u64,
     /// In milliseconds; set when the run ends.
     pub completed_at_ms: Option<u64>,
+}
+
+impl RunRecord {
+    /// The size of what the definition takes from payloads, in bytes.
+    fn content_bytes(&self) -> usize {
+        self.attributes.values().map(AttributeValue::bytes).sum()
+    }
+
+    /// Changes the status.
+    ///
+    /// # Panics
+    /// If the transition to `next` is not allowed.
+    pub(crate) fn become_status(&mut self, next: RunStatus) {
+        let status = self.status;
+        assert!(
+            status.may_become(next),
+            "expected a status that may follow {status:?}, but {next:?} may not"
+        );
+        self.status = next;
+    }
 }
 
 /// The manual's run statuses, those of an open run (W21); an ended one has its [`End`]'s.
@@ -180,6 +200,16 @@ pub enum AttributeValue {
     Number(Json),
     /// Milliseconds since the Unix epoch.
     Timestamp(i64),
+}
+
+impl AttributeValue {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Number(number) => number.as_str().len(),
+            Self::Timestamp(_) => size_of::<i64>(),
+        }
+    }
 }
 
 /// The state of a run's history.

@@ -32,10 +32,10 @@ impl FireTimer {
         turn.clear_timer(timer);
         match timer.kind {
             TimerKind::StepWake => {
-                run::wake_step(turn, RunNumber(timer.subject), timer.detail)?;
+                run::wake_step(turn, timer)?;
             }
             TimerKind::SignalTimeout => {
-                run::expire_signal(turn, RunNumber(timer.subject), timer.detail)?;
+                run::expire_signal(turn, timer)?;
             }
             TimerKind::TaskReady => {
                 task::wake(turn, ActionRunNumber(timer.subject), timer.detail)?;

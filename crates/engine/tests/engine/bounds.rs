@@ -1,5 +1,6 @@
 //! The work of one entry is bounded, whatever definitions and payloads contain (design rule 13).
 
+use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::definition::{
@@ -12,12 +13,14 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_BYTES_MAX, ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX,
-    MAPPING_PATHS_MAX, MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_BYTES_MAX, ENTRY_COMMANDS_MAX,
+    ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX, MAPPING_PATHS_MAX, MAPPING_READ_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX,
 };
 use flotilla_engine::rows::{
-    self, ActionRuns, Activations, PendingWorks, QuarantinedKind, RunRecord, Runs, Table, TimerKey,
-    Timers, encode_key, encode_prefix, encode_record,
+    self, ActionRuns, Activations, AttributeValue, PendingWorks, Process, ProcessKind,
+    QuarantinedKind, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_prefix,
+    encode_record,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Writes};
 use flotilla_engine::{
@@ -152,9 +155,11 @@ impl World {
  start: run @missing input={"all":"$.input"} -> failure=start"#;
         self.create(define(text));
         let starts = (0..8).map(|_| start("hammer", large(100_000)));
-        for reply in self.apply(starts.chain(bodies).collect(), 0) {
+        let replies = self.apply(starts.chain(bodies).collect(), 0);
+        for reply in &replies[8..] {
             assert!(reply.is_ok(), "{reply:?}");
         }
+        assert_eq!(replies[7], Err(Rejection::EntryFull));
     }
 
     /// Applies an entry, then another one of the commands that found no budget left, and so on, as a leader does.
@@ -344,12 +349,11 @@ fn a_loop_that_copies_its_input_continues_in_later_entries() {
  start: run @missing input={"all":"$.input"} -> failure=start"#;
     world.create(define(text));
     let starts = (0..8).map(|_| start("hammer", large(100_000))).collect();
-    for reply in world.apply(starts, 0) {
-        assert!(matches!(reply, Ok(Reply::RunStarted(_))), "{reply:?}");
-    }
+    let entries_count = world.apply_until_accepted(starts);
+    assert!(entries_count > 1, "{entries_count}");
     assert!(
-        world.run(8).status.is_open(),
-        "its entry had no room for it"
+        world.run(1).status.is_open(),
+        "its entry had no room for all of it"
     );
     let entries_count = world.run_until_idle();
     assert!(entries_count > 5, "{entries_count}");
@@ -425,6 +429,76 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
     };
     let entries_count = world.apply_until_accepted((0..20).map(|_| requeue()).collect());
     assert!(entries_count > 2, "{entries_count}");
+}
+
+#[test]
+fn starts_with_many_search_attributes_share_the_budget_of_their_entry() {
+    let mut world = World::new();
+    let mut definition = define("define wide 1\n start: wait go");
+    let name = |at| AttributeName::new(format!("n{at:03}{}", "n".repeat(250))).expect("a name");
+    definition.search_attributes = (0..ATTRIBUTES_MAX)
+        .map(|at| SearchAttribute {
+            name: name(at),
+            ..attribute(at, "x")
+        })
+        .collect();
+    world.create(definition);
+    let starts = (0..ENTRY_COMMANDS_MAX).map(|_| start("wide", large(250)));
+    let entries_count = world.apply_until_accepted(starts.collect());
+    assert!(entries_count > 1, "{entries_count}");
+    let last = world.run(ENTRY_COMMANDS_MAX as u64);
+    assert_eq!(last.attributes.len(), ATTRIBUTES_MAX);
+}
+
+#[test]
+fn registrations_of_many_processes_share_the_budget_of_their_entry() {
+    let mut world = World::new();
+    let process = |at| Process {
+        name: format!("{at}"),
+        kind: ProcessKind::Action,
+    };
+    let register = |number| {
+        let id = WorkerId::new(format!("w{number}")).expect("an id");
+        let mut worker = samples::plain_worker(id);
+        worker.processes = (0..PROCESSES_MAX).map(process).collect();
+        Body::RegisterWorker(Box::new(worker))
+    };
+    let entries_count = world.apply_until_accepted((0..200).map(register).collect());
+    assert!(entries_count > 3, "{entries_count}");
+}
+
+#[test]
+fn a_record_that_is_too_large_quarantines_its_run_only() {
+    let mut replica = Replica::new();
+    let mut definition = define("define order 1\n start: wait go");
+    definition.search_attributes = vec![attribute(0, "x")];
+    replica.ask(create(definition)).expect("it is sound");
+    for _ in 0..2 {
+        let start = start("order", "{}".to_owned());
+        replica.ask(start).expect("it is enabled");
+    }
+    let run = rows::read::<Runs>(&replica.store, &RunNumber(1));
+    let mut run = run.expect("memory does not fail").expect("it was started");
+    let value = AttributeValue::String("x".repeat(RECORD_BYTES_MAX + 1));
+    run.attributes.insert(0, value);
+    let mut writes = Writes::default();
+    let key = encode_key::<Runs>(&RunNumber(1));
+    writes.put(&key, &encode_record::<Runs>(&run));
+    replica.store.write(&writes);
+    replica.decide_as(ENGINE_VERSION);
+
+    let signal = |run| signal(run, "item", "{}");
+    let panicked = replica.ask(signal(1));
+    assert!(
+        matches!(&panicked, Err(Rejection::Internal(text)) if text.contains("its content has")),
+        "{panicked:?}"
+    );
+    let again = replica.ask(signal(1));
+    assert!(
+        matches!(again, Err(Rejection::RunQuarantined(_))),
+        "{again:?}"
+    );
+    replica.ask(signal(2)).expect("the other run is in service");
 }
 
 #[test]
@@ -563,17 +637,16 @@ proptest! {
 
     #[test]
     fn no_definition_and_no_input_makes_an_entry_pass_its_bounds(
-        steps_count in 1_u16..6,
+        steps_count in 1_u16..24,
         paths in prop::collection::vec((any::<u16>(), 0_u8..2), 0..=MAPPING_PATHS_MAX),
         attributes_count in 0..=ATTRIBUTES_MAX,
-        bytes in prop_oneof![Just(16_usize), 1_000..60_000_usize],
-        starts_count in 1_usize..12,
+        bytes in prop_oneof![Just(16_usize), 1_000..60_000_usize, Just(PAYLOAD_BYTES_MAX)],
+        starts_count in 1_usize..40,
     ) {
         let mut world = World::new();
         world.create(ring(steps_count, &paths, attributes_count));
         let starts = (0..starts_count).map(|_| start("ring", large(bytes))).collect();
-        let replies = world.apply(starts, 0);
-        prop_assert!(replies.iter().all(Result::is_ok));
+        world.apply_until_accepted(starts);
         world.run_until_idle();
         for number in 1..=starts_count as u64 {
             let run = world.run(number);

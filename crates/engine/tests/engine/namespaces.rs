@@ -3,7 +3,7 @@
 use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::ids::{Namespace, WorkerId};
-use flotilla_engine::limits::SWEEP_ROWS_MAX;
+use flotilla_engine::limits::{NAMESPACES_MAX, SWEEP_ROWS_MAX};
 use flotilla_engine::rows::{Namespaces, Workers};
 use flotilla_engine::{
     Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply, reply,
@@ -82,5 +82,29 @@ fn a_worker_that_lives_keeps_its_namespace_however_many_are_silent() {
     let create = Body::CreateNamespace(CreateNamespace::default());
     let known = Reply::NamespaceCreated(reply::NamespaceCreated { is_new: false });
     assert_eq!(ask(&mut replica, create), Ok(known));
+    invariants::check(&replica.store);
+}
+
+#[test]
+fn at_the_bound_a_write_to_an_unknown_namespace_is_refused_without_a_scan() {
+    let mut replica = Replica::new();
+    for number in 0..NAMESPACES_MAX {
+        let name = Namespace::new(format!("n{number}")).expect("a name");
+        let create = Body::CreateNamespace(CreateNamespace::default());
+        replica
+            .apply(Vec::new(), Command::new(name, create))
+            .expect("there is room");
+    }
+    let worker = Body::RegisterWorker(Box::new(samples::plain_worker(id(1))));
+    let refused = ask(&mut replica, worker.clone());
+    let is_refused = matches!(refused, Err(Rejection::LimitExceeded { .. }));
+    assert!(is_refused, "{refused:?}");
+    assert!(replica.rows <= 1, "{} rows", replica.rows);
+    let first = Namespace::new("n0").expect("a name");
+    let delete = Body::DeleteNamespace(DeleteNamespace {});
+    replica
+        .apply(Vec::new(), Command::new(first, delete))
+        .expect("it is empty");
+    ask(&mut replica, worker).expect("there is room again");
     invariants::check(&replica.store);
 }

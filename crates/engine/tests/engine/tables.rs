@@ -221,6 +221,7 @@ fn cluster() -> ClusterRecord {
         term: 5,
         grace_until_ms: 1_700_000_010_000,
         run_count: 7,
+        namespaces_count: 3,
         action_runs_count: 9,
         workers_count: 2,
         definitions_count: 4,

@@ -9,6 +9,8 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::MemoryStore;
 
 pub(super) fn check(store: &MemoryStore) {
+    let counted = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.namespaces_count);
+    assert_eq!(counted, rows::<Namespaces>(store, &()).len() as u64);
     let check = |namespace: &Namespace| {
         let is_listed = read::<Namespaces>(store, namespace).is_some();
         assert!(is_listed, "{namespace} is used and not listed");
