@@ -25,16 +25,14 @@ use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
 use crate::stamp::Stamp;
-use crate::store::{KeyRange, Reader, StoreError, Writes};
+use crate::store::{Reader, StoreError, Writes};
 use crate::subject::Subject;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Key, Quarantine,
-    QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, Ready, ReadyQueue, RequestAgeRecord,
-    RequestAges, RowKey, Table, TimerKey, Timers, damaged, decode_record, encode_key,
-    encode_prefix, range_from, row_key,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Quarantine,
+    QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, RequestAgeRecord, RequestAges, RowKey,
+    Table, TimerKey, Timers, damaged, decode_record, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Why a turn ends without a reply.
@@ -330,84 +328,6 @@ impl<'t, 'e> Turn<'t, 'e> {
         let key = self.entry.row_key::<T>(key);
         self.spent.written_bytes += key.as_slice().len();
         self.entry.overlay.set(key, None);
-    }
-
-    /// The rows of `T` whose keys begin with `prefix`, at most `count_max` of them.
-    pub(crate) fn list<T: Table>(
-        &self,
-        prefix: &impl Key,
-        count_max: usize,
-    ) -> Result<Vec<Row<T>>, StoreError> {
-        let mut rows = Vec::new();
-        if count_max == 0 {
-            return Ok(rows);
-        }
-        self.visit::<T>(prefix, |key, record| {
-            rows.push((key, record));
-            if rows.len() < count_max {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        Ok(rows)
-    }
-
-    /// Visits the rows of `T` whose keys begin with `prefix`, in key order, until `visit` breaks.
-    pub(crate) fn visit<T: Table>(
-        &self,
-        prefix: &impl Key,
-        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.visit_range::<T>(&KeyRange::prefix(&encode_prefix::<T>(prefix)), &mut visit)
-    }
-
-    /// Visits the rows of `T` in `range`, in key order, until `visit` breaks.
-    pub(crate) fn visit_range<T: Table>(
-        &self,
-        range: &KeyRange,
-        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        if range.is_empty() {
-            return Ok(());
-        }
-        self.visit_rows::<T>(range, Some(range), &mut visit)
-            .map(drop)
-    }
-
-    /// Like [`Turn::visit`], from the first key at or after `first`, which begins with `prefix`.
-    pub(crate) fn visit_from<T: Table>(
-        &self,
-        prefix: &impl Key,
-        first: &impl Key,
-        visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.visit_range::<T>(&range_from::<T>(prefix, first), visit)
-    }
-
-    /// Visits the tasks that wait in a queue, or those after `after`, in the order in which they are taken.
-    ///
-    /// The scan begins at the queue's head, so that it skips the tombstones of taken rows (design rule 4).
-    pub(crate) fn visit_ready(
-        &mut self,
-        queue: &ReadyQueue,
-        after: Option<&<Ready as Table>::Key>,
-        mut visit: impl FnMut(<Ready as Table>::Key) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let prefix = encode_prefix::<Ready>(queue);
-        let mut range = KeyRange::prefix(&prefix);
-        if let Some(after) = after {
-            range.from = encode_key::<Ready>(after);
-            range.from.push(0);
-            return self.visit_range::<Ready>(&range, |key, _| visit(key));
-        }
-        let stored = self.entry.heads.stored_range(&range);
-        let is_looked_up = stored.is_some();
-        let first = self.visit_rows::<Ready>(&range, stored.as_ref(), &mut |key, _| visit(key))?;
-        if is_looked_up {
-            self.entry.heads.found(prefix, first);
-        }
-        Ok(())
     }
 
     /// Whether the turn has written or deleted anything so far.

@@ -371,10 +371,9 @@ impl LoadedRun {
                 (Now::Taken, _) => panic!("an activation that is taken out is put back or left"),
             }
         }
-        if let Some(before) = &self.before {
-            if self.record.is(before) {
-                return;
-            }
+        let is_unchanged = |before| self.record.is(before);
+        if self.before.as_ref().is_some_and(is_unchanged) {
+            return;
         }
         turn.put::<Runs>(&self.number, self.record);
     }

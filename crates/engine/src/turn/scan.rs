@@ -1,9 +1,12 @@
 //! Scans of a turn: a merge of the entry's writes and the store.
 
-use super::Turn;
+use super::{Row, Turn};
 use crate::overlay::Cell;
 use crate::store::{KeyRange, Order, StoreError};
-use crate::tables::{Key, Table, damaged, decode_record, encode_prefix, key_of, range_from};
+use crate::tables::{
+    Key, Ready, ReadyQueue, Table, damaged, decode_record, encode_key, encode_prefix, key_of,
+    range_from,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -31,6 +34,84 @@ impl Found<'_> {
 }
 
 impl Turn<'_, '_> {
+    /// The rows of `T` whose keys begin with `prefix`, at most `count_max` of them.
+    pub(crate) fn list<T: Table>(
+        &self,
+        prefix: &impl Key,
+        count_max: usize,
+    ) -> Result<Vec<Row<T>>, StoreError> {
+        let mut rows = Vec::new();
+        if count_max == 0 {
+            return Ok(rows);
+        }
+        self.visit::<T>(prefix, |key, record| {
+            rows.push((key, record));
+            if rows.len() < count_max {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the rows of `T` whose keys begin with `prefix`, in key order, until `visit` breaks.
+    pub(crate) fn visit<T: Table>(
+        &self,
+        prefix: &impl Key,
+        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.visit_range::<T>(&KeyRange::prefix(&encode_prefix::<T>(prefix)), &mut visit)
+    }
+
+    /// Visits the rows of `T` in `range`, in key order, until `visit` breaks.
+    pub(crate) fn visit_range<T: Table>(
+        &self,
+        range: &KeyRange,
+        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.visit_rows::<T>(range, Some(range), &mut visit)
+            .map(drop)
+    }
+
+    /// Like [`Turn::visit`], from the first key at or after `first`, which begins with `prefix`.
+    pub(crate) fn visit_from<T: Table>(
+        &self,
+        prefix: &impl Key,
+        first: &impl Key,
+        visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.visit_range::<T>(&range_from::<T>(prefix, first), visit)
+    }
+
+    /// Visits the tasks that wait in a queue, or those after `after`, in the order in which they are taken.
+    ///
+    /// The scan begins at the queue's head, so that it skips the tombstones of taken rows (design rule 4).
+    pub(crate) fn visit_ready(
+        &mut self,
+        queue: &ReadyQueue,
+        after: Option<&<Ready as Table>::Key>,
+        mut visit: impl FnMut(<Ready as Table>::Key) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let prefix = encode_prefix::<Ready>(queue);
+        let mut range = KeyRange::prefix(&prefix);
+        if let Some(after) = after {
+            range.from = encode_key::<Ready>(after);
+            range.from.push(0);
+            return self.visit_range::<Ready>(&range, |key, _| visit(key));
+        }
+        let stored = self.entry.heads.stored_range(&range);
+        let is_looked_up = stored.is_some();
+        let first = self.visit_rows::<Ready>(&range, stored.as_ref(), &mut |key, _| visit(key))?;
+        if is_looked_up {
+            self.entry.heads.found(prefix, first);
+        }
+        Ok(())
+    }
+
     /// The first key of `T` at or after `first` that begins with `prefix`. Decodes no record.
     pub(crate) fn first_key_from<T: Table>(
         &self,
@@ -72,7 +153,7 @@ impl Turn<'_, '_> {
     }
 
     /// Visits the written rows of `range` and the stored rows of `stored`; returns the first stored key.
-    pub(super) fn visit_rows<T: Table>(
+    fn visit_rows<T: Table>(
         &self,
         range: &KeyRange,
         stored: Option<&KeyRange>,

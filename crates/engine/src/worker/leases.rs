@@ -5,22 +5,20 @@
 
 use super::activity::{WorkerKey, WorkerRef, change, is_holder, key_of};
 use crate::ids::{ActionRunNumber, Namespace, WorkerNumber};
-use crate::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX};
+use crate::limits::LEASES_BEGUN_MAX;
 use crate::store::StoreError;
-use crate::subject::Subject;
 use crate::tables::{
     LEASE_SUSPENDED_MS, Lease, LeasePlace, LeaseWatch, TimerKey, TimerKind, WorkerActivityRecord,
-    WorkerLeases, WorkerNumbers,
+    WorkerLeases,
 };
-use crate::turn::{Turn, TurnResult};
-use crate::{task, timer};
-use std::ops::ControlFlow;
+use crate::timer;
+use crate::turn::Turn;
 
 /// A worker's number and its watch over its leases.
 #[derive(Clone, Copy)]
-struct Watched {
-    worker: WorkerNumber,
-    watch: LeaseWatch,
+pub(super) struct Watched {
+    pub(super) worker: WorkerNumber,
+    pub(super) watch: LeaseWatch,
 }
 
 /// A registered worker takes a task. Returns the number under which its lease is listed.
@@ -78,27 +76,6 @@ pub(crate) fn move_lease(
     })?;
     let watched = watched.expect("the holder of a lease is registered");
     search_if_due(turn, &key, watched)
-}
-
-/// Handles the timer of a worker's leases: those that have ended expire, as far as the turn's budget allows.
-pub(crate) fn expire_leases(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> TurnResult<()> {
-    let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
-        return Ok(());
-    };
-    let watch = change(turn, &key, |activity| {
-        activity.lease_watch.due_ms = None;
-        activity.lease_watch
-    })?;
-    let watch = watch.expect("a worker with a number has an activity");
-    let watched = Watched { worker, watch };
-    for task in ended(turn, watched)? {
-        if turn.is_spent() {
-            break;
-        }
-        turn.with_subject(Subject::ActionRun(task), |turn| task::expire(turn, task))?;
-    }
-    search(turn, &key, watched)?;
-    Ok(())
 }
 
 /// Clears the timer: the worker gets another number, or is removed.
@@ -179,7 +156,7 @@ fn search_if_due(
 }
 
 /// Raises the bound to the first lease that ends, and sets the timer for it.
-fn search(
+pub(super) fn search(
     turn: &mut Turn<'_, '_>,
     key: &WorkerKey,
     Watched { worker, watch }: Watched,
@@ -196,26 +173,8 @@ fn search(
     Ok(())
 }
 
-/// The first tasks whose leases have ended.
-fn ended(
-    turn: &Turn<'_, '_>,
-    Watched { worker, watch }: Watched,
-) -> Result<Vec<ActionRunNumber>, StoreError> {
-    let now_ms = turn.now_ms();
-    let mut tasks = Vec::new();
-    let from = (worker, first_place(watch));
-    turn.visit_from::<WorkerLeases>(&worker, &from, |(_, place), _| {
-        if place.expires_at_ms > now_ms || tasks.len() == LEASES_EXPIRED_MAX {
-            return ControlFlow::Break(());
-        }
-        tasks.push(place.task);
-        ControlFlow::Continue(())
-    })?;
-    Ok(tasks)
-}
-
 /// Before the places of all leases.
-fn first_place(watch: LeaseWatch) -> LeasePlace {
+pub(super) fn first_place(watch: LeaseWatch) -> LeasePlace {
     LeasePlace {
         expires_at_ms: watch.ends_from_ms,
         task: ActionRunNumber(0),

@@ -2,6 +2,7 @@
 
 mod activity;
 mod drain;
+mod expiry;
 mod gone;
 mod health;
 mod heartbeat;
@@ -15,7 +16,8 @@ pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
 pub(crate) use activity::{Counts, count, count_records, is_draining, is_taking_tasks};
+pub(crate) use expiry::expire_leases;
 pub(crate) use gone::{free_leases_left, is_gone};
 pub(crate) use health::{mark_unhealthy, release_from_quarantine};
-pub(crate) use leases::{begin_lease, end_lease, expire_leases, move_lease};
+pub(crate) use leases::{begin_lease, end_lease, move_lease};
 pub(crate) use register::remove_unhealthy;

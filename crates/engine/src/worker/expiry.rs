@@ -1,0 +1,51 @@
+//! Lets the leases of a worker expire (A4).
+
+use super::activity::change;
+use super::leases::{Watched, first_place, search};
+use crate::ids::{ActionRunNumber, WorkerNumber};
+use crate::limits::LEASES_EXPIRED_MAX;
+use crate::store::StoreError;
+use crate::subject::Subject;
+use crate::tables::{WorkerLeases, WorkerNumbers};
+use crate::task;
+use crate::turn::{Turn, TurnResult};
+use std::ops::ControlFlow;
+
+/// Handles the timer of a worker's leases: those that have ended expire, as far as the turn's budget allows.
+pub(crate) fn expire_leases(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> TurnResult<()> {
+    let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
+        return Ok(());
+    };
+    let watch = change(turn, &key, |activity| {
+        activity.lease_watch.due_ms = None;
+        activity.lease_watch
+    })?;
+    let watch = watch.expect("a worker with a number has an activity");
+    let watched = Watched { worker, watch };
+    for task in ended(turn, watched)? {
+        if turn.is_spent() {
+            break;
+        }
+        turn.with_subject(Subject::ActionRun(task), |turn| task::expire(turn, task))?;
+    }
+    search(turn, &key, watched)?;
+    Ok(())
+}
+
+/// The first tasks whose leases have ended.
+fn ended(
+    turn: &Turn<'_, '_>,
+    Watched { worker, watch }: Watched,
+) -> Result<Vec<ActionRunNumber>, StoreError> {
+    let now_ms = turn.now_ms();
+    let mut tasks = Vec::new();
+    let from = (worker, first_place(watch));
+    turn.visit_from::<WorkerLeases>(&worker, &from, |(_, place), _| {
+        if place.expires_at_ms > now_ms || tasks.len() == LEASES_EXPIRED_MAX {
+            return ControlFlow::Break(());
+        }
+        tasks.push(place.task);
+        ControlFlow::Continue(())
+    })?;
+    Ok(tasks)
+}
