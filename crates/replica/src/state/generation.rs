@@ -25,8 +25,6 @@ const UNMERGED_FILES: i32 = 12;
 /// With this many more, merges have fallen behind and writes are slowed down; with twice this many,
 /// stopped.
 const UNMERGED_FILES_SLACK: i32 = 12;
-/// The share of a memtable that its bloom filter takes.
-const MEMTABLE_BLOOM_RATIO: f64 = 0.05;
 
 /// One RocksDB directory of rows; deleted when it is dropped after [`Generation::doom`].
 pub(crate) struct Generation {
@@ -225,10 +223,8 @@ fn options() -> Options {
     options.set_block_based_table_factory(&blocks);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_write_buffer_size(WRITE_BUFFER_BYTES);
-    // The engine often reads keys that do not exist, such as a request id that was never seen:
-    // without a filter each such read walks the memtables.
-    options.set_memtable_prefix_bloom_ratio(MEMTABLE_BLOOM_RATIO);
-    options.set_memtable_whole_key_filtering(true);
+    // Memtables have no filter: it takes a cache miss for each written row, and a command writes ten
+    // rows for each key that it looks up in vain.
     options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);
     options.set_level_zero_slowdown_writes_trigger(UNMERGED_FILES + UNMERGED_FILES_SLACK);
     options.set_level_zero_stop_writes_trigger(UNMERGED_FILES + 2 * UNMERGED_FILES_SLACK);
