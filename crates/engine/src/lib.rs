@@ -90,10 +90,10 @@ pub use stream::{
 pub use subject::Subject;
 pub use tables::{
     AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
-    ConsumerRecord, DefinitionNumber, GroupSettings, InputVerdict, KeyRecord, NextFiring,
-    PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind, Retention,
-    RunStatus, StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerActivityRecord, WorkerRecord,
-    WorkerStatus, WorkerType, check_row,
+    ConsumerRecord, DefinitionNumber, GroupSettings, InputVerdict, KeyRecord, LeaseWatch,
+    NextFiring, PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind,
+    Retention, RunStatus, StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerActivityRecord,
+    WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,

@@ -1,7 +1,8 @@
 //! Definitions and payloads at their bounds, against three nodes: all stay up and agree (design rule 13).
 
-use flotilla_tests::{Cluster, TIMEOUT, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, TIMEOUT, wait_until};
 use std::fmt::Write as _;
+use std::fs;
 use std::thread;
 
 /// The maximum that one entry may write to the state, in bytes.
@@ -36,13 +37,18 @@ fn end_of(cluster: &Cluster, run: &str) -> String {
     })
 }
 
-/// All nodes serve, have the same state, and no entry exceeded its limit.
+/// All nodes serve, have the same state, and no entry exceeded its limit. Prints what the largest entry cost.
 fn judge(cluster: &mut Cluster) {
     cluster.await_health();
     let _ = cluster.agreement();
     for node in cluster.nodes() {
         assert!(node.is_running(), "node {} has ended", node.id());
         let written = node.metric("flotilla_entry_written_max_bytes");
+        let applied = node.metric("flotilla_entry_apply_duration_max_seconds");
+        println!(
+            "node {}: at most {written} bytes and {applied} s for an entry",
+            node.id()
+        );
         assert!(
             written <= ENTRY_WRITTEN_BYTES_MAX,
             "an entry wrote {written} bytes at node {}",
@@ -110,6 +116,49 @@ fn a_loop_that_copies_its_input_ends_and_the_nodes_stay_up() {
     for number in 1..=STARTS {
         let detail = end_of(&cluster, &format!("wfrun-{number}"));
         assert_eq!(detail, "max step limit reached");
+    }
+    judge(&mut cluster);
+}
+
+#[test]
+fn small_completions_with_large_next_steps_end_and_the_nodes_stay_up() {
+    const RUNS: usize = 40;
+    let mut cluster = Cluster::start();
+    // Each task waits for a file, so that all of them are completed together.
+    let folder = cluster.scratch().path("");
+    let scratch = folder.display();
+    let script = format!(
+        "touch {scratch}/taken-$$; until [ -e {scratch}/go ]; do sleep 0.05; done; echo {{}}"
+    );
+    let flags = ["--worker-id", "w", "--concurrency", "40"];
+    let _worker = CommandWorker::start_with(
+        &cluster.flo(),
+        cluster.scratch(),
+        &flags,
+        &[("check", &script)],
+    );
+    create(
+        &cluster,
+        "kind: Workflow\nname: fan\nversion: \"1\"\nstart:\n  run: \"@actions/check\"\n  inputMapping: {n: 1}\n  \
+         transitions: {success: charge, failure: flo.Failed}\nsteps:\n  charge:\n    run: \"@actions/gone\"\n    \
+         inputMapping: {order: $.input}\n    transitions: {target_not_found: flo.Completed, failure: flo.Failed}\n",
+    );
+    let input = input(&cluster, 900_000);
+    for _ in 0..RUNS {
+        let _ = cluster.flo().text(&["workflow", "start", "fan", &input]);
+    }
+    wait_until("all tasks", TIMEOUT, || {
+        let files = fs::read_dir(&folder).expect("the folder is there");
+        let names = files.map(|file| file.expect("a file").file_name());
+        let taken = names.filter(|name| name.to_string_lossy().starts_with("taken-"));
+        match taken.count() {
+            RUNS => Ok(()),
+            taken => Err(format!("{taken} are taken")),
+        }
+    });
+    let _ = cluster.scratch().write("go", String::new());
+    for number in 1..=RUNS {
+        let _ = end_of(&cluster, &format!("wfrun-{number}"));
     }
     judge(&mut cluster);
 }

@@ -124,6 +124,8 @@ metrics! {
         "Entries of any kind that this node has applied.";
     ENTRY_APPLY Histogram "flotilla_entry_apply_duration_seconds" [] "seconds"
         "Time to apply one entry.";
+    ENTRY_APPLY_MAX Gauge "flotilla_entry_apply_duration_max_seconds" [] "seconds"
+        "The longest time to apply one entry since the node started.";
     ENTRY_WRITTEN Counter "flotilla_entry_written_bytes_total" [] "bytes"
         "Keys and values that applied entries have written to the state.";
     ENTRY_WRITTEN_MAX Gauge "flotilla_entry_written_max_bytes" [] "bytes"

@@ -23,6 +23,8 @@ pub(crate) struct Metrics {
     /// The start on the monotonic clock.
     pub(super) began: Instant,
     pub(super) entry_apply: Histogram,
+    /// The longest of these times, in microseconds.
+    pub(super) entry_apply_micros_max: AtomicU64,
     /// Bytes that all entries wrote to the state.
     pub(super) entry_written_bytes: AtomicU64,
     /// Bytes that the largest entry wrote.
@@ -50,6 +52,7 @@ impl Metrics {
             started: SystemTime::now(),
             began: Instant::now(),
             entry_apply: Histogram::default(),
+            entry_apply_micros_max: AtomicU64::new(0),
             entry_written_bytes: AtomicU64::new(0),
             entry_written_bytes_max: AtomicU64::new(0),
             log_sync: Histogram::default(),
@@ -139,6 +142,9 @@ impl Observer for Metrics {
 
     fn entry_applied(&self, time: Duration, written_bytes: usize) {
         self.entry_apply.record(time);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.entry_apply_micros_max
+            .fetch_max(micros, Ordering::Relaxed);
         let bytes = written_bytes as u64;
         self.entry_written_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.entry_written_bytes_max

@@ -10,6 +10,7 @@ use crate::readiness;
 use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A field of a store's figures that a metric exposes.
 type Figure = fn(&StoreFigures) -> Number;
@@ -103,6 +104,11 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
     page.many(&COMMANDS_QUEUED, waiting);
     page.one(&COMMANDS_QUEUED_BYTES, gauges.waiting_bytes);
     page.histograms(&ENTRY_APPLY, [([], metrics.entry_apply.read())]);
+    let apply_max = metrics.entry_apply_micros_max.load(Ordering::Relaxed);
+    page.one(
+        &ENTRY_APPLY_MAX,
+        Duration::from_micros(apply_max).as_secs_f64(),
+    );
     let written = metrics.entry_written_bytes.load(Ordering::Relaxed);
     page.one(&ENTRY_WRITTEN, written);
     let written_max = metrics.entry_written_bytes_max.load(Ordering::Relaxed);

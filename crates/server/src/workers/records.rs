@@ -134,7 +134,7 @@ pub(super) fn record(namespace: &Namespace, found: WorkerWithCounts) -> v1::Work
 mod tests {
     use super::*;
     use flotilla_engine::ids::WorkerNumber;
-    use flotilla_engine::{ProcessRecord, WorkerRecord};
+    use flotilla_engine::{LeaseWatch, ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
     fn request() -> v1::RegisterRequest {
@@ -152,6 +152,7 @@ mod tests {
             last_heartbeat_at_ms: 0,
             silence_due_ms: None,
             leases_count: 0,
+            lease_watch: LeaseWatch::default(),
             tasks_completed: 0,
             tasks_failed: 0,
         }
