@@ -5,6 +5,7 @@ mod clients;
 mod http;
 mod idle;
 mod load;
+mod long_runs;
 mod merging;
 mod open_runs;
 mod options;
@@ -49,6 +50,7 @@ tables and figures:
 
 - clients    runs of three steps, and starts of runs, by 1, 8, 64 and 512 clients
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
+- long-runs  runs of 3, 10, 100 and 1,000 steps by 16 clients
 - open-runs  both by 64 clients while more and more runs wait, each number on a separate cluster, in turn:
              memory and disk, how long a killed node takes to serve again, how long a snapshot takes and how it
              affects the load
@@ -63,8 +65,8 @@ a quarter of an hour after the build.
 Usage: cargo xtask bench-growth [OPTIONS]
 
 Options:
-  --only NAMES       Some of clients, payloads, open-runs, retention, rates and idle, separated by commas
-                     [default: all]
+  --only NAMES       Some of clients, payloads, long-runs, open-runs, retention, rates and idle, separated by
+                     commas [default: all]
   --seconds S        How long each load is measured [default: 10]
   --warm-up S        How long each load runs before the measurement [default: 5]
   --open-runs N,...  How many runs wait, in rising order [default: 1000,100000,1000000]

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::bench::Bench;
 use super::section::Section;
-use super::{clients, idle, open_runs, payloads, rates, retention};
+use super::{clients, idle, long_runs, open_runs, payloads, rates, retention};
 
 /// A series that can be selected with `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Series {
     Clients,
     /// Rising payload sizes.
     Payloads,
+    /// Rising numbers of steps.
+    LongRuns,
     /// Rising numbers of open runs.
     OpenRuns,
     /// Runs that expire while others begin.
@@ -25,9 +27,10 @@ pub(super) enum Series {
 
 impl Series {
     /// All series, in the order in which they are measured and shown.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Clients,
         Self::Payloads,
+        Self::LongRuns,
         Self::OpenRuns,
         Self::Retention,
         Self::Rates,
@@ -39,6 +42,7 @@ impl Series {
         match self {
             Self::Clients => "clients",
             Self::Payloads => "payloads",
+            Self::LongRuns => "long-runs",
             Self::OpenRuns => "open-runs",
             Self::Retention => "retention",
             Self::Rates => "rates",
@@ -51,6 +55,7 @@ impl Series {
         match self {
             Self::Clients => "More clients",
             Self::Payloads => "Larger payloads",
+            Self::LongRuns => "Longer runs",
             Self::OpenRuns => "More open runs",
             Self::Retention => "Runs that expire under load",
             Self::Rates => "Rates below the peak",
@@ -66,6 +71,7 @@ impl Series {
         match self {
             Self::Clients => clients::measure(bench),
             Self::Payloads => payloads::measure(bench),
+            Self::LongRuns => long_runs::measure(bench),
             Self::OpenRuns => open_runs::measure(bench),
             Self::Retention => retention::measure(bench),
             Self::Rates => rates::measure(bench),

@@ -21,10 +21,10 @@ pub(super) fn whole(figure: f64) -> String {
 pub(super) fn of_nodes<T>(
     report: &Report,
     figure: fn(&Node) -> Option<T>,
-    show: fn(T) -> String,
+    show: impl Fn(T) -> String,
 ) -> String {
     let nodes = report.nodes.iter();
-    let shown = nodes.map(|node| figure(node).map_or_else(|| UNKNOWN.to_owned(), show));
+    let shown = nodes.map(|node| figure(node).map_or_else(|| UNKNOWN.to_owned(), &show));
     shown.collect::<Vec<_>>().join(" / ")
 }
 

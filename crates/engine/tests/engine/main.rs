@@ -10,6 +10,7 @@ mod heads;
 mod invalidation;
 mod invariants;
 mod leases;
+mod long_runs;
 mod namespaces;
 mod plan_cache;
 mod property;

@@ -22,6 +22,8 @@ pub(crate) struct Replica {
     pub(crate) lookups: Vec<Vec<u8>>,
     /// The rows that it wrote or deleted.
     pub(crate) writes_count: usize,
+    /// What they take, in bytes.
+    pub(crate) written_bytes: usize,
 }
 
 /// A store that counts the rows that scans show, and remembers where they begin and what is looked up.
@@ -78,6 +80,7 @@ impl Replica {
             beginnings: Vec::new(),
             lookups: Vec::new(),
             writes_count: 0,
+            written_bytes: 0,
         }
     }
 
@@ -111,6 +114,7 @@ impl Replica {
         let mut applied = applied.expect("memory does not fail");
         self.store.write(&applied.writes);
         self.writes_count = applied.writes.len();
+        self.written_bytes = applied.writes.bytes();
         applied.replies.remove(0)
     }
 

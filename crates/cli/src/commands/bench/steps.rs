@@ -41,7 +41,7 @@ const STAGES: &[&str] = &["transition"];
 )]
 pub(crate) struct Steps {
     /// Number of steps per run
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     steps: u16,
 
     /// Number of workers in this process, each with a separate connection; 0 to run your own
@@ -217,7 +217,13 @@ mod tests {
 
     #[test]
     fn the_workflows_are_valid() {
-        for (steps, has_data) in [(1, false), (2, true), (3, false), (100, true)] {
+        for (steps, has_data) in [
+            (1, false),
+            (2, true),
+            (3, false),
+            (100, true),
+            (1_000, false),
+        ] {
             let source = source("flo-bench-steps", 1_000, steps, has_data);
             let findings = flotilla_dsl::parse(&source).findings;
             assert!(findings.is_empty(), "{source}\n{findings:?}");
