@@ -65,6 +65,8 @@ pub const ATTRIBUTE_BYTES_MAX: usize = 2_048;
 pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
 /// An encoded record of a table: far below the decoder's limit. In bytes.
 pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
+/// The part of it that clients and definitions decide. In bytes.
+pub const RECORD_CONTENT_BYTES_MAX: usize = RECORD_BYTES_MAX - (64 << 10);
 /// Levels of child runs (W17).
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
@@ -142,8 +144,8 @@ pub const SLOTS_MAX: u32 = 10_000;
 pub const LEASES_FREED_MAX: usize = 256;
 /// Leases of a worker that one command lets expire; the rest follows in later entries (A4).
 pub const LEASES_EXPIRED_MAX: usize = 256;
-/// Leases that a worker begins or extends before the first one that ends is looked for again: at most this many
-/// tombstones are in front of it.
+/// Leases that a worker begins or extends before the first one that ends is looked for again: those that are over leave
+/// tombstones in front of it.
 pub const LEASES_BEGUN_MAX: u32 = 4_096;
 /// Workers in one namespace (A20).
 pub const WORKERS_MAX: u64 = 10_000;

@@ -32,21 +32,22 @@ pub(crate) struct ContainedPanic {
     pub(crate) effects: Vec<Effect>,
 }
 
-/// Quarantines the attributed subject, or else the command's own, and rejects the command with `internal`.
+/// Quarantines the subject of the innermost work that still exists once the turn is rolled back, or else the command's
+/// own, and rejects the command with `internal`.
 pub(crate) fn contain(
     state: &mut EntryState<'_>,
     command: &Command,
     panic: &(dyn Any + Send),
 ) -> Result<ContainedPanic, StoreError> {
-    let attributed = state.take_panic_subject();
-    let attributed = attributed.unwrap_or_else(|| command.body.subject());
+    let mut blamed = state.take_panic_subjects();
+    blamed.push(command.body.subject());
     let noted = catch_unwind(AssertUnwindSafe(|| {
-        quarantine(state, command, attributed.clone(), Note::InHistory)
+        quarantine(state, command, &blamed, Note::InHistory)
     }));
     let effects = match noted {
         Ok(effects) => effects?,
         // What panicked may be what writes the run's history. Without the note, nothing of the run is written.
-        Err(_) => quarantine(state, command, attributed, Note::Nowhere)?,
+        Err(_) => quarantine(state, command, &blamed, Note::Nowhere)?,
     };
     Ok(ContainedPanic {
         rejection: Rejection::Internal(message(panic)),
@@ -61,23 +62,24 @@ enum Note {
     Nowhere,
 }
 
-/// Quarantines the subject of a panic in a turn; returns the effects.
+/// Quarantines the first of the blamed subjects that exists; returns the effects. A run that the turn created was rolled
+/// back with it, so the one that created it is to blame.
 fn quarantine(
     state: &mut EntryState<'_>,
     command: &Command,
-    attributed: Subject,
+    blamed: &[Subject],
     note: Note,
 ) -> Result<Vec<Effect>, StoreError> {
     let named = command.body.subject();
     let mut turn = Turn::new(state, 0);
     turn.cluster_mut().panics_count += 1;
-    let subject = locate(&mut turn, command, attributed)?;
-    // The firing's run was rolled back with the turn; without quarantine, the firing would be retried forever.
-    let subject = match (subject, &named) {
-        (None, Subject::Schedule(definition)) => Some((QuarantinedKind::Schedule, definition.0)),
-        (None, Subject::Trigger(definition)) => Some((QuarantinedKind::Trigger, definition.0)),
-        (subject, _) => subject,
-    };
+    let mut subject = None;
+    for one in blamed {
+        subject = locate(&mut turn, command, one.clone())?;
+        if subject.is_some() {
+            break;
+        }
+    }
     match subject {
         Some((QuarantinedKind::Schedule, number)) => {
             schedule::quarantine(&mut turn, DefinitionNumber(number))?;

@@ -1,11 +1,13 @@
 //! A turn: the execution of one command, with its reads and the writes, events and effects that it collects.
 
+mod attribution;
 mod budget;
 mod chance;
 mod draft;
 mod runs;
 mod scan;
 
+use attribution::Attribution;
 use budget::Visited;
 pub use budget::{Budgets, Spent};
 
@@ -20,13 +22,12 @@ use crate::cache::Cache;
 use crate::effect::Effect;
 use crate::heads::QueueHeads;
 use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RequestId, RunNumber, StreamNumber};
-use crate::limits::RECORD_BYTES_MAX;
+use crate::limits::{RECORD_BYTES_MAX, RECORD_CONTENT_BYTES_MAX};
 use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
 use crate::stamp::Stamp;
 use crate::store::{Reader, StoreError, Writes};
-use crate::subject::Subject;
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Quarantine,
     QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, RequestAgeRecord, RequestAges, RowKey,
@@ -71,7 +72,7 @@ pub(crate) struct EntryState<'a> {
     version: u32,
     budgets: Budgets,
     spent: Spent,
-    panic_subject: Option<Subject>,
+    attribution: Attribution,
     overlay: &'a mut Overlay,
     stamp: Stamp,
     now_ms: u64,
@@ -117,7 +118,7 @@ impl<'a> EntryState<'a> {
             version: source.version,
             budgets: source.budgets,
             spent: Spent::default(),
-            panic_subject: None,
+            attribution: Attribution::default(),
             overlay: source.overlay,
             stamp,
             now_ms: stamp.now_ms,
@@ -144,11 +145,6 @@ impl<'a> EntryState<'a> {
     /// Treats the subject as quarantined from now on.
     pub(crate) fn quarantine(&mut self, subject: QuarantinedItem) {
         self.quarantined.insert(subject);
-    }
-
-    /// The attributed subject, if a turn works on behalf of a subject other than its command's.
-    pub(crate) fn take_panic_subject(&mut self) -> Option<Subject> {
-        self.panic_subject.take()
     }
 
     /// The budget that the entry's turns have used so far.
@@ -223,7 +219,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Begins the turn of the command at `position` in its entry.
     pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
         // The subject of an earlier command must not be blamed for a panic in this one.
-        entry.panic_subject = None;
+        entry.attribution.clear();
         let chance = Chance::new(entry.stamp.seed, position);
         Self {
             cluster: entry.cluster,
@@ -310,13 +306,13 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Counts and makes a write.
     ///
     /// # Panics
-    /// If the content of the record is larger than any record may be: only the subject of the turn is then quarantined
+    /// If the content of the record is larger than that of any record may be: here, a bug quarantines one subject only
     /// (design rule 10).
     fn set<T: Table>(&mut self, key: RowKey, record: Arc<T::Record>) {
         let content_bytes = T::content_bytes(&record);
         assert!(
-            content_bytes <= RECORD_BYTES_MAX,
-            "expected a record of at most {RECORD_BYTES_MAX} bytes, but its content has {content_bytes}"
+            content_bytes <= RECORD_CONTENT_BYTES_MAX,
+            "expected a record with at most {RECORD_CONTENT_BYTES_MAX} bytes of content, but it has {content_bytes}"
         );
         self.spent.written_bytes += key.as_slice().len() + ROW_BYTES_COMMON + content_bytes;
         self.entry.overlay.set(key, Some(Cell::new::<T>(record)));
@@ -435,23 +431,6 @@ impl<'t, 'e> Turn<'t, 'e> {
             ActionRunOwner::Step { run, .. } => self.is_quarantined(run),
             ActionRunOwner::Caller => self.is_in_quarantine((QuarantinedKind::ActionRun, number.0)),
         }
-    }
-
-    /// Attributes the following work to a subject: a panic quarantines it (design rule 10).
-    pub(crate) fn attribute_to(&mut self, subject: Subject) {
-        self.entry.panic_subject = Some(subject);
-    }
-
-    /// Does work for `subject` in between: a panic in it quarantines `subject`, not the interrupted one.
-    pub(crate) fn with_subject<T>(
-        &mut self,
-        subject: Subject,
-        work: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        let interrupted = self.entry.panic_subject.replace(subject);
-        let result = work(self);
-        self.entry.panic_subject = interrupted;
-        result
     }
 
     /// The entry's offers.

@@ -8,9 +8,9 @@
 //!   time has passed; its task, as below; the hint that its child's input must be validated. Results of children and
 //!   action runs that ended meanwhile are delivered now. A child whose parent has ended meanwhile is cancelled, as it
 //!   would have been. A breaker's probe that was given to another attempt stays with that one.
-//! - action run — the timer of its task's lease or report; a task without a lease returns to the queue, unless it waits
-//!   there already or is delayed.
-//! - worker — its heartbeat timer, or the timer that frees the leases of one that is gone.
+//! - action run — the end of its task's lease, if that was suspended, or the timer of its report; a task without a lease
+//!   returns to the queue, unless it waits there already or is delayed.
+//! - worker — its heartbeat timer and the timer of its leases, or the timer that frees the leases of one that is gone.
 //! - schedule — fires again from now on; missed firings are made up within its catch-up window.
 //! - trigger — fires again, from the record where it stopped.
 //! - stream, group — immediately looks for what is due; the timer's own turn repeats the work that panicked.

@@ -2,20 +2,31 @@
 
 use super::index;
 use crate::history;
-use crate::turn::{Turn, TurnResult};
+use crate::subject::Subject;
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
 /// Writes the turn's runs: history, records and index rows.
 pub(crate) fn write_all(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
     let mut runs = turn.take_runs();
     for run in &mut runs {
-        let events = run.end_changes();
-        history::write(turn, run, events)?;
+        turn.with_subject(subject_of(run), |turn| {
+            let events = run.end_changes();
+            history::write(turn, run, events)
+        })?;
     }
     for run in &runs {
-        index::update(turn, run.number, run.before(), &run.record)?;
+        turn.with_subject(subject_of(run), |turn| {
+            index::update(turn, run.number, run.before(), &run.record)
+        })?;
     }
     for run in runs {
-        run.write(turn);
+        turn.with_subject(subject_of(&run), |turn| run.write(turn));
     }
     Ok(())
+}
+
+/// What a panic in writing the run quarantines. A new child is rolled back with the turn, so it is its parent.
+fn subject_of(run: &LoadedRun) -> Subject {
+    let parent = run.record.parent.filter(|_| run.before().is_none());
+    Subject::RunNumber(parent.map_or(run.number, |parent| parent.run))
 }

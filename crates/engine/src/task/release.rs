@@ -1,4 +1,5 @@
-//! Releases tasks from quarantine: restores the timer or queue position that a task lost (design rule 10).
+//! Releases tasks from quarantine: restores the end of the lease, the timer or the queue position that a task lost
+//! (design rule 10).
 
 use super::lease::{drop_lease, report_timer, set_end};
 use super::loaded::LoadedTask;

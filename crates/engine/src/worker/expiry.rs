@@ -4,9 +4,9 @@ use super::activity::change;
 use super::leases::{Watched, first_place, search};
 use crate::ids::{ActionRunNumber, WorkerNumber};
 use crate::limits::LEASES_EXPIRED_MAX;
-use crate::store::StoreError;
+use crate::store::{KeyRange, StoreError};
 use crate::subject::Subject;
-use crate::tables::{WorkerLeases, WorkerNumbers};
+use crate::tables::{LeasePlace, WorkerLeases, WorkerNumbers, encode_key};
 use crate::task;
 use crate::turn::{Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -39,13 +39,22 @@ fn ended(
 ) -> Result<Vec<ActionRunNumber>, StoreError> {
     let now_ms = turn.now_ms();
     let mut tasks = Vec::new();
-    let from = (worker, first_place(watch));
-    turn.visit_from::<WorkerLeases>(&worker, &from, |(_, place), _| {
-        if place.expires_at_ms > now_ms || tasks.len() == LEASES_EXPIRED_MAX {
-            return ControlFlow::Break(());
-        }
+    // Not past the last one that has ended: behind it may be many tombstones.
+    let end = LeasePlace {
+        expires_at_ms: now_ms + 1,
+        task: ActionRunNumber(0),
+    };
+    let range = KeyRange {
+        from: encode_key::<WorkerLeases>(&(worker, first_place(watch))),
+        to: encode_key::<WorkerLeases>(&(worker, end)),
+    };
+    turn.visit_range::<WorkerLeases>(&range, |(_, place), _| {
         tasks.push(place.task);
-        ControlFlow::Continue(())
+        if tasks.len() < LEASES_EXPIRED_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     })?;
     Ok(tasks)
 }

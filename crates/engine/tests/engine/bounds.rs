@@ -335,7 +335,7 @@ fn a_record_that_is_too_large_quarantines_its_run_only() {
     let signal = |run| signal(run, "item", "{}");
     let panicked = replica.ask(signal(1));
     assert!(
-        matches!(&panicked, Err(Rejection::Internal(text)) if text.contains("its content has")),
+        matches!(&panicked, Err(Rejection::Internal(text)) if text.contains("bytes of content")),
         "{panicked:?}"
     );
     let again = replica.ask(signal(1));

@@ -415,9 +415,12 @@ impl<'a> State<'a> {
             TimerKind::StreamSweep => streams::is_due(self.store, timer),
             TimerKind::GroupDue => groups::is_due(self.store, timer),
             TimerKind::Continuation => {
+                // One that is overdue by its run's whole retention fires without effect: the run is forgotten.
                 let run = self.runs.get(&RunNumber(timer.subject));
-                let continuation = run.and_then(|run| run.continuation);
-                continuation.is_some_and(|continuation| continuation.due_ms == timer.due_ms)
+                run.is_none_or(|run| {
+                    let continuation = run.continuation;
+                    continuation.is_some_and(|continuation| continuation.due_ms == timer.due_ms)
+                })
             }
         };
         assert!(is_wanted, "nothing waits for {timer:?}");

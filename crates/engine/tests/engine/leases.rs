@@ -1,18 +1,23 @@
 //! When the leases of a worker end, with more of them than a script would list (A4).
 
 use crate::replica::Replica;
+use crate::script::define;
 use crate::{invariants, samples};
-use flotilla_engine::ids::{ActionRunNumber, WorkerId, WorkerNumber};
+use flotilla_engine::definition::{AttributeKind, Path, Root, SearchAttribute, Segment};
+use flotilla_engine::ids::{
+    ActionRunNumber, AttributeName, RunNumber, WorkerId, WorkerNumber, WorkflowName,
+};
 use flotilla_engine::json::Json;
-use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX};
+use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX, RECORD_BYTES_MAX};
 use flotilla_engine::rows::{
-    ActionRunRecord, ActionRunStatus, ActionRuns, LeasePlace, LeaseWatch, QuarantinedKind,
-    TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases, encode_key, encode_record,
+    ActionRunRecord, ActionRunStatus, ActionRuns, AttributeValue, LeasePlace, LeaseWatch,
+    Quarantine, QuarantinedKind, Runs, TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases,
+    encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    Body, Command, CompleteTask, ENGINE_VERSION, FireTimer, InvokeAction, Offer, Rejection,
-    ReleaseQuarantined, Reply, TaskToken, TouchTask, view,
+    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, FireTimer, InvokeAction, Offer,
+    Rejection, ReleaseQuarantined, Reply, StartRun, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -41,6 +46,17 @@ fn register(replica: &mut Replica, incarnation: u64) {
     replica.ask(register).expect("accepted");
 }
 
+fn offer() -> Offer {
+    Offer {
+        namespace: samples::namespace(),
+        worker: worker(),
+        poll: 1,
+        actions: vec![samples::action()],
+        labels: BTreeMap::new(),
+        slots: 1,
+    }
+}
+
 /// The worker takes a new task.
 fn take(replica: &mut Replica) -> ActionRunNumber {
     let invoke = InvokeAction {
@@ -51,16 +67,8 @@ fn take(replica: &mut Replica) -> ActionRunNumber {
         labels: BTreeMap::new(),
         idempotency_key: None,
     };
-    let offer = Offer {
-        namespace: samples::namespace(),
-        worker: worker(),
-        poll: 1,
-        actions: vec![samples::action()],
-        labels: BTreeMap::new(),
-        slots: 1,
-    };
     let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
-    match replica.apply(vec![offer], invoke) {
+    match replica.apply(vec![offer()], invoke) {
         Ok(Reply::ActionInvoked(invoked)) => invoked.action_run,
         other => panic!("expected a task, but {other:?}"),
     }
@@ -139,7 +147,7 @@ fn a_search_for_the_first_end_skips_the_leases_that_are_over() {
         task: ActionRunNumber(0),
     };
     let bound = encode_key::<WorkerLeases>(&(WorkerNumber(1), bound));
-    assert_eq!(replica.beginnings, [bound.clone(), bound]);
+    assert_eq!(replica.beginnings, [bound]);
     let end_ms = 1_000 + 100 * LEASE_MS;
     let left = watch(&replica);
     assert_eq!((left.ends_from_ms, left.due_ms), (end_ms, Some(end_ms)));
@@ -211,4 +219,66 @@ fn plant(replica: &mut Replica, task: ActionRunNumber, record: &ActionRunRecord)
     );
     replica.store.write(&Writes::from([row]));
     replica.decide_as(ENGINE_VERSION);
+}
+
+#[test]
+fn a_panic_in_writing_a_run_whose_lease_has_expired_quarantines_the_run_and_not_the_worker() {
+    let mut replica = new();
+    let mut definition = define(&format!(
+        "define order 1\n start: run @{} -> timeout=next\n next: wait go",
+        samples::action()
+    ));
+    definition.search_attributes = vec![SearchAttribute {
+        name: AttributeName::new("x").expect("a name"),
+        kind: AttributeKind::String,
+        from: Path {
+            root: Root::Input,
+            segments: vec![Segment::Field("x".to_owned())],
+        },
+    }];
+    let create = CreateDefinition {
+        definition,
+        source: String::new(),
+        make_latest: false,
+    };
+    let create = Body::CreateDefinition(Box::new(create));
+    replica.ask(create).expect("it is sound");
+    let start = Body::StartRun(StartRun {
+        workflow: WorkflowName::new("order").expect("a name"),
+        version: VersionChoice::Latest,
+        input: Json::from_checked("{}".to_owned()),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: None,
+        trace: None,
+    });
+    let start = Command::new(samples::namespace(), start);
+    replica.apply(vec![offer()], start).expect("it is enabled");
+    let other = take(&mut replica);
+    let run = invariants::read::<Runs>(&replica.store, &RunNumber(1));
+    let mut run = run.expect("it was started");
+    let value = AttributeValue::String("x".repeat(RECORD_BYTES_MAX));
+    run.attributes.insert(0, value);
+    let row = (
+        encode_key::<Runs>(&RunNumber(1)),
+        Some(encode_record::<Runs>(&run)),
+    );
+    replica.store.write(&Writes::from([row]));
+    replica.decide_as(ENGINE_VERSION);
+
+    replica.now_ms += LEASE_MS;
+    let timers = invariants::rows::<Timers>(&replica.store, &TimerKind::LeaseExpiry);
+    let fire = Body::FireTimer(FireTimer { timer: timers[0].0 });
+    let panicked = replica.ask(fire.clone());
+    assert!(
+        matches!(panicked, Err(Rejection::Internal(_))),
+        "{panicked:?}"
+    );
+    let quarantined = invariants::rows::<Quarantine>(&replica.store, &());
+    let quarantined: Vec<_> = quarantined.into_iter().map(|(item, _)| item).collect();
+    assert_eq!(quarantined, [(QuarantinedKind::Run, 1)]);
+    replica.ask(fire).expect("the run's task is passed");
+    let other = invariants::read::<ActionRuns>(&replica.store, &other);
+    let other = other.expect("it is kept").status;
+    assert_eq!(other, ActionRunStatus::TimedOut);
 }
