@@ -112,6 +112,16 @@ pub struct LeasePlace {
     pub task: ActionRunNumber,
 }
 
+impl LeasePlace {
+    /// Before the places of all leases that end at `expires_at_ms` or later.
+    pub(crate) fn first_from(expires_at_ms: u64) -> Self {
+        Self {
+            expires_at_ms,
+            task: ActionRunNumber(0),
+        }
+    }
+}
+
 /// The end of a lease that does not expire: its task is quarantined (design rule 10). In milliseconds.
 pub const LEASE_SUSPENDED_MS: u64 = u64::MAX;
 

@@ -1,7 +1,7 @@
 //! Lets the leases of a worker expire (A4).
 
 use super::activity::change;
-use super::leases::{Watched, first_place, search};
+use super::leases::{Watched, search};
 use crate::ids::{ActionRunNumber, WorkerNumber};
 use crate::limits::LEASES_EXPIRED_MAX;
 use crate::store::{KeyRange, StoreError};
@@ -28,8 +28,7 @@ pub(crate) fn expire_leases(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Tu
         }
         turn.with_subject(Subject::ActionRun(task), |turn| task::expire(turn, task))?;
     }
-    search(turn, &key, watched)?;
-    Ok(())
+    Ok(search(turn, &key, watched)?)
 }
 
 /// The first tasks whose leases have ended.
@@ -37,17 +36,13 @@ fn ended(
     turn: &Turn<'_, '_>,
     Watched { worker, watch }: Watched,
 ) -> Result<Vec<ActionRunNumber>, StoreError> {
-    let now_ms = turn.now_ms();
-    let mut tasks = Vec::new();
+    let key = |end_ms| encode_key::<WorkerLeases>(&(worker, LeasePlace::first_from(end_ms)));
     // Not past the last one that has ended: behind it may be many tombstones.
-    let end = LeasePlace {
-        expires_at_ms: now_ms + 1,
-        task: ActionRunNumber(0),
-    };
     let range = KeyRange {
-        from: encode_key::<WorkerLeases>(&(worker, first_place(watch))),
-        to: encode_key::<WorkerLeases>(&(worker, end)),
+        from: key(watch.ends_from_ms),
+        to: key(turn.now_ms() + 1),
     };
+    let mut tasks = Vec::new();
     turn.visit_range::<WorkerLeases>(&range, |(_, place), _| {
         tasks.push(place.task);
         if tasks.len() < LEASES_EXPIRED_MAX {

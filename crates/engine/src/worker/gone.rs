@@ -8,7 +8,7 @@
 use super::activity::WorkerKey;
 use super::health::unwatch;
 use super::leases;
-use crate::ids::{ActionRunNumber, WorkerNumber};
+use crate::ids::WorkerNumber;
 use crate::limits::LEASES_FREED_MAX;
 use crate::store::StoreError;
 use crate::subject::Subject;
@@ -56,11 +56,7 @@ pub(super) fn free_leases(
     number: WorkerNumber,
     (namespace, worker): WorkerKey,
 ) -> TurnResult<()> {
-    let first = LeasePlace {
-        expires_at_ms: 0,
-        task: ActionRunNumber(0),
-    };
-    let Some(next) = free_batch(turn, number, first)? else {
+    let Some(next) = free_batch(turn, number, LeasePlace::first_from(0))? else {
         return Ok(());
     };
     let due_ms = turn.now_ms();

@@ -161,7 +161,7 @@ pub(super) fn search(
     key: &WorkerKey,
     Watched { worker, watch }: Watched,
 ) -> Result<(), StoreError> {
-    let from = (worker, first_place(watch));
+    let from = (worker, LeasePlace::first_from(watch.ends_from_ms));
     let first = turn.first_key_from::<WorkerLeases>(&worker, &from)?;
     let first_ms = first.map_or(LEASE_SUSPENDED_MS, |(_, place)| place.expires_at_ms);
     let now_ms = turn.now_ms();
@@ -171,14 +171,6 @@ pub(super) fn search(
         bring_forward(&mut activity.lease_watch, first_ms.max(now_ms));
     })?;
     Ok(())
-}
-
-/// Before the places of all leases.
-pub(super) fn first_place(watch: LeaseWatch) -> LeasePlace {
-    LeasePlace {
-        expires_at_ms: watch.ends_from_ms,
-        task: ActionRunNumber(0),
-    }
 }
 
 fn timer_of(worker: WorkerNumber, due_ms: u64) -> TimerKey {
