@@ -9,7 +9,6 @@ use flotilla_engine::definition::{
 };
 use flotilla_engine::ids::{
     AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
-    WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
@@ -23,11 +22,9 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
     Body, CancelRun, CompleteTask, CreateDefinition, DeadLetterSelector, ENGINE_VERSION,
-    InvokeAction, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, StartRun,
-    VersionChoice, view,
+    InvokeAction, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, view,
 };
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 mod world;
@@ -106,15 +103,7 @@ fn create(definition: Definition) -> Body {
 }
 
 fn start(workflow: &str, input: String) -> Body {
-    Body::StartRun(StartRun {
-        workflow: WorkflowName::new(workflow).expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::from_checked(input),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-    })
+    Body::StartRun(samples::plain_start(workflow, Json::from_checked(input)))
 }
 
 /// `{"x":"…"}` of the given size in bytes.
@@ -252,12 +241,8 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
     ))));
     let invoke = || {
         Body::InvokeAction(InvokeAction {
-            name: samples::action(),
             input: Json::from_checked(large(PAYLOAD_BYTES_MAX - 100)),
-            priority: 10,
-            delay_ms: 0,
-            labels: BTreeMap::new(),
-            idempotency_key: None,
+            ..samples::plain_invocation()
         })
     };
     for _ in 0..LETTERS / 5 {

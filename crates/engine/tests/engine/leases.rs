@@ -4,9 +4,7 @@ use crate::replica::Replica;
 use crate::script::define;
 use crate::{invariants, samples};
 use flotilla_engine::definition::{AttributeKind, Path, Root, SearchAttribute, Segment};
-use flotilla_engine::ids::{
-    ActionRunNumber, AttributeName, RunNumber, WorkerId, WorkerNumber, WorkflowName,
-};
+use flotilla_engine::ids::{ActionRunNumber, AttributeName, RunNumber, WorkerId, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX, RECORD_BYTES_MAX};
 use flotilla_engine::rows::{
@@ -16,8 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, FireTimer, InvokeAction, Offer,
-    Rejection, ReleaseQuarantined, Reply, StartRun, TaskToken, TouchTask, VersionChoice, view,
+    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, FireTimer, Offer, Rejection,
+    ReleaseQuarantined, Reply, TaskToken, TouchTask, view,
 };
 use std::collections::BTreeMap;
 
@@ -59,14 +57,7 @@ fn offer() -> Offer {
 
 /// The worker takes a new task.
 fn take(replica: &mut Replica) -> ActionRunNumber {
-    let invoke = InvokeAction {
-        name: samples::action(),
-        input: Json::null(),
-        priority: 10,
-        delay_ms: 0,
-        labels: BTreeMap::new(),
-        idempotency_key: None,
-    };
+    let invoke = samples::plain_invocation();
     let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
     match replica.apply(vec![offer()], invoke) {
         Ok(Reply::ActionInvoked(invoked)) => invoked.action_run,
@@ -243,15 +234,10 @@ fn a_panic_in_writing_a_run_whose_lease_has_expired_quarantines_the_run_and_not_
     };
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
-    let start = Body::StartRun(StartRun {
-        workflow: WorkflowName::new("order").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::from_checked("{}".to_owned()),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-    });
+    let start = Body::StartRun(samples::plain_start(
+        "order",
+        Json::from_checked("{}".to_owned()),
+    ));
     let start = Command::new(samples::namespace(), start);
     replica.apply(vec![offer()], start).expect("it is enabled");
     let other = take(&mut replica);

@@ -3,10 +3,10 @@
 use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
-use flotilla_engine::ids::{RunId, RunNumber, SignalType, WorkflowName};
+use flotilla_engine::ids::{RunId, RunNumber, SignalType};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::Runs;
-use flotilla_engine::{Body, CreateDefinition, SignalRun, StartRun, VersionChoice};
+use flotilla_engine::{Body, CreateDefinition, SignalRun};
 use std::fmt::Write as _;
 
 const STEPS: usize = 1_000;
@@ -43,15 +43,7 @@ fn a_late_step_of_a_long_run_costs_as_much_as_an_early_one() {
     };
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
-    let start = Body::StartRun(StartRun {
-        workflow: WorkflowName::new("chain").expect("a name"),
-        version: VersionChoice::Latest,
-        input: samples::json(),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-    });
+    let start = Body::StartRun(samples::plain_start("chain", samples::json()));
     replica.ask(start).expect("it is enabled");
     let costs: Vec<Cost> = (0..STEPS)
         .map(|_| {

@@ -27,12 +27,8 @@ fn invoke(replica: &mut Replica, labels: BTreeMap<String, String>) {
 
 fn try_invoke(replica: &mut Replica, labels: BTreeMap<String, String>) -> Result<Reply, Rejection> {
     let invoke = InvokeAction {
-        name: samples::action(),
-        input: Json::null(),
-        priority: 10,
-        delay_ms: 0,
         labels,
-        idempotency_key: None,
+        ..samples::plain_invocation()
     };
     replica.ask(Body::InvokeAction(invoke))
 }

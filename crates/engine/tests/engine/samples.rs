@@ -1,10 +1,12 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
 mod data;
+mod plain;
 
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
 };
+pub(crate) use plain::{plain_action, plain_invocation, plain_start, plain_worker};
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
@@ -145,35 +147,6 @@ pub(crate) fn processes() -> Vec<Process> {
         process("charge", ProcessKind::Action),
         process("events/group", ProcessKind::StreamConsumer),
     ]
-}
-
-/// The registration of [`action`] as a test needs it that is about something else: no retries.
-pub(crate) fn plain_action() -> RegisterAction {
-    RegisterAction {
-        name: action(),
-        kind: ActionType::User,
-        module: None,
-        timeout_ms: 30_000,
-        max_retries: 0,
-        retry_delay_ms: 0,
-        description: None,
-        is_only_if_missing: false,
-    }
-}
-
-/// The registration of a worker as a test needs it that is about something else.
-pub(crate) fn plain_worker(worker_id: WorkerId) -> RegisterWorker {
-    RegisterWorker {
-        worker_id,
-        incarnation: 1,
-        kind: WorkerType::Action,
-        max_concurrency: 10,
-        processes: Vec::new(),
-        labels: BTreeMap::new(),
-        metadata: None,
-        machine_id: None,
-        node: None,
-    }
 }
 
 /// One command of each kind, in the order of the enum.

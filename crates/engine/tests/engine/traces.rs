@@ -4,7 +4,7 @@ use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target};
-use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkflowName};
+use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber, SignalType};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{VISIT_EVENTS_LOOKED_AT_MAX, VISIT_EVENTS_MAX};
 use flotilla_engine::rows::{
@@ -14,10 +14,9 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::Writes;
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{
-    Body, CancelRun, Command, CreateDefinition, InvokeAction, NodeId, Reply, RequestId, SignalRun,
-    StartRun, TraceContext, VersionChoice, reply,
+    Body, CancelRun, Command, CreateDefinition, NodeId, Reply, RequestId, SignalRun, StartRun,
+    TraceContext, reply,
 };
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// A replica with a workflow.
@@ -34,15 +33,7 @@ fn replica(definition: &str) -> Replica {
 }
 
 fn start_run() -> StartRun {
-    StartRun {
-        workflow: WorkflowName::new("order").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::null(),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-    }
+    samples::plain_start("order", Json::null())
 }
 
 /// Starts the run `wfrun-1`, in a trace.
@@ -316,14 +307,7 @@ fn a_task_outside_any_workflow_belongs_to_no_visit() {
     let mut replica = Replica::new();
     let register = Body::RegisterAction(Box::new(samples::plain_action()));
     replica.ask(register).expect("accepted");
-    let invoked = replica.ask(Body::InvokeAction(InvokeAction {
-        name: samples::action(),
-        input: Json::null(),
-        priority: 10,
-        delay_ms: 0,
-        labels: BTreeMap::new(),
-        idempotency_key: None,
-    }));
+    let invoked = replica.ask(Body::InvokeAction(samples::plain_invocation()));
     let Ok(Reply::ActionInvoked(reply::ActionInvoked { action_run, .. })) = invoked else {
         panic!("expected an action run, but found {invoked:?}");
     };

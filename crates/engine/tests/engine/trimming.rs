@@ -4,7 +4,7 @@ use crate::invariants;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{
-    ActionRunNumber, Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkerId, WorkflowName,
+    ActionRunNumber, Namespace, OutcomeName, RunId, RunNumber, SignalType, WorkerId,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_SWEEP_EVENTS};
@@ -15,8 +15,7 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use flotilla_engine::{
     Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
-    Entry, FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, SweepRuns,
-    TaskToken, VersionChoice,
+    Entry, FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, SweepRuns, TaskToken,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -64,15 +63,10 @@ impl World {
                 make_latest: false,
             })),
         ]);
-        world.apply(vec![Body::StartRun(StartRun {
-            workflow: WorkflowName::new("rounds").expect("a name"),
-            version: VersionChoice::Latest,
-            input: Json::from_checked("{\"n\":1}".to_owned()),
-            input_checked_for: None,
-            idempotency_key: None,
-            run_id: None,
-            trace: None,
-        })]);
+        world.apply(vec![Body::StartRun(samples::plain_start(
+            "rounds",
+            Json::from_checked("{\"n\":1}".to_owned()),
+        ))]);
         world
     }
 

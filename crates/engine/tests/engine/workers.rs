@@ -12,8 +12,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    AssignTasks, Body, Command, CompleteTask, DeregisterWorker, FireTimer, HeartbeatWorker,
-    InvokeAction, Offer, Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
+    AssignTasks, Body, Command, CompleteTask, DeregisterWorker, FireTimer, HeartbeatWorker, Offer,
+    Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -119,14 +119,7 @@ fn holding() -> Replica {
     replica.ask(action).expect("accepted");
     replica.ask(register(0)).expect("accepted");
     for _ in 0..HELD {
-        let invoke = InvokeAction {
-            name: samples::action(),
-            input: Json::null(),
-            priority: 10,
-            delay_ms: 0,
-            labels: BTreeMap::new(),
-            idempotency_key: None,
-        };
+        let invoke = samples::plain_invocation();
         let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
         replica.apply(vec![offer(1)], invoke).expect("accepted");
     }
