@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use crate::store::StoreError;
-use crate::tables::{Event, History, HistoryCursor, HistoryRecord};
+use crate::tables::{ActionRunsByRun, Event, History, HistoryCursor, HistoryRecord};
 use crate::turn::{LoadedRun, Turn};
 use std::ops::ControlFlow;
 
@@ -69,6 +69,7 @@ fn trim(
         cursor.trimmed_until = first + record.events.len() as u64 - 1;
         cursor.trimmed_payloads_count = record.payloads_count;
         turn.delete::<History>(&(run, first));
+        list_action_runs(turn, run, first, &record);
     }
     Ok(())
 }
@@ -77,26 +78,42 @@ fn kept(cursor: &HistoryCursor) -> u64 {
     cursor.events_count - (cursor.trimmed_until - cursor.trimmed_after)
 }
 
-/// Finds the end of the head; false if nothing follows it. Only the first trim looks for it, because records hold
-/// different numbers of events.
+/// Lists the action runs that a turn created, as its history is trimmed or is part of the head.
+fn list_action_runs(
+    turn: &mut Turn<'_, '_>,
+    run: RunNumber,
+    first_event: u64,
+    record: &HistoryRecord,
+) {
+    for (position, action_run) in record.created_action_runs() {
+        turn.put::<ActionRunsByRun>(&(run, action_run), first_event + position);
+    }
+}
+
+/// Finds the end of the head, and lists its action runs; false if nothing follows it. Only the first trim looks for it,
+/// because records hold different numbers of events.
 fn end_head(
-    turn: &Turn<'_, '_>,
+    turn: &mut Turn<'_, '_>,
     run: RunNumber,
     cursor: &mut HistoryCursor,
 ) -> Result<bool, StoreError> {
     let mut end = None;
-    let mut payloads_count = 0;
+    let mut head = Vec::new();
     turn.visit::<History>(&run, |(_, first), record| {
         if first > HISTORY_HEAD_EVENTS {
             end = Some(first - 1);
             return ControlFlow::Break(());
         }
-        payloads_count = record.payloads_count;
+        head.push((first, record));
         ControlFlow::Continue(())
     })?;
     let Some(end) = end else {
         return Ok(false);
     };
+    let payloads_count = head.last().map_or(0, |(_, record)| record.payloads_count);
+    for (first, record) in head {
+        list_action_runs(turn, run, first, &record);
+    }
     cursor.trimmed_after = end;
     cursor.swept_until = end;
     cursor.head_payloads_count = payloads_count;

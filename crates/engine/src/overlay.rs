@@ -146,13 +146,28 @@ impl Overlay {
         self.rows.get(key).map(|written| written.cell.as_ref())
     }
 
-    /// The record at `key` for in-place change, if the current turn has written it and it is not shared.
-    pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<&mut T::Record> {
-        let written = self.rows.get_mut(key)?;
-        if written.turn != self.turn {
-            return None;
+    /// The record at `key` for a change by the current turn, if the entry has written one, and whether it is the turn's
+    /// first write to it. Costs one lookup.
+    pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<(&mut T::Record, bool)> {
+        let (place, _, written) = self.rows.get_full_mut(key)?;
+        let cell = written.cell.as_mut()?;
+        let is_first = written.turn != self.turn;
+        if is_first {
+            let before = Written {
+                cell: Some(cell.clone()),
+                turn: written.turn,
+            };
+            self.replaced.push(Replaced { place, before });
+            written.turn = self.turn;
         }
-        Arc::get_mut(&mut written.cell.as_mut()?.record)?.downcast_mut()
+        if Arc::get_mut(&mut cell.record).is_none() {
+            cell.record = Arc::new(typed::<T>(cell.record.as_ref()).clone());
+        }
+        let record = Arc::get_mut(&mut cell.record).expect("it is not shared");
+        let record = record
+            .downcast_mut()
+            .expect("a cell is made with its table");
+        Some((record, is_first))
     }
 
     /// Writes or deletes a record in the current turn.

@@ -1,5 +1,6 @@
 //! A turn: the execution of one command, with its reads and the writes, events and effects that it collects.
 
+mod action_run_sets;
 mod attribution;
 mod budget;
 mod chance;
@@ -284,8 +285,14 @@ impl<'t, 'e> Turn<'t, 'e> {
         edit: impl FnOnce(&mut T::Record) -> R,
     ) -> Result<Option<R>, StoreError> {
         let key = self.entry.row_key::<T>(key);
-        if let Some(record) = self.entry.overlay.get_mut::<T>(&key) {
-            return Ok(Some(edit(record)));
+        if let Some((record, is_first)) = self.entry.overlay.get_mut::<T>(&key) {
+            let result = edit(record);
+            let content_bytes = checked_content_bytes::<T>(record);
+            if is_first {
+                self.spent.rows += 1;
+                self.spent.written_bytes += written_bytes(&key, content_bytes);
+            }
+            return Ok(Some(result));
         }
         let Some(record) = self.record_at::<T>(&key)? else {
             return Ok(None);
@@ -306,15 +313,10 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Counts and makes a write.
     ///
     /// # Panics
-    /// If the content of the record is larger than that of any record may be: here, a bug quarantines one subject only
-    /// (design rule 10).
+    /// Like [`checked_content_bytes`].
     fn set<T: Table>(&mut self, key: RowKey, record: Arc<T::Record>) {
-        let content_bytes = T::content_bytes(&record);
-        assert!(
-            content_bytes <= RECORD_CONTENT_BYTES_MAX,
-            "expected a record with at most {RECORD_CONTENT_BYTES_MAX} bytes of content, but it has {content_bytes}"
-        );
-        self.spent.written_bytes += key.as_slice().len() + ROW_BYTES_COMMON + content_bytes;
+        let content_bytes = checked_content_bytes::<T>(&record);
+        self.spent.written_bytes += written_bytes(&key, content_bytes);
         self.entry.overlay.set(key, Some(Cell::new::<T>(record)));
     }
 
@@ -486,6 +488,24 @@ impl Drop for Turn<'_, '_> {
         self.entry.overlay.drop_turn();
         self.entry.spent.add(self.spent());
     }
+}
+
+/// The size of the record's content, in bytes.
+///
+/// # Panics
+/// If it is larger than that of any record may be: here, a bug quarantines one subject only (design rule 10).
+fn checked_content_bytes<T: Table>(record: &T::Record) -> usize {
+    let content_bytes = T::content_bytes(record);
+    assert!(
+        content_bytes <= RECORD_CONTENT_BYTES_MAX,
+        "expected a record with at most {RECORD_CONTENT_BYTES_MAX} bytes of content, but it has {content_bytes}"
+    );
+    content_bytes
+}
+
+/// What a write counts for in the budget, in bytes.
+fn written_bytes(key: &RowKey, content_bytes: usize) -> usize {
+    key.as_slice().len() + ROW_BYTES_COMMON + content_bytes
 }
 
 /// The stored record at the full key `bytes`.

@@ -3,8 +3,8 @@
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::tables::{
-    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRunsByAction,
-    ActionRunsByRun, Activation, PayloadOwner, PayloadRef, Payloads,
+    ActionRecord, ActionRunBlock, ActionRunOwner, ActionRunRecord, ActionRunStatus,
+    ActionRunsByAction, Activation, PayloadOwner, PayloadRef, Payloads,
 };
 use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -27,7 +27,7 @@ pub(crate) struct NewActionRun<'r> {
 
 /// The owner of a new action run.
 pub(crate) enum Owner<'r> {
-    /// A step of a run, whose next event names the action run.
+    /// A step of a run, whose next event is that of the creation.
     Step(&'r mut LoadedRun, &'r Activation),
     /// A caller (A2).
     Caller,
@@ -63,18 +63,15 @@ pub(crate) fn create(
             reference
         }
     };
-    turn.put::<ActionRunsByAction>(
-        &(
-            new_action_run.namespace.clone(),
-            new_action_run.name.clone(),
-            number,
-        ),
-        (),
+    let by_action = (
+        new_action_run.namespace.clone(),
+        new_action_run.name.clone(),
+        ActionRunBlock::of(number),
     );
+    turn.insert_member::<ActionRunsByAction>(&by_action, number)?;
     let (owner, first_event) = match new_action_run.owner {
         Owner::Step(run, active) => {
             let first_event = run.next_event();
-            turn.put::<ActionRunsByRun>(&(run.number, number), first_event);
             run.hold_payload(turn, input, first_event)?;
             let owner = ActionRunOwner::Step {
                 run: run.number,

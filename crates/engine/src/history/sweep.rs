@@ -125,6 +125,7 @@ fn sweep_action_runs(
         if is_forgotten && room > 0 {
             room -= 1;
             action::forget(turn, number)?;
+            turn.delete::<ActionRunsByRun>(&(run.number, number));
         } else {
             is_done &= !is_forgotten;
             named.add([record.input].into_iter().chain(record.output));

@@ -47,7 +47,7 @@ pub(super) fn sweep_remains(
     number: RunNumber,
     rows_left: &mut usize,
 ) -> Result<(), StoreError> {
-    sweep::<History>(turn, number, rows_left)?;
+    sweep_history(turn, number, rows_left)?;
     sweep::<SignalIds>(turn, number, rows_left)?;
     sweep::<SignalIdPlaces>(turn, number, rows_left)?;
     sweep::<SignalsWaiting>(turn, number, rows_left)?;
@@ -59,7 +59,8 @@ pub(super) fn sweep_remains(
         *rows_left -= 1;
     }
     for (_, action_run) in turn.keys::<ActionRunsByRun>(&number, rows_left.div_ceil(3))? {
-        action::forget(turn, action_run)?;
+        forget_if_kept(turn, action_run)?;
+        turn.delete::<ActionRunsByRun>(&(number, action_run));
         *rows_left = rows_left.saturating_sub(3);
     }
     let is_noted = turn.get::<RunRemains>(&number)?.is_some();
@@ -68,6 +69,37 @@ pub(super) fn sweep_remains(
         (0, _) => turn.put::<RunRemains>(&number, ()),
         (_, true) => turn.delete::<RunRemains>(&number),
         (_, false) => {}
+    }
+    Ok(())
+}
+
+/// Deletes the records of the history, each after the action runs that its turn created.
+fn sweep_history(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
+    for (key, record) in turn.list::<History>(&number, *rows_left)? {
+        for (_, action_run) in record.created_action_runs() {
+            if *rows_left == 0 {
+                return Ok(());
+            }
+            forget_if_kept(turn, action_run)?;
+            *rows_left = rows_left.saturating_sub(2);
+        }
+        if *rows_left == 0 {
+            return Ok(());
+        }
+        turn.delete::<History>(&key);
+        *rows_left -= 1;
+    }
+    Ok(())
+}
+
+/// Deletes an action run, unless an earlier sweep has.
+fn forget_if_kept(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
+    if turn.get::<ActionRuns>(&number)?.is_some() {
+        action::forget(turn, number)?;
     }
     Ok(())
 }

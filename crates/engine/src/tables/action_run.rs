@@ -1,6 +1,6 @@
 //! Action runs and their tasks (A2, A4).
 
-use super::{LEASE_SUSPENDED_MS, LeasePlace, PayloadRef, tables};
+use super::{ActionRunBlock, ActionRunSet, LEASE_SUSPENDED_MS, LeasePlace, PayloadRef, tables};
 use crate::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunNumber, WorkerId,
     WorkerNumber,
@@ -12,10 +12,11 @@ tables! {
     /// By number. Live as long as their run, unless its history is trimmed and no longer refers to them; stand-alone
     /// ones until retention ends.
     15 ActionRuns(ActionRunNumber) -> ActionRunRecord, HOT while |action_run| action_run.status.is_open();
-    /// Action runs by action. Live as long as the action run.
-    16 ActionRunsByAction((Namespace, ActionName, ActionRunNumber)) -> ();
-    /// Action runs of steps by their workflow run, in order of creation, with the run's first event that refers to
-    /// each. Live as long as the action run.
+    /// Action runs by action, in blocks. Live as long as the action runs.
+    16 ActionRunsByAction((Namespace, ActionName, ActionRunBlock)) -> ActionRunSet, HOT;
+    /// Action runs of steps by their workflow run, in order of creation, with the event of their creation: those of the
+    /// trimmed part of the run's history and of the head before it. The others are found in the history. Live as long as
+    /// the action run.
     65 ActionRunsByRun((RunNumber, ActionRunNumber)) -> u64;
     /// Stand-alone action runs by the caller's key (A2). Live as long as the action run.
     17 ActionRunKeys((Namespace, ActionName, IdempotencyKey)) -> ActionRunNumber;

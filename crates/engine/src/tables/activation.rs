@@ -9,7 +9,7 @@ tables! {
     /// By run and number. Live while the step is active.
     62 Activations((RunNumber, u64)) -> Activation, HOT;
     /// By run and step: the result of the last visit to the step. Live as long as the run.
-    63 StepResults((RunNumber, StepIndex)) -> StepResult, HOT;
+    63 StepResults((RunNumber, StepIndex)) -> StepResult;
 }
 
 /// An open visit to a step.

@@ -5,6 +5,7 @@
 
 mod action;
 mod action_run;
+mod action_run_block;
 mod activation;
 mod catalogue;
 mod cluster;
@@ -42,6 +43,7 @@ pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, ActionRunsByRun, AwaitedReport, Lease, TaskError,
 };
+pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{Activation, ActivationState, Activations, Awaited, StepResult, StepResults};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
@@ -99,7 +101,7 @@ pub use stream::{
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
-    GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeasePlace, LeaseWatch, Process,
+    GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace, LeaseWatch, Process,
     ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
     WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus,
     WorkerType, Workers,

@@ -1,7 +1,7 @@
 //! The worker registry (A20): one table for registrations, others for what changes with every task.
 
 use super::label::{decode_text, encode_text};
-use super::{Key, tables};
+use super::{ActionRunBlock, ActionRunSet, Key, tables};
 use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ tables! {
     /// Workers that may be evicted for new ones, by their last heartbeat in milliseconds: those that are unhealthy and
     /// hold no lease. Live while that holds.
     31 SilentWorkers((Namespace, u64, WorkerId)) -> ();
-    /// The tasks that workers hold, by the number of the worker, in the order in which the leases end. Live as long as
-    /// the lease.
-    71 WorkerLeases((WorkerNumber, LeasePlace)) -> ();
+    /// The tasks that workers hold, by the number of the worker, in the order in which the leases end, in blocks. Live
+    /// as long as the leases.
+    71 WorkerLeases((WorkerNumber, LeaseBlock)) -> ActionRunSet, HOT;
     /// The counts of the processes that a worker has registered. Live until it registers without the process, or as
     /// long as the worker's record.
     72 WorkerProcesses((Namespace, WorkerId, Process)) -> ProcessRecord, HOT;
@@ -125,16 +125,44 @@ impl LeasePlace {
 /// The end of a lease that does not expire: its task is quarantined (design rule 10). In milliseconds.
 pub const LEASE_SUSPENDED_MS: u64 = u64::MAX;
 
-impl Key for LeasePlace {
+/// Leases of a worker that end at the same time, on tasks of one block: those that begin in one entry share a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseBlock {
+    /// When the leases end, in milliseconds; see [`LeasePlace`].
+    pub expires_at_ms: u64,
+    /// The block of the tasks.
+    pub tasks: ActionRunBlock,
+}
+
+impl LeaseBlock {
+    /// The block of a lease.
+    #[must_use]
+    pub fn of(place: LeasePlace) -> Self {
+        Self {
+            expires_at_ms: place.expires_at_ms,
+            tasks: ActionRunBlock::of(place.task),
+        }
+    }
+
+    /// The places of the leases on `tasks`, in order.
+    pub fn places(self, tasks: ActionRunSet) -> impl DoubleEndedIterator<Item = LeasePlace> {
+        tasks.of_block(self.tasks).map(move |task| LeasePlace {
+            expires_at_ms: self.expires_at_ms,
+            task,
+        })
+    }
+}
+
+impl Key for LeaseBlock {
     fn encode(&self, out: &mut Vec<u8>) {
-        (self.expires_at_ms, self.task).encode(out);
+        (self.expires_at_ms, self.tasks).encode(out);
     }
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let (expires_at_ms, task) = Key::decode(bytes)?;
+        let (expires_at_ms, tasks) = Key::decode(bytes)?;
         Some(Self {
             expires_at_ms,
-            task,
+            tasks,
         })
     }
 }

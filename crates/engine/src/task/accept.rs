@@ -8,7 +8,7 @@ use crate::rejection::Rejection;
 use crate::reply::TaskAccepted;
 use crate::tables::AwaitedReport;
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
 /// Ends a task's lease without an outcome, for an executor with `async` tracking. Idempotent.
@@ -35,8 +35,7 @@ impl AcceptTask {
         let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
         let tracked = plan::tracked(turn, task.record.owner)?;
         let tracked = tracked.ok_or(Rejection::TaskNotTracked(number))?;
-        drop_lease(turn, &mut task)?;
-        worker::count(turn, &task.record, &lease, true)?;
+        drop_lease(turn, &mut task, LeaseEnd::Completed)?;
         let deadline_at_ms = turn.now_ms().saturating_add(tracked.timeout_ms);
         turn.set_timer(report_timer(&task, deadline_at_ms));
         task.record.report = Some(AwaitedReport {

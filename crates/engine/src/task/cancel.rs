@@ -9,6 +9,7 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{ActionRunOwner, ActionRunStatus, TaskError};
 use crate::turn::{Turn, TurnResult};
+use crate::worker::LeaseEnd;
 
 /// Cancels an open action run; a late completion is rejected (W18).
 pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
@@ -54,7 +55,7 @@ pub(crate) fn cancel_stand_alone(
 }
 
 fn give_up(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) -> Result<(), StoreError> {
-    match drop_lease(turn, task)? {
+    match drop_lease(turn, task, LeaseEnd::Withdrawn)? {
         Some(lease) => revoke(turn, task, &lease),
         None => queue::withdraw(turn, task)?,
     }

@@ -10,7 +10,7 @@ use crate::reply::Done;
 use crate::run;
 use crate::tables::ActionRunStatus;
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
 /// Ends a task with an outcome. The outcome `failure` fails the step without an action retry.
@@ -31,8 +31,7 @@ impl CompleteTask {
         }
         let mut leased = check(turn, namespace, &self.token)?;
         let task = &mut leased.task;
-        drop_lease(turn, task)?;
-        worker::count(turn, &task.record, &leased.lease, true)?;
+        drop_lease(turn, task, LeaseEnd::Completed)?;
         task.record.error = None;
         let ending = Ending {
             status: ActionRunStatus::Completed,

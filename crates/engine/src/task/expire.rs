@@ -12,7 +12,7 @@ use crate::run::outcome_name;
 use crate::subject::Subject;
 use crate::tables::{ActionRunStatus, LEASE_SUSPENDED_MS, TaskError};
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::worker::LeaseEnd;
 
 /// A lease has expired: another attempt is made immediately, or the action run ends (A4).
 pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
@@ -22,10 +22,9 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
         set_end(turn, task, LEASE_SUSPENDED_MS)?;
         return Ok(());
     }
-    let Some(lease) = drop_lease(turn, &mut task)? else {
+    let Some(lease) = drop_lease(turn, &mut task, LeaseEnd::Failed)? else {
         return Ok(());
     };
-    worker::count(turn, &task.record, &lease, false)?;
     revoke(turn, &task, &lease);
     let timeout_ms = task.record.timeout_ms;
     task.record.error = Some(TaskError {
@@ -54,7 +53,7 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnR
     turn.attribute_to(Subject::ActionRun(number));
     let mut task = load(turn, number)?;
     // A quarantined task keeps its lease until its release, so that a panic does not keep the leases behind it.
-    if task.is_quarantined(turn) || drop_lease(turn, &mut task)?.is_none() {
+    if task.is_quarantined(turn) || drop_lease(turn, &mut task, LeaseEnd::Withdrawn)?.is_none() {
         return Ok(());
     }
     task.record.become_status(ActionRunStatus::Pending);

@@ -1,7 +1,7 @@
 //! Failing a task with an error (A5).
 
 use super::end::{Ending, end};
-use super::lease::{LeasedTask, check, drop_lease};
+use super::lease::{check, drop_lease};
 use super::loaded::{LoadedTask, with_owner};
 use super::ready::{make_ready_after, retry_delay_ms};
 use super::token::TaskToken;
@@ -12,7 +12,7 @@ use crate::run::outcome_name;
 use crate::store::StoreError;
 use crate::tables::{ActionRunStatus, EventKind, TaskError};
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::worker;
+use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
 /// What follows a failure (A5).
@@ -55,9 +55,8 @@ pub struct FailTask {
 
 impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
-        let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
-        drop_lease(turn, &mut task)?;
-        worker::count(turn, &task.record, &lease, false)?;
+        let mut task = check(turn, namespace, &self.token)?.task;
+        drop_lease(turn, &mut task, LeaseEnd::Failed)?;
         let code = self.code.as_deref().unwrap_or(self.outcome.name());
         task.record.error = Some(TaskError {
             code: cut(code),

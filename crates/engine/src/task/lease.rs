@@ -8,7 +8,7 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{ActionRunOwner, ActionRuns, Lease, LeasePlace, TimerKey, TimerKind};
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::worker::{self, LeaseEnd};
 
 /// A task that a worker holds.
 pub(super) struct LeasedTask {
@@ -70,11 +70,12 @@ pub(super) fn find_open(
 pub(super) fn drop_lease(
     turn: &mut Turn<'_, '_>,
     task: &mut LoadedTask,
+    end: LeaseEnd,
 ) -> Result<Option<Lease>, StoreError> {
     let Some(lease) = task.record.lease.take() else {
         return Ok(None);
     };
-    worker::end_lease(turn, &task.record.namespace, &lease, task.number)?;
+    worker::end_lease(turn, task, &lease, end)?;
     Ok(Some(lease))
 }
 

@@ -66,7 +66,7 @@ fn release_task(
 ) -> TurnResult<()> {
     if let Some(lease) = task.record.lease.clone() {
         if worker::is_gone(turn, lease.holder)? {
-            drop_lease(turn, &mut task)?;
+            drop_lease(turn, &mut task, worker::LeaseEnd::Withdrawn)?;
             task.record.become_status(ActionRunStatus::Pending);
             return make_ready(turn, run, task);
         }

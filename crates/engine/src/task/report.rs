@@ -11,7 +11,7 @@ use crate::reply::Done;
 use crate::run::{self};
 use crate::tables::ActionRunStatus;
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
 /// Ends a task of an executor with `async` tracking, once: after its acceptance, or before it if the report overtakes
@@ -41,9 +41,7 @@ impl ReportTask {
         if !secret.is_some_and(|secret| self.token.is_of(task.record.attempt, secret)) {
             return Err(Rejection::ReportTokenMismatch(number).into());
         }
-        if let Some(lease) = drop_lease(turn, &mut task)? {
-            worker::count(turn, &task.record, &lease, true)?;
-        }
+        drop_lease(turn, &mut task, LeaseEnd::Completed)?;
         drop_report(turn, &mut task);
         task.record.error = None;
         let ending = Ending {

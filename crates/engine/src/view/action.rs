@@ -7,8 +7,9 @@ use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
 use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, ActionType,
-    Actions, Activations, Definitions, ModuleRecord, Modules, Runs, encode_prefix, read, visit,
+    ActionRecord, ActionRunBlock, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
+    ActionType, Actions, Activations, Definitions, ModuleRecord, Modules, Runs, encode_key,
+    encode_prefix, read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -156,10 +157,52 @@ pub fn action_runs(
     range: PageRange<'_>,
 ) -> Result<Page<ActionRunView>, StoreError> {
     let prefix = prefix::<ActionRunsByAction>(&(namespace.clone(), name.clone()));
-    let scope = Scope::new(&prefix, range).descending();
-    page::<ActionRunsByAction, _>(reader, &scope, |(namespace, _, number), ()| {
-        action_run(reader, &namespace, number)
+    let mut blocks = KeyRange::prefix(&prefix);
+    let mut before = None;
+    if let Some(after) = range.after {
+        let Some(number) = named_by_token(&prefix, after) else {
+            return Ok(Page {
+                items: Vec::new(),
+                next: None,
+            });
+        };
+        let block = ActionRunBlock::of(number);
+        blocks.to = encode_key::<ActionRunsByAction>(&(namespace.clone(), name.clone(), block));
+        blocks.to.push(0);
+        before = Some(number);
+    }
+    let mut numbers = Vec::new();
+    visit::<ActionRunsByAction>(reader, &blocks, Order::Descending, |(.., block), set| {
+        let members = set.of_block(block).rev();
+        numbers.extend(members.filter(|number| before.is_none_or(|before| *number < before)));
+        if numbers.len() > range.limit {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    let has_more = numbers.len() > range.limit;
+    numbers.truncate(range.limit);
+    let mut items = Vec::new();
+    for number in &numbers {
+        items.extend(action_run(reader, namespace, *number)?);
+    }
+    let last = numbers.last().filter(|_| has_more);
+    Ok(Page {
+        items,
+        next: last.map(|last| page_token(&prefix, *last)),
     })
+}
+
+/// The token of the page after the action run `last`: the prefix of its index, and its number.
+fn page_token(prefix: &[u8], last: ActionRunNumber) -> Vec<u8> {
+    [prefix, &last.0.to_be_bytes()].concat()
+}
+
+/// The last action run of the previous page; `None` if the token belongs to another list.
+fn named_by_token(prefix: &[u8], token: &[u8]) -> Option<ActionRunNumber> {
+    let number = token.strip_prefix(prefix)?.try_into().ok()?;
+    Some(ActionRunNumber(u64::from_be_bytes(number)))
 }
 
 /// The run id and step name that an action run belongs to.

@@ -6,7 +6,7 @@
 use crate::ids::{ActionName, Namespace};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRuns, LabelQueues, LeasePlace, ProcessKind, Quarantine, QuarantinedKind, ReadyActions,
+    ActionRuns, LabelQueues, LeaseBlock, ProcessKind, Quarantine, QuarantinedKind, ReadyActions,
     Table, WorkerActivities, WorkerLeases, WorkerStatus, Workers, encode_prefix, read, visit,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,14 +57,20 @@ pub fn count_ready(reader: &dyn Reader, rows_max: usize) -> Result<TasksByAction
 /// # Errors
 /// [`StoreError`] if the store fails.
 pub fn count_leased(reader: &dyn Reader, leases_max: usize) -> Result<LeasedCounts, StoreError> {
+    let visited_max = leases_max as u64;
     let mut leased = LeasedCounts::default();
-    let take = |(_, place): (_, LeasePlace), ()| {
-        leased.visited += 1;
-        if let Some(run) = read::<ActionRuns>(reader, &place.task)? {
-            *leased
-                .by_action
-                .entry((run.namespace, run.action))
-                .or_default() += 1;
+    let take = |(_, block): (_, LeaseBlock), tasks| {
+        for place in block.places(tasks) {
+            if leased.visited == visited_max {
+                break;
+            }
+            leased.visited += 1;
+            if let Some(run) = read::<ActionRuns>(reader, &place.task)? {
+                *leased
+                    .by_action
+                    .entry((run.namespace, run.action))
+                    .or_default() += 1;
+            }
         }
         Ok(())
     };

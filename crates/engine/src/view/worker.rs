@@ -83,8 +83,8 @@ pub fn leased_tasks(
 ) -> Result<Vec<ActionRunNumber>, StoreError> {
     let mut tasks = Vec::new();
     let range = KeyRange::prefix(&encode_prefix::<WorkerLeases>(&worker.activity.number));
-    visit::<WorkerLeases>(reader, &range, Order::Ascending, |(_, place), ()| {
-        tasks.push(place.task);
+    visit::<WorkerLeases>(reader, &range, Order::Ascending, |(_, block), set| {
+        tasks.extend(block.places(set).map(|place| place.task));
         ControlFlow::Continue(())
     })?;
     Ok(tasks)

@@ -3,8 +3,8 @@
 use crate::ids::{GroupRef, Namespace, WorkerId};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunRecord, Lease, Process, ProcessKind, SilentWorkers, WorkerActivities,
-    WorkerActivityRecord, WorkerProcesses,
+    Lease, Process, ProcessKind, SilentWorkers, WorkerActivities, WorkerActivityRecord,
+    WorkerProcesses,
 };
 use crate::turn::Turn;
 use std::sync::Arc;
@@ -24,6 +24,14 @@ pub(crate) struct Counts {
     pub(crate) failed: u64,
 }
 
+impl Counts {
+    /// Counts for the worker.
+    pub(super) fn add_to(self, activity: &mut WorkerActivityRecord) {
+        activity.tasks_completed += self.completed;
+        activity.tasks_failed += self.failed;
+    }
+}
+
 /// Whether the worker is registered and does not drain (A21).
 pub(crate) fn is_taking_tasks(
     turn: &mut Turn<'_, '_>,
@@ -31,28 +39,6 @@ pub(crate) fn is_taking_tasks(
 ) -> Result<bool, StoreError> {
     let activity = turn.get::<WorkerActivities>(&key_of(worker))?;
     Ok(activity.is_some_and(|activity| !activity.status.is_draining()))
-}
-
-/// Counts the execution of a task by how it ended, unless the process that held it is gone.
-pub(crate) fn count(
-    turn: &mut Turn<'_, '_>,
-    task: &ActionRunRecord,
-    lease: &Lease,
-    is_success: bool,
-) -> Result<(), StoreError> {
-    let key = (task.namespace.clone(), lease.worker.clone());
-    if !is_holder(turn, &key, lease)? {
-        return Ok(());
-    }
-    let process = Process {
-        name: task.action.to_string(),
-        kind: ProcessKind::Action,
-    };
-    let counts = Counts {
-        completed: u64::from(is_success),
-        failed: u64::from(!is_success),
-    };
-    add_counts(turn, key, process, counts)
 }
 
 /// Counts records of a group, by whether they were acknowledged or came back (A20).
@@ -76,11 +62,18 @@ fn add_counts(
     process: Process,
     counts: Counts,
 ) -> Result<(), StoreError> {
+    change(turn, &key, |activity| counts.add_to(activity))?;
+    count_for_process(turn, key, process, counts)
+}
+
+/// Counts for the process, if the worker has registered it.
+pub(super) fn count_for_process(
+    turn: &mut Turn<'_, '_>,
+    key: WorkerKey,
+    process: Process,
+    counts: Counts,
+) -> Result<(), StoreError> {
     let now_ms = turn.now_ms();
-    change(turn, &key, |activity| {
-        activity.tasks_completed += counts.completed;
-        activity.tasks_failed += counts.failed;
-    })?;
     turn.edit::<WorkerProcesses, _>(&(key.0, key.1, process), |record| {
         record.run_count += counts.completed;
         record.fail_count += counts.failed;

@@ -10,11 +10,11 @@ use super::health::unwatch;
 use super::leases;
 use crate::ids::WorkerNumber;
 use crate::limits::LEASES_FREED_MAX;
-use crate::store::StoreError;
+use crate::store::{KeyRange, StoreError};
 use crate::subject::Subject;
 use crate::tables::{
     GoneWorkerRecord, GoneWorkers, LeasePlace, TimerKey, TimerKind, WorkerActivityRecord,
-    WorkerLeases, WorkerNumbers,
+    WorkerLeases, WorkerNumbers, encode_prefix,
 };
 use crate::turn::{Turn, TurnResult};
 use crate::{task, timer};
@@ -120,7 +120,14 @@ fn free_batch(
     first: LeasePlace,
 ) -> TurnResult<Option<LeasePlace>> {
     let mut places = Vec::new();
-    turn.visit_from::<WorkerLeases>(&number, &(number, first), |(_, place), _| {
+    let range = KeyRange {
+        from: leases::block_key(number, first),
+        to: KeyRange::prefix(&encode_prefix::<WorkerLeases>(&number)).to,
+    };
+    leases::visit(turn, &range, |place| {
+        if place < first {
+            return ControlFlow::Continue(());
+        }
         places.push(place);
         if places.len() <= LEASES_FREED_MAX {
             ControlFlow::Continue(())

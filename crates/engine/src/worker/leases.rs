@@ -3,16 +3,18 @@
 //! Almost every task is reported on long before its lease ends, so a lease has no timer: its worker has one, set for the
 //! first lease that may end. The timer is never postponed; when it fires, it looks for what has ended.
 
-use super::activity::{WorkerKey, WorkerRef, change, is_holder, key_of};
-use crate::ids::{ActionRunNumber, Namespace, WorkerNumber};
+use super::activity::{Counts, WorkerKey, WorkerRef, change, count_for_process, is_holder, key_of};
+use crate::ids::{Namespace, WorkerNumber};
 use crate::limits::LEASES_BEGUN_MAX;
-use crate::store::StoreError;
+use crate::store::{KeyRange, StoreError};
 use crate::tables::{
-    LEASE_SUSPENDED_MS, Lease, LeasePlace, LeaseWatch, TimerKey, TimerKind, WorkerActivityRecord,
-    WorkerLeases,
+    LEASE_SUSPENDED_MS, Lease, LeaseBlock, LeasePlace, LeaseWatch, Process, ProcessKind, TimerKey,
+    TimerKind, WorkerActivityRecord, WorkerLeases, encode_key,
 };
+use crate::task::LoadedTask;
 use crate::timer;
 use crate::turn::Turn;
+use std::ops::ControlFlow;
 
 /// A worker's number and its watch over its leases.
 #[derive(Clone, Copy)]
@@ -36,24 +38,61 @@ pub(crate) fn begin_lease(
         follow(&mut activity.lease_watch, place);
     })?;
     let watched = watched.expect("only a registered worker takes tasks");
-    turn.put::<WorkerLeases>(&(watched.worker, place), ());
+    list(turn, watched.worker, place)?;
     search_if_due(turn, &key, watched)?;
     Ok(watched.worker)
 }
 
-/// The lease on a task of the namespace ends.
+/// How a lease ends.
+#[derive(Clone, Copy)]
+pub(crate) enum LeaseEnd {
+    /// With a report: the worker has completed the execution.
+    Completed,
+    /// With a failure, or without a report in time: the execution has failed.
+    Failed,
+    /// The task was taken from the worker: the execution does not count.
+    Withdrawn,
+}
+
+impl LeaseEnd {
+    fn counts(self) -> Option<Counts> {
+        let (completed, failed) = match self {
+            Self::Completed => (1, 0),
+            Self::Failed => (0, 1),
+            Self::Withdrawn => return None,
+        };
+        Some(Counts { completed, failed })
+    }
+}
+
+/// The lease on a task ends. It counts, unless the process that held the task is gone.
 pub(crate) fn end_lease(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
+    task: &LoadedTask,
     lease: &Lease,
-    task: ActionRunNumber,
+    end: LeaseEnd,
 ) -> Result<(), StoreError> {
-    turn.delete::<WorkerLeases>(&(lease.holder, lease.place(task)));
-    let key = (namespace.clone(), lease.worker.clone());
-    if is_holder(turn, &key, lease)? {
-        change(turn, &key, |activity| activity.leases_count -= 1)?;
+    unlist(turn, lease.holder, lease.place(task.number))?;
+    let record = &task.record;
+    let key = (record.namespace.clone(), lease.worker.clone());
+    if !is_holder(turn, &key, lease)? {
+        return Ok(());
     }
-    Ok(())
+    let counts = end.counts();
+    change(turn, &key, |activity| {
+        activity.leases_count -= 1;
+        if let Some(counts) = counts {
+            counts.add_to(activity);
+        }
+    })?;
+    let Some(counts) = counts else {
+        return Ok(());
+    };
+    let process = Process {
+        name: record.action.to_string(),
+        kind: ProcessKind::Action,
+    };
+    count_for_process(turn, key, process, counts)
 }
 
 /// Lets the lease on a task of the namespace end at another time. The lease of a process that is gone is about to be
@@ -68,8 +107,8 @@ pub(crate) fn move_lease(
     if !is_holder(turn, &key, lease)? {
         return Ok(());
     }
-    turn.delete::<WorkerLeases>(&(lease.holder, lease.place(place.task)));
-    turn.put::<WorkerLeases>(&(lease.holder, place), ());
+    unlist(turn, lease.holder, lease.place(place.task))?;
+    list(turn, lease.holder, place)?;
     lease.expires_at_ms = place.expires_at_ms;
     let watched = edit_watch(turn, &key, |activity| {
         follow(&mut activity.lease_watch, place);
@@ -161,9 +200,10 @@ pub(super) fn search(
     key: &WorkerKey,
     Watched { worker, watch }: Watched,
 ) -> Result<(), StoreError> {
-    let from = (worker, LeasePlace::first_from(watch.ends_from_ms));
+    let first_place = LeasePlace::first_from(watch.ends_from_ms);
+    let from = (worker, LeaseBlock::of(first_place));
     let first = turn.first_key_from::<WorkerLeases>(&worker, &from)?;
-    let first_ms = first.map_or(LEASE_SUSPENDED_MS, |(_, place)| place.expires_at_ms);
+    let first_ms = first.map_or(LEASE_SUSPENDED_MS, |(_, block)| block.expires_at_ms);
     let now_ms = turn.now_ms();
     edit_watch(turn, key, |activity| {
         activity.lease_watch.ends_from_ms = first_ms;
@@ -171,6 +211,38 @@ pub(super) fn search(
         bring_forward(&mut activity.lease_watch, first_ms.max(now_ms));
     })?;
     Ok(())
+}
+
+/// Visits the places of leases in `range`, a range of keys, in order, until `visit` breaks.
+pub(super) fn visit(
+    turn: &Turn<'_, '_>,
+    range: &KeyRange,
+    mut visit: impl FnMut(LeasePlace) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    turn.visit_range::<WorkerLeases>(range, |(_, block), tasks| {
+        block.places(*tasks).try_for_each(&mut visit)
+    })
+}
+
+/// The key of the block of a worker's lease.
+pub(super) fn block_key(worker: WorkerNumber, place: LeasePlace) -> Vec<u8> {
+    encode_key::<WorkerLeases>(&(worker, LeaseBlock::of(place)))
+}
+
+fn list(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerNumber,
+    place: LeasePlace,
+) -> Result<(), StoreError> {
+    turn.insert_member::<WorkerLeases>(&(worker, LeaseBlock::of(place)), place.task)
+}
+
+fn unlist(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerNumber,
+    place: LeasePlace,
+) -> Result<(), StoreError> {
+    turn.remove_member::<WorkerLeases>(&(worker, LeaseBlock::of(place)), place.task)
 }
 
 fn timer_of(worker: WorkerNumber, due_ms: u64) -> TimerKey {

@@ -15,9 +15,9 @@ pub use health::ReleaseWorker;
 pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
-pub(crate) use activity::{Counts, count, count_records, is_draining, is_taking_tasks};
+pub(crate) use activity::{Counts, count_records, is_draining, is_taking_tasks};
 pub(crate) use expiry::expire_leases;
 pub(crate) use gone::{free_leases_left, is_gone};
 pub(crate) use health::{mark_unhealthy, release_from_quarantine};
-pub(crate) use leases::{begin_lease, end_lease, move_lease};
+pub(crate) use leases::{LeaseEnd, begin_lease, end_lease, move_lease};
 pub(crate) use register::remove_unhealthy;

@@ -16,16 +16,18 @@ mod trimming;
 mod visits;
 mod workers;
 
-use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerNumber, WorkflowName};
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerNumber, WorkflowName,
+};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::rows::{
-    self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
-    ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources, Definitions, History,
-    IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks,
-    PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests,
-    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults, Table, TimerKey,
-    TimerKind, Timers, Versions, Work, WorkflowCounts, Workflows, WorkflowsBeingDeleted,
-    encode_prefix,
+    self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
+    Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
+    Definitions, History, IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, LeasePlace,
+    PayloadRef, Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions,
+    RequestAges, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults,
+    Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases, WorkflowCounts, Workflows,
+    WorkflowsBeingDeleted, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -536,6 +538,27 @@ pub(crate) fn rows<T: Table>(store: &MemoryStore, prefix: &impl Key) -> Vec<(T::
     })
     .expect("memory does not fail");
     rows
+}
+
+/// The leases of workers, or of the worker that `prefix` names, in their order.
+pub(crate) fn leases(store: &MemoryStore, prefix: &impl Key) -> Vec<(WorkerNumber, LeasePlace)> {
+    let blocks = rows::<WorkerLeases>(store, prefix).into_iter();
+    let leases = blocks.flat_map(|((worker, block), tasks)| {
+        assert!(!tasks.is_empty(), "a block without leases is deleted");
+        block.places(tasks).map(move |place| (worker, place))
+    });
+    leases.collect()
+}
+
+/// The action runs in the index by action.
+pub(crate) fn by_action(store: &MemoryStore) -> Vec<(Namespace, ActionName, ActionRunNumber)> {
+    let blocks = rows::<ActionRunsByAction>(store, &()).into_iter();
+    let listed = blocks.flat_map(|((namespace, action, block), set)| {
+        assert!(!set.is_empty(), "a block without action runs is deleted");
+        let numbers = set.of_block(block);
+        numbers.map(move |number| (namespace.clone(), action.clone(), number))
+    });
+    listed.collect()
 }
 
 /// One record.

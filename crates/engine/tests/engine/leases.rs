@@ -8,9 +8,9 @@ use flotilla_engine::ids::{ActionRunNumber, AttributeName, RunNumber, WorkerId, 
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LEASES_BEGUN_MAX, LEASES_EXPIRED_MAX, RECORD_BYTES_MAX};
 use flotilla_engine::rows::{
-    ActionRunRecord, ActionRunStatus, ActionRuns, AttributeValue, LeasePlace, LeaseWatch,
-    Quarantine, QuarantinedKind, Runs, TimerKey, TimerKind, Timers, WorkerActivities, WorkerLeases,
-    encode_key, encode_record,
+    ActionRunRecord, ActionRunStatus, ActionRuns, AttributeValue, LeaseBlock, LeasePlace,
+    LeaseWatch, Quarantine, QuarantinedKind, Runs, TimerKey, TimerKind, Timers, WorkerActivities,
+    WorkerLeases, encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
@@ -83,7 +83,7 @@ fn watch(replica: &Replica) -> LeaseWatch {
 }
 
 fn leases_count(replica: &Replica) -> usize {
-    invariants::rows::<WorkerLeases>(&replica.store, &()).len()
+    invariants::leases(&replica.store, &()).len()
 }
 
 /// Fires the timer of the leases, if one is set.
@@ -137,7 +137,7 @@ fn a_search_for_the_first_end_skips_the_leases_that_are_over() {
         expires_at_ms: found.ends_from_ms,
         task: ActionRunNumber(0),
     };
-    let bound = encode_key::<WorkerLeases>(&(WorkerNumber(1), bound));
+    let bound = encode_key::<WorkerLeases>(&(WorkerNumber(1), LeaseBlock::of(bound)));
     assert_eq!(replica.beginnings, [bound]);
     let end_ms = 1_000 + 100 * LEASE_MS;
     let left = watch(&replica);

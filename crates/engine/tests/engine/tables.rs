@@ -16,17 +16,17 @@ use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalSt
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, ActionRunsByRun, Actions, Activation, ActivationState, Activations,
-    AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber,
-    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
-    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
-    ParentLink, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine,
-    QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord,
-    RequestAges, RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SignalCounts,
-    SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
-    decode_record, decode_row, encode_key, encode_record,
+    ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
+    ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
+    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord,
+    Continuation, DefinitionNumber, End, Event, History, HistoryCursor, HistoryRecord,
+    IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease,
+    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, PayloadsHeld,
+    PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
+    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, RunRecord,
+    RunStatus, Runs, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
+    StepResult, StepResults, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
+    TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -429,7 +429,14 @@ fn action_rows() -> Vec<Row> {
             },
         ),
         row::<ActionRuns>(number, action_run()),
-        row::<ActionRunsByAction>((samples::namespace(), samples::action(), number), ()),
+        row::<ActionRunsByAction>(
+            (
+                samples::namespace(),
+                samples::action(),
+                ActionRunBlock::of(number),
+            ),
+            ActionRunSet::of(number),
+        ),
         row::<ActionRunKeys>(
             (samples::namespace(), samples::action(), samples::key()),
             number,

@@ -8,7 +8,7 @@ use flotilla_engine::limits::{LEASES_FREED_MAX, WORKERS_MAX};
 use flotilla_engine::rows::{
     ActionRunRecord, ActionRunStatus, ActionRuns, GoneWorkers, Quarantine, QuarantineRecord,
     QuarantinedKind, ReadyActions, TimerKey, TimerKind, Timers, WorkerActivities,
-    WorkerActivityRecord, WorkerCounts, WorkerLeases, Workers, encode_key, encode_record,
+    WorkerActivityRecord, WorkerCounts, Workers, encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
@@ -129,7 +129,7 @@ fn holding() -> Replica {
 
 /// How many tasks are leased under a worker's number.
 fn held(replica: &Replica, number: u64) -> usize {
-    invariants::rows::<WorkerLeases>(&replica.store, &WorkerNumber(number)).len()
+    invariants::leases(&replica.store, &WorkerNumber(number)).len()
 }
 
 /// How many tasks wait for a worker.

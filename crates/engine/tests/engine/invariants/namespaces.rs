@@ -1,10 +1,10 @@
 //! Everything stored belongs to a namespace that is listed.
 
-use super::{read, rows};
+use super::{by_action, read, rows};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::rows::{
-    ActionRunsByAction, Actions, Cluster, DeadLetterQueues, DeadLetters, Keys, Namespaces, Plans,
-    RunsByWorkflow, Schedules, StreamNames, Triggers, Workers, Workflows, WorkflowsBeingDeleted,
+    Actions, Cluster, DeadLetterQueues, DeadLetters, Keys, Namespaces, Plans, RunsByWorkflow,
+    Schedules, StreamNames, Triggers, Workers, Workflows, WorkflowsBeingDeleted,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -24,7 +24,7 @@ pub(super) fn check(store: &MemoryStore) {
     for ((namespace, _), _) in rows::<Actions>(store, &()) {
         check(&namespace);
     }
-    for ((namespace, ..), ()) in rows::<ActionRunsByAction>(store, &()) {
+    for (namespace, ..) in by_action(store) {
         check(&namespace);
     }
     for ((namespace, _), _) in rows::<Workers>(store, &()) {

@@ -1,13 +1,12 @@
 //! Ended items are kept until their retention ends, and are deleted completely (W4).
 
-use super::{read, rows};
+use super::{by_action, read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::limits::RETENTION_MS_DEFAULT;
 use flotilla_engine::rows::{
-    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
-    ActionRunsByRun, ActivationState, Activations, Cluster, Definitions, Expiration, Expirations,
-    Expiring, History, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, Quarantine,
-    QuarantinedKind, RunRemains, Runs, SignalIds,
+    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByRun, ActivationState,
+    Activations, Cluster, Definitions, Expiration, Expirations, Expiring, History, PayloadOwner,
+    PayloadRef, Payloads, PayloadsHeld, Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,8 +86,13 @@ fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
 
 /// Every action run of a step is found from its run, or from what is left of it.
 fn check_by_run(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>) {
-    let by_run = rows::<ActionRunsByRun>(store, &()).into_iter();
-    let by_run: BTreeSet<_> = by_run.map(|(key, _)| key).collect();
+    let listed = rows::<ActionRunsByRun>(store, &()).into_iter();
+    let mut by_run: BTreeSet<_> = listed.map(|(key, _)| key).collect();
+    for ((run, _), record) in rows::<History>(store, &()) {
+        let created = record.created_action_runs();
+        let kept = created.filter(|(_, number)| action_runs.contains_key(number));
+        by_run.extend(kept.map(|(_, number)| (run, number)));
+    }
     let of_steps = action_runs
         .iter()
         .filter_map(|(number, record)| match record.owner {
@@ -123,12 +127,10 @@ fn check_owners(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, Act
         };
         assert!(is_known, "{payload:?} belongs to nothing");
     }
-    let by_action = rows::<ActionRunsByAction>(store, &()).into_iter();
-    let by_action: BTreeSet<_> = by_action.map(|((_, _, number), ())| number).collect();
-    assert!(
-        by_action.iter().eq(action_runs.keys()),
-        "action runs by action"
-    );
+    let by_action: BTreeSet<_> = by_action(store).into_iter().collect();
+    let kept = action_runs.iter();
+    let kept = kept.map(|(number, run)| (run.namespace.clone(), run.action.clone(), *number));
+    assert_eq!(by_action, kept.collect(), "action runs by action");
     for ((_, _, key), number) in rows::<ActionRunKeys>(store, &()) {
         let record = action_runs.get(&number);
         assert_eq!(

@@ -23,10 +23,7 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     named.add([run.input]);
     named.add_state(store, number);
     named.add_history(store, number);
-    let by_run: BTreeMap<_, _> = rows::<ActionRunsByRun>(store, &number)
-        .into_iter()
-        .map(|((_, action_run), first_event)| (action_run, first_event))
-        .collect();
+    let by_run = action_runs(store, number, run);
     for action_run in by_run.keys() {
         let record = read::<ActionRuns>(store, action_run).expect("it is listed");
         named.add([record.input].into_iter().chain(record.output));
@@ -36,6 +33,34 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     assert!(missing.is_empty(), "{} has lost {missing:?}", run.id);
     check_payloads(store, number, run, &named.payloads);
     check_swept(run, &by_run);
+}
+
+/// The action runs of a run, each with the event of its creation.
+fn action_runs(
+    store: &MemoryStore,
+    number: RunNumber,
+    run: &RunRecord,
+) -> BTreeMap<ActionRunNumber, u64> {
+    let mut found = BTreeMap::new();
+    for ((_, first_event), record) in rows::<History>(store, &number) {
+        let created = record.created_action_runs();
+        found.extend(created.map(|(position, action_run)| (action_run, first_event + position)));
+    }
+    let cursor = run.history;
+    for ((_, action_run), event) in rows::<ActionRunsByRun>(store, &number) {
+        assert!(
+            event <= cursor.trimmed_until,
+            "{action_run} is in the history"
+        );
+        if let Some(in_history) = found.insert(action_run, event) {
+            assert_eq!(in_history, event, "{action_run}");
+            assert!(
+                event <= cursor.trimmed_after,
+                "{action_run} is in the history"
+            );
+        }
+    }
+    found
 }
 
 fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named: &BTreeSet<u64>) {

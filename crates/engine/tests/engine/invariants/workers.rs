@@ -1,11 +1,11 @@
 //! Workers, their leases and their counts agree (A4, A20).
 
-use super::{read, rows};
+use super::{leases, read, rows};
 use flotilla_engine::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
 use flotilla_engine::rows::{
     ActionRunOwner, ActionRunRecord, Cluster, GoneWorkers, LEASE_SUSPENDED_MS, Process, Quarantine,
     QuarantinedKind, SilentWorkers, TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, Workers,
+    WorkerCounts, WorkerNumbers, WorkerProcesses, Workers,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub(super) fn check(
     }
     check_indexes(store, &workers);
     check_gone(store, timers);
-    for ((number, place), ()) in rows::<WorkerLeases>(store, &()) {
+    for (number, place) in leases(store, &()) {
         let task = place.task;
         let lease = action_runs.get(&task).and_then(|run| run.lease.as_ref());
         let holder = lease.map(|lease| (lease.holder, lease.expires_at_ms));
@@ -45,7 +45,7 @@ pub(super) fn check(
 /// The numbers of workers under which each leased task is listed.
 pub(super) fn holders(store: &MemoryStore) -> BTreeMap<ActionRunNumber, Vec<WorkerNumber>> {
     let mut holders: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for ((number, place), ()) in rows::<WorkerLeases>(store, &()) {
+    for (number, place) in leases(store, &()) {
         holders.entry(place.task).or_default().push(number);
     }
     holders
@@ -83,7 +83,7 @@ fn check_worker(store: &MemoryStore, key: &WorkerKey, activity: &WorkerActivityR
     let worker = read::<Workers>(store, key).expect("an activity has a worker");
     let known = read::<WorkerNumbers>(store, &activity.number);
     assert_eq!(known.as_ref(), Some(key), "{} by its number", key.1);
-    let leases = rows::<WorkerLeases>(store, &activity.number);
+    let leases = leases(store, &activity.number);
     assert_eq!(activity.leases_count as usize, leases.len(), "{}", key.1);
     let registered: BTreeSet<Process> = worker.processes.into_iter().collect();
     let counted = rows::<WorkerProcesses>(store, key).into_iter();
@@ -120,8 +120,8 @@ fn check_lease_timer(
     });
     let is_set = timer.is_some_and(|timer| timers.contains(&timer));
     assert_eq!(is_set, timer.is_some(), "the lease timer of {watch:?}");
-    let leases = rows::<WorkerLeases>(store, &activity.number);
-    let Some(((_, first), ())) = leases.first() else {
+    let leases = leases(store, &activity.number);
+    let Some((_, first)) = leases.first() else {
         return;
     };
     assert!(
@@ -172,7 +172,7 @@ fn check_gone(store: &MemoryStore, timers: &BTreeSet<TimerKey>) {
             detail: 0,
         };
         assert!(timers.contains(&timer), "worker {} is left", number.0);
-        for ((_, place), ()) in rows::<WorkerLeases>(store, &number) {
+        for (_, place) in leases(store, &number) {
             let task = place.task;
             assert!(place >= gone.next, "{task} of worker {} is left", number.0);
         }

@@ -18,10 +18,10 @@ use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::rows::{
-    ActionRunKeys, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
-    Cluster, Definitions, History, IdempotencyKeys, Payloads, PayloadsHeld, Process, Ready,
-    Requests, RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities,
-    WorkerLeases, WorkerProcesses, Workers, Workflows,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster, Definitions,
+    History, IdempotencyKeys, Payloads, PayloadsHeld, Process, Ready, Requests, RunNames,
+    RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities, WorkerProcesses, Workers,
+    Workflows,
 };
 use flotilla_engine::view;
 
@@ -197,7 +197,7 @@ fn rows(world: &World) -> String {
         ("payloads held", world.rows::<PayloadsHeld>().len()),
         ("signal ids", world.rows::<SignalIds>().len()),
         ("action runs", world.rows::<ActionRuns>().len()),
-        ("by action", world.rows::<ActionRunsByAction>().len()),
+        ("by action", invariants::by_action(&world.store).len()),
         ("by run", world.rows::<ActionRunsByRun>().len()),
         ("action run keys", world.rows::<ActionRunKeys>().len()),
         ("remains", world.rows::<RunRemains>().len()),
@@ -278,10 +278,10 @@ fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
             worker.labels
         ),
     );
-    let leases = invariants::rows::<WorkerLeases>(&world.store, &activity.number);
+    let leases = invariants::leases(&world.store, &activity.number);
     let leases: Vec<String> = leases
         .iter()
-        .map(|((_, place), ())| place.task.to_string())
+        .map(|(_, place)| place.task.to_string())
         .collect();
     line(
         &mut out,

@@ -5,9 +5,9 @@ use crate::samples;
 use flotilla_engine::NodeId;
 use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
 use flotilla_engine::rows::{
-    GoneWorkerRecord, GoneWorkers, LeasePlace, LeaseWatch, ProcessRecord, SilentWorkers,
-    WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers,
-    WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    ActionRunSet, GoneWorkerRecord, GoneWorkers, LeaseBlock, LeasePlace, LeaseWatch, ProcessRecord,
+    SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases,
+    WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 
 pub(super) fn rows() -> Vec<Row> {
@@ -58,7 +58,10 @@ pub(super) fn rows() -> Vec<Row> {
         row::<WorkerNumbers>(WorkerNumber(2), worker()),
         row::<WorkerCounts>(samples::namespace(), 2),
         row::<SilentWorkers>((samples::namespace(), 2_000, samples::worker()), ()),
-        row::<WorkerLeases>((WorkerNumber(2), place(33_000, 9)), ()),
+        row::<WorkerLeases>(
+            (WorkerNumber(2), LeaseBlock::of(place(33_000, 9))),
+            ActionRunSet::of(ActionRunNumber(9)),
+        ),
         row::<WorkerProcesses>(
             (
                 samples::namespace(),
