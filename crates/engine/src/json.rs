@@ -9,6 +9,7 @@ mod paths;
 pub(crate) use paths::Paths;
 
 use crate::definition::Segment;
+use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::borrow::Cow;
@@ -172,14 +173,41 @@ fn split_value(text: &str) -> (&str, &str) {
 /// The position after the string that begins at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut position = start + 1;
-    while position < bytes.len() {
-        match bytes[position] {
-            b'"' => return position + 1,
-            b'\\' => position += 2,
-            _ => position += 1,
+    while let Some(rest) = bytes.get(position..)
+        && let Some(found) = memchr2(b'"', b'\\', rest)
+    {
+        position += found + 1;
+        if rest[found] == b'"' {
+            return position;
         }
+        // The escaped character.
+        position += 1;
     }
     bytes.len()
+}
+
+/// How deep the objects and arrays of a JSON text nest: 0 for a scalar.
+#[must_use]
+pub fn depth(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut depth, mut deepest) = (0_usize, 0_usize);
+    let mut position = 0;
+    while position < bytes.len() {
+        match bytes[position] {
+            b'"' => {
+                position = string_end(bytes, position);
+                continue;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        position += 1;
+    }
+    deepest
 }
 
 /// The position after the object or array that begins at 0.

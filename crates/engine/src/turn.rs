@@ -23,7 +23,7 @@ use crate::cache::Cache;
 use crate::effect::Effect;
 use crate::heads::QueueHeads;
 use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RequestId, RunNumber, StreamNumber};
-use crate::limits::{RECORD_BYTES_MAX, RECORD_CONTENT_BYTES_MAX};
+use crate::limits::{ENTRY_WRITTEN_BYTES_MAX, RECORD_BYTES_MAX, RECORD_CONTENT_BYTES_MAX};
 use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
@@ -157,7 +157,9 @@ impl<'a> EntryState<'a> {
     pub(crate) fn finish(mut self) -> Writes {
         self.write_own_rows();
         let count = self.overlay.len();
-        let mut writes = Writes::with_capacity(count, count * ROW_BYTES_COMMON);
+        let common_bytes = count * ROW_BYTES_COMMON;
+        let bytes = common_bytes.max(self.spent.written_bytes.min(ENTRY_WRITTEN_BYTES_MAX));
+        let mut writes = Writes::with_capacity(count, bytes);
         for (key, cell) in self.overlay.sorted() {
             let Some(cell) = cell else {
                 self.cache.forget(key.as_slice());

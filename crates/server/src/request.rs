@@ -5,7 +5,7 @@ use crate::errors::Refusal;
 use crate::limits::{JSON_DEPTH_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
 use flotilla_engine::ids::{NameInvalid, Namespace, RunId};
-use flotilla_engine::json::Json;
+use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{NodeId, RequestId};
@@ -109,7 +109,7 @@ fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusa
             format!("expected {field} to be JSON, but it is not: {error}"),
         )
     })?;
-    let depth = depth(text);
+    let depth = json::depth(text);
     if depth > JSON_DEPTH_MAX {
         let message = format!(
             "expected {field} to nest at most {JSON_DEPTH_MAX} levels deep, but it has {depth}"
@@ -117,26 +117,6 @@ fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusa
         return Err(Refusal::invalid(field, message));
     }
     Ok(text)
-}
-
-/// The nesting depth of a valid JSON text. The check above is not recursive and has no limit.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    let mut is_string = false;
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => is_string = !is_string,
-            b'\\' => drop(bytes.next()),
-            b'{' | b'[' if !is_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !is_string => depth -= 1,
-            _ => {}
-        }
-    }
-    deepest
 }
 
 /// A fresh request id. Ids that are drawn in sequence are adjacent (ADR 0023).

@@ -31,6 +31,11 @@ const UNMERGED_FILES_SLACK: i32 = 12;
 /// bindings have no function for this setting.
 const INSERT_HINTS: &str = "memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.1";
 
+/// The header of a write batch: a sequence number and a count. In bytes.
+const BATCH_HEADER_BYTES: usize = 12;
+/// What a write batch has for a row besides its key and value: a tag and two lengths, which mostly take less. In bytes.
+const ROW_OVERHEAD_BYTES: usize = 6;
+
 /// One RocksDB directory of rows; deleted when it is dropped after [`Generation::doom`].
 pub(crate) struct Generation {
     /// Invariant: present until drop.
@@ -80,7 +85,8 @@ impl Generation {
 
     /// Executes the writes atomically, without a write-ahead log.
     pub(crate) fn write(&self, writes: &Writes) -> Result<(), StoreError> {
-        let mut batch = WriteBatch::default();
+        let bytes = writes.bytes() + writes.len() * ROW_OVERHEAD_BYTES + BATCH_HEADER_BYTES;
+        let mut batch = WriteBatch::with_capacity_bytes(bytes);
         for (key, value) in writes {
             match value {
                 Some(value) => batch.put(key, value),
