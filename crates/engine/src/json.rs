@@ -189,49 +189,38 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 /// How deep the objects and arrays of a JSON text nest: 0 for a scalar.
 #[must_use]
 pub fn depth(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    let mut position = 0;
-    while position < bytes.len() {
-        match bytes[position] {
-            b'"' => {
-                position = string_end(bytes, position);
-                continue;
-            }
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        position += 1;
-    }
-    deepest
+    depths(text.as_bytes())
+        .map(|(_, depth)| depth)
+        .max()
+        .unwrap_or(0)
 }
 
 /// The position after the object or array that begins at 0.
 fn container_end(bytes: &[u8]) -> usize {
-    let mut depth = 0_usize;
-    let mut position = 0;
-    while position < bytes.len() {
-        match bytes[position] {
-            b'"' => {
-                position = string_end(bytes, position);
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return position + 1;
+    let end = depths(bytes).find(|(_, depth)| *depth == 0);
+    end.map_or(bytes.len(), |(position, _)| position + 1)
+}
+
+/// The positions at which objects and arrays begin and end, each with the depth behind it.
+fn depths(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let (mut position, mut depth) = (0, 0_usize);
+    std::iter::from_fn(move || {
+        while let Some(byte) = bytes.get(position) {
+            let here = position;
+            position += 1;
+            match byte {
+                b'"' => {
+                    position = string_end(bytes, here);
+                    continue;
                 }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => continue,
             }
-            _ => {}
+            return Some((here, depth));
         }
-        position += 1;
-    }
-    bytes.len()
+        None
+    })
 }
 
 fn unescape(inner: &str) -> String {

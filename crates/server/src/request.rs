@@ -109,6 +109,7 @@ fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusa
             format!("expected {field} to be JSON, but it is not: {error}"),
         )
     })?;
+    // The check above is not recursive and has no limit.
     let depth = json::depth(text);
     if depth > JSON_DEPTH_MAX {
         let message = format!(

@@ -2,14 +2,16 @@
 
 use crate::ids::ActionRunNumber;
 use crate::store::StoreError;
-use crate::tables::{ActionRunBlock, ActionRuns, ActionRunsByAction};
+use crate::tables::{ActionRunBlock, ActionRunRecord, ActionRuns, ActionRunsByAction};
 use crate::turn::Turn;
 
 /// Deletes an action run's row and its place in the index of its action. The owner deletes its payloads, its idempotency
 /// key and its place in the index of its run.
-pub(crate) fn forget(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
-    let record = turn.get::<ActionRuns>(&number)?;
-    let record = record.expect("an action run is kept until it is forgotten");
+pub(crate) fn forget(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    record: &ActionRunRecord,
+) -> Result<(), StoreError> {
     turn.delete::<ActionRuns>(&number);
     let by_action = (
         record.namespace.clone(),

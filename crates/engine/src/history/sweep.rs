@@ -124,7 +124,7 @@ fn sweep_action_runs(
         let is_forgotten = is_ended && !is_head && !cursor.keeps(record.last_event);
         if is_forgotten && room > 0 {
             room -= 1;
-            action::forget(turn, number)?;
+            action::forget(turn, number, &record)?;
             turn.delete::<ActionRunsByRun>(&(run.number, number));
         } else {
             is_done &= !is_forgotten;

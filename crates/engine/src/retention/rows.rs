@@ -98,8 +98,8 @@ fn sweep_history(
 
 /// Deletes an action run, unless an earlier sweep has.
 fn forget_if_kept(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
-    if turn.get::<ActionRuns>(&number)?.is_some() {
-        action::forget(turn, number)?;
+    if let Some(record) = turn.get::<ActionRuns>(&number)? {
+        action::forget(turn, number, &record)?;
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(super) fn forget_action_run(
 ) -> Result<(), StoreError> {
     let record = turn.get::<ActionRuns>(&number)?;
     let record = record.expect("an action run is kept until it is forgotten");
-    action::forget(turn, number)?;
+    action::forget(turn, number, &record)?;
     if let Some(key) = &record.idempotency_key {
         let key = (record.namespace.clone(), record.action.clone(), key.clone());
         turn.delete::<ActionRunKeys>(&key);

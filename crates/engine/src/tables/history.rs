@@ -43,22 +43,14 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-impl Event {
-    /// The action run that was created.
-    #[must_use]
-    pub fn created_action_run(&self) -> Option<ActionRunNumber> {
-        match self.kind {
-            EventKind::AwaitingAction { action_run, .. } => Some(action_run),
-            _ => None,
-        }
-    }
-}
-
 impl HistoryRecord {
     /// The action runs that the turn created, each with the position of the event of its creation among the events.
     pub fn created_action_runs(&self) -> impl Iterator<Item = (u64, ActionRunNumber)> {
         let events = (0..).zip(&self.events);
-        events.filter_map(|(position, event)| Some((position, event.created_action_run()?)))
+        events.filter_map(|(position, event)| match event.kind {
+            EventKind::AwaitingAction { action_run, .. } => Some((position, action_run)),
+            _ => None,
+        })
     }
 }
 

@@ -29,9 +29,8 @@ impl CompleteTask {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
-        let mut leased = check(turn, namespace, &self.token)?;
-        let task = &mut leased.task;
-        drop_lease(turn, task, LeaseEnd::Completed)?;
+        let mut task = check(turn, namespace, &self.token)?.task;
+        drop_lease(turn, &mut task, LeaseEnd::Completed)?;
         task.record.error = None;
         let ending = Ending {
             status: ActionRunStatus::Completed,
@@ -39,7 +38,7 @@ impl CompleteTask {
             output: Some(self.output.clone()),
             is_retryable: true,
         };
-        end(turn, leased.task, ending)?;
+        end(turn, task, ending)?;
         Ok(Done {})
     }
 }

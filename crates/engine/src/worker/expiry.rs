@@ -1,12 +1,12 @@
 //! Lets the leases of a worker expire (A4).
 
 use super::activity::change;
-use super::leases::{self, Watched, block_key, search};
+use super::leases::{self, Watched, row_of, search};
 use crate::ids::{ActionRunNumber, WorkerNumber};
 use crate::limits::LEASES_EXPIRED_MAX;
 use crate::store::{KeyRange, StoreError};
 use crate::subject::Subject;
-use crate::tables::{LeasePlace, WorkerNumbers};
+use crate::tables::{LeasePlace, WorkerLeases, WorkerNumbers, encode_key};
 use crate::task;
 use crate::turn::{Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -36,7 +36,7 @@ fn ended(
     turn: &Turn<'_, '_>,
     Watched { worker, watch }: Watched,
 ) -> Result<Vec<ActionRunNumber>, StoreError> {
-    let key = |end_ms| block_key(worker, LeasePlace::first_from(end_ms));
+    let key = |end_ms| encode_key::<WorkerLeases>(&row_of(worker, LeasePlace::first_from(end_ms)));
     // Not past the last one that has ended: behind it may be many tombstones.
     let range = KeyRange {
         from: key(watch.ends_from_ms),

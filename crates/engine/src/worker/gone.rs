@@ -10,11 +10,11 @@ use super::health::unwatch;
 use super::leases;
 use crate::ids::WorkerNumber;
 use crate::limits::LEASES_FREED_MAX;
-use crate::store::{KeyRange, StoreError};
+use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
     GoneWorkerRecord, GoneWorkers, LeasePlace, TimerKey, TimerKind, WorkerActivityRecord,
-    WorkerLeases, WorkerNumbers, encode_prefix,
+    WorkerLeases, WorkerNumbers, range_from,
 };
 use crate::turn::{Turn, TurnResult};
 use crate::{task, timer};
@@ -120,10 +120,7 @@ fn free_batch(
     first: LeasePlace,
 ) -> TurnResult<Option<LeasePlace>> {
     let mut places = Vec::new();
-    let range = KeyRange {
-        from: leases::block_key(number, first),
-        to: KeyRange::prefix(&encode_prefix::<WorkerLeases>(&number)).to,
-    };
+    let range = range_from::<WorkerLeases>(&number, &leases::row_of(number, first));
     leases::visit(turn, &range, |place| {
         if place < first {
             return ControlFlow::Continue(());

@@ -9,7 +9,7 @@ use crate::limits::LEASES_BEGUN_MAX;
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     LEASE_SUSPENDED_MS, Lease, LeaseBlock, LeasePlace, LeaseWatch, Process, ProcessKind, TimerKey,
-    TimerKind, WorkerActivityRecord, WorkerLeases, encode_key,
+    TimerKind, WorkerActivityRecord, WorkerLeases,
 };
 use crate::task::LoadedTask;
 use crate::timer;
@@ -38,7 +38,7 @@ pub(crate) fn begin_lease(
         follow(&mut activity.lease_watch, place);
     })?;
     let watched = watched.expect("only a registered worker takes tasks");
-    list(turn, watched.worker, place)?;
+    turn.insert_member::<WorkerLeases>(&row_of(watched.worker, place), place.task)?;
     search_if_due(turn, &key, watched)?;
     Ok(watched.worker)
 }
@@ -72,7 +72,8 @@ pub(crate) fn end_lease(
     lease: &Lease,
     end: LeaseEnd,
 ) -> Result<(), StoreError> {
-    unlist(turn, lease.holder, lease.place(task.number))?;
+    let row = row_of(lease.holder, lease.place(task.number));
+    turn.remove_member::<WorkerLeases>(&row, task.number)?;
     let record = &task.record;
     let key = (record.namespace.clone(), lease.worker.clone());
     if !is_holder(turn, &key, lease)? {
@@ -107,8 +108,9 @@ pub(crate) fn move_lease(
     if !is_holder(turn, &key, lease)? {
         return Ok(());
     }
-    unlist(turn, lease.holder, lease.place(place.task))?;
-    list(turn, lease.holder, place)?;
+    let row = row_of(lease.holder, lease.place(place.task));
+    turn.remove_member::<WorkerLeases>(&row, place.task)?;
+    turn.insert_member::<WorkerLeases>(&row_of(lease.holder, place), place.task)?;
     lease.expires_at_ms = place.expires_at_ms;
     let watched = edit_watch(turn, &key, |activity| {
         follow(&mut activity.lease_watch, place);
@@ -200,8 +202,7 @@ pub(super) fn search(
     key: &WorkerKey,
     Watched { worker, watch }: Watched,
 ) -> Result<(), StoreError> {
-    let first_place = LeasePlace::first_from(watch.ends_from_ms);
-    let from = (worker, LeaseBlock::of(first_place));
+    let from = row_of(worker, LeasePlace::first_from(watch.ends_from_ms));
     let first = turn.first_key_from::<WorkerLeases>(&worker, &from)?;
     let first_ms = first.map_or(LEASE_SUSPENDED_MS, |(_, block)| block.expires_at_ms);
     let now_ms = turn.now_ms();
@@ -224,25 +225,9 @@ pub(super) fn visit(
     })
 }
 
-/// The key of the block of a worker's lease.
-pub(super) fn block_key(worker: WorkerNumber, place: LeasePlace) -> Vec<u8> {
-    encode_key::<WorkerLeases>(&(worker, LeaseBlock::of(place)))
-}
-
-fn list(
-    turn: &mut Turn<'_, '_>,
-    worker: WorkerNumber,
-    place: LeasePlace,
-) -> Result<(), StoreError> {
-    turn.insert_member::<WorkerLeases>(&(worker, LeaseBlock::of(place)), place.task)
-}
-
-fn unlist(
-    turn: &mut Turn<'_, '_>,
-    worker: WorkerNumber,
-    place: LeasePlace,
-) -> Result<(), StoreError> {
-    turn.remove_member::<WorkerLeases>(&(worker, LeaseBlock::of(place)), place.task)
+/// The key of the row that lists a worker's lease.
+pub(super) fn row_of(worker: WorkerNumber, place: LeasePlace) -> (WorkerNumber, LeaseBlock) {
+    (worker, LeaseBlock::of(place))
 }
 
 fn timer_of(worker: WorkerNumber, due_ms: u64) -> TimerKey {
