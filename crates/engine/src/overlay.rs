@@ -310,8 +310,8 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::RunNumber;
-    use crate::tables::{InputChecks, row_key};
+    use crate::ids::{ActionRunNumber, RunNumber};
+    use crate::tables::{ActionRunsByRun, InputChecks, row_key};
 
     fn key(number: u64) -> RowKey {
         row_key::<InputChecks>(&(RunNumber(number), 0), &mut Vec::new())
@@ -341,6 +341,42 @@ mod tests {
         overlay.drop_turn();
         assert!(!overlay.has_writes_of_turn());
         assert_eq!(kept(&overlay), [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn a_turn_that_is_dropped_leaves_what_it_edited_as_it_was() {
+        let key = row_key::<ActionRunsByRun>(&(RunNumber(1), ActionRunNumber(1)), &mut Vec::new());
+        let cell = |event: u64| Some(Cell::new::<ActionRunsByRun>(Arc::new(event)));
+        let event = |overlay: &Overlay| {
+            let cell = overlay.get(&key).flatten();
+            cell.map(|cell| *cell.record::<ActionRunsByRun>())
+        };
+        let mut overlay = Overlay::default();
+        assert!(overlay.get_mut::<ActionRunsByRun>(&key).is_none());
+        overlay.set(key.clone(), cell(1));
+        overlay.keep_turn();
+        let read_before = overlay.get(&key).flatten().cloned().expect("it was set");
+        let edit = |overlay: &mut Overlay, next: u64| {
+            let (event, is_first) = overlay
+                .get_mut::<ActionRunsByRun>(&key)
+                .expect("it was set");
+            *event = next;
+            is_first
+        };
+        assert!(edit(&mut overlay, 2));
+        assert!(!edit(&mut overlay, 3));
+        overlay.set(key.clone(), None);
+        assert!(overlay.get_mut::<ActionRunsByRun>(&key).is_none());
+        overlay.set(key.clone(), cell(4));
+        assert!(!edit(&mut overlay, 5));
+        assert_eq!(event(&overlay), Some(5));
+        overlay.drop_turn();
+        assert!(!overlay.has_writes_of_turn());
+        assert_eq!(event(&overlay), Some(1));
+        assert_eq!(*read_before.record::<ActionRunsByRun>(), 1);
+        assert!(edit(&mut overlay, 6));
+        overlay.keep_turn();
+        assert_eq!(event(&overlay), Some(6));
     }
 
     #[test]

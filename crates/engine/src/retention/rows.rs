@@ -9,7 +9,8 @@ use crate::tables::{
     PayloadsHeld, PendingWorks, RunNames, RunRecord, RunRemains, Runs, SignalIdPlaces, SignalIds,
     SignalsWaiting, StepResults, Table,
 };
-use crate::turn::{Turn, TurnResult};
+use crate::turn::{Row, Turn, TurnResult};
+use std::ops::ControlFlow;
 
 /// Deletes a run's record, name and key, so that it can no longer be found. Its index rows are deleted at the end of
 /// the turn.
@@ -59,9 +60,9 @@ pub(super) fn sweep_remains(
         *rows_left -= 1;
     }
     for (_, action_run) in turn.keys::<ActionRunsByRun>(&number, rows_left.div_ceil(3))? {
-        forget_if_kept(turn, action_run)?;
+        forget_if_kept(turn, action_run, rows_left)?;
         turn.delete::<ActionRunsByRun>(&(number, action_run));
-        *rows_left = rows_left.saturating_sub(3);
+        *rows_left = rows_left.saturating_sub(1);
     }
     let is_noted = turn.get::<RunRemains>(&number)?.is_some();
     match (*rows_left, is_noted) {
@@ -79,13 +80,13 @@ fn sweep_history(
     number: RunNumber,
     rows_left: &mut usize,
 ) -> Result<(), StoreError> {
-    for (key, record) in turn.list::<History>(&number, *rows_left)? {
+    let records = first_of_history(turn, number, rows_left)?;
+    for (key, record) in records {
         for (_, action_run) in record.created_action_runs() {
             if *rows_left == 0 {
                 return Ok(());
             }
-            forget_if_kept(turn, action_run)?;
-            *rows_left = rows_left.saturating_sub(2);
+            forget_if_kept(turn, action_run, rows_left)?;
         }
         if *rows_left == 0 {
             return Ok(());
@@ -96,10 +97,40 @@ fn sweep_history(
     Ok(())
 }
 
-/// Deletes an action run, unless an earlier sweep has.
-fn forget_if_kept(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
+/// The first records of the history: at most as many as there are rows left, and no more once the turn is spent, which
+/// ends the sweep after them.
+fn first_of_history(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    rows_left: &mut usize,
+) -> Result<Vec<Row<History>>, StoreError> {
+    let mut records = Vec::new();
+    if *rows_left == 0 {
+        return Ok(records);
+    }
+    turn.visit::<History>(&number, |key, record| {
+        records.push((key, record));
+        if records.len() == *rows_left {
+            return ControlFlow::Break(());
+        }
+        if turn.is_spent() {
+            *rows_left = records.len();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(records)
+}
+
+/// Deletes an action run, unless an earlier sweep has. Only a deletion counts, so that each sweep gets further.
+fn forget_if_kept(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
     if let Some(record) = turn.get::<ActionRuns>(&number)? {
         action::forget(turn, number, &record)?;
+        *rows_left = rows_left.saturating_sub(2);
     }
     Ok(())
 }

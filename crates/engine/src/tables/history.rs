@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By run and the sequence number of the record's first event. Lives as long as the run, unless it is
     /// trimmed.
-    10 History((RunNumber, u64)) -> HistoryRecord;
+    10 History((RunNumber, u64)) -> HistoryRecord => HistoryRecord::content_bytes;
 }
 
 /// The events of one run in one turn.
@@ -51,6 +51,31 @@ impl HistoryRecord {
             EventKind::AwaitingAction { action_run, .. } => Some((position, action_run)),
             _ => None,
         })
+    }
+
+    /// The size of what clients and definitions add to the events, in bytes.
+    fn content_bytes(&self) -> usize {
+        let events = self.events.iter();
+        events.map(|event| event.kind.content_bytes()).sum()
+    }
+}
+
+impl EventKind {
+    /// The size of the texts and lists, in bytes. Names and ids, of which an event has a few, do not count.
+    fn content_bytes(&self) -> usize {
+        match self {
+            Self::ChildRefused { detail: text }
+            | Self::ActionRetryScheduled { message: text, .. } => text.len(),
+            Self::ActionCompleted { error, .. } => error
+                .as_ref()
+                .map_or(0, |error| error.code.len() + error.message.len()),
+            Self::WorkflowFailed { detail: text, .. }
+            | Self::WorkflowTimedOut { detail: text, .. }
+            | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
+            Self::Plan(PlanEvent::CacheHit { key }) => key.len(),
+            Self::TriggerStarted { records, .. } => size_of_val(records.as_slice()),
+            _ => 0,
+        }
     }
 }
 

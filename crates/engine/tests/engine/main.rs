@@ -4,6 +4,7 @@
 mod bounds;
 mod corpus;
 mod event_types;
+mod forgetting;
 mod golden;
 mod groups;
 mod heads;
