@@ -12,6 +12,7 @@ use crate::group::{
 use crate::ids::{Namespace, RequestId};
 use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
+use crate::limits::LISTED_ROW_BYTES;
 use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::persisted::{self, Persisted};
 use crate::plan::{InvalidateCache, ResetPlan};
@@ -64,6 +65,14 @@ impl<B> Command<B> {
             namespace,
             body,
         }
+    }
+}
+
+impl Command {
+    /// What the command, whose encoded size is `bytes`, counts for in an entry: an estimate of what it writes. In bytes.
+    #[must_use]
+    pub fn weight(&self, bytes: usize) -> usize {
+        bytes + self.body.listed_rows() * LISTED_ROW_BYTES
     }
 }
 
@@ -252,6 +261,17 @@ macro_rules! commands {
             }
         }
     };
+}
+
+impl Body {
+    /// How many rows the command lists: each takes much more space than its place in the command.
+    fn listed_rows(&self) -> usize {
+        match self {
+            Self::AppendRecords(append) => append.records.len(),
+            Self::RegisterWorker(register) => register.processes.len(),
+            _ => 0,
+        }
+    }
 }
 
 commands! {

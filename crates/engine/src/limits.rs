@@ -11,8 +11,13 @@ pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 pub const DEFINITION_BYTES_MAX: usize = 1 << 20;
 /// A WASM module. In bytes.
 pub const MODULE_BYTES_MAX: usize = 4 << 20;
-/// The size at which a log entry is full and further commands go into the next one. In bytes.
+/// A command, and the commands of a log entry together. In bytes.
 pub const ENTRY_BYTES_MAX: usize = 8 << 20;
+/// The weight at which a log entry is full and further commands go into the next one: the size of the commands, and
+/// [`LISTED_ROW_BYTES`] for each row that they list. The budget of an entry admits this much. In bytes.
+pub const ENTRY_WEIGHT_MAX: usize = 4 << 20;
+/// What each row that a command lists, such as a record to append, adds to its weight. In bytes.
+pub const LISTED_ROW_BYTES: usize = 160;
 /// Commands in one log entry.
 pub const ENTRY_COMMANDS_MAX: usize = 1_024;
 /// Offers in one log entry (design rule 3).
@@ -44,13 +49,13 @@ pub const TURN_ROWS_MAX: usize = 10_000;
 /// Contents that a turn reads before it is continued. In bytes.
 pub const TURN_READ_BYTES_MAX: usize = 16 << 20;
 /// What a turn writes before it is continued. In bytes.
-pub const TURN_WRITTEN_BYTES_MAX: usize = 4 << 20;
+pub const TURN_WRITTEN_BYTES_MAX: usize = 2 << 20;
 /// As [`TURN_ROWS_MAX`], of all turns of an entry.
 pub const ENTRY_ROWS_MAX: usize = 50_000;
 /// As [`TURN_READ_BYTES_MAX`], of all turns of an entry. In bytes.
 pub const ENTRY_READ_BYTES_MAX: usize = 32 << 20;
 /// As [`TURN_WRITTEN_BYTES_MAX`], of all turns of an entry. In bytes.
-pub const ENTRY_WRITTEN_BYTES_MAX: usize = 16 << 20;
+pub const ENTRY_WRITTEN_BYTES_MAX: usize = 6 << 20;
 /// Work items that one continuation resumes.
 pub const CONTINUED_WORKS_MAX: usize = 256;
 /// The payloads that the paths of one mapping, or of all search attributes together, read. In bytes.
@@ -174,7 +179,7 @@ pub const DEAD_LETTER_BYTES_OVERHEAD: u64 = 1_024;
 /// Dead letters that one command requeues, at most.
 pub const REQUEUED_PER_COMMAND_MAX: usize = 100;
 /// The dead letters that one command requeues, together, unless a single one is larger. In bytes.
-pub const REQUEUE_BYTES_MAX: u64 = 4 << 20;
+pub const REQUEUE_BYTES_MAX: u64 = 2 << 20;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 
@@ -259,6 +264,13 @@ pub const TRIGGER_RUNS_MAX: usize = 32;
 
 const _: () = assert!(PAYLOAD_BYTES_MAX < TURN_WRITTEN_BYTES_MAX);
 const _: () = assert!(TURN_WRITTEN_BYTES_MAX < ENTRY_WRITTEN_BYTES_MAX);
+// Besides what they contain and list, commands write about a dozen rows each.
+const _: () = assert!(
+    ENTRY_WEIGHT_MAX + ENTRY_COMMANDS_MAX * 12 * LISTED_ROW_BYTES <= ENTRY_WRITTEN_BYTES_MAX
+);
+const _: () = assert!(ENTRY_WEIGHT_MAX / LISTED_ROW_BYTES <= ENTRY_ROWS_MAX);
+const _: () = assert!(ENTRY_WEIGHT_MAX <= ENTRY_BYTES_MAX);
+const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
 const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);

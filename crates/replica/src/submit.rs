@@ -3,7 +3,7 @@
 //! A command that certainly was not proposed is retried until the deadline; one that may have been
 //! is reported as unknown, never as failed (design rule 9).
 
-use crate::batch::queue::{Submission, SubmissionResult, Ticket};
+use crate::batch::queue::{Place, Submission, SubmissionResult, Ticket};
 use crate::cluster::change::{ChangeResult, ClusterChange};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
@@ -143,12 +143,16 @@ impl Core {
         if let Err(error) = self.check_disk(command.body.admission()) {
             return Attempt::Failed(error);
         }
+        let mut place = Place::Back;
         if !command.body.kind().needs_budget() {
-            return self.propose_here(command, bytes, deadline).await;
+            return self.propose_here(command, bytes, place, deadline).await;
         }
         loop {
-            match self.propose_here(command.clone(), bytes, deadline).await {
-                Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {}
+            let command = command.clone();
+            match self.propose_here(command, bytes, place, deadline).await {
+                Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {
+                    place = Place::Front;
+                }
                 attempt => return attempt,
             }
         }
@@ -159,6 +163,7 @@ impl Core {
         &self,
         command: Command,
         bytes: usize,
+        place: Place,
         deadline: Instant,
     ) -> Attempt<Replied> {
         let ticket = Arc::<Ticket>::default();
@@ -168,6 +173,7 @@ impl Core {
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
+            place,
         };
         let start = Instant::now();
         let overloaded = SubmitError::Overloaded {

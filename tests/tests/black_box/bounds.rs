@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 
 /// The maximum that one entry may write to the state, in bytes.
-const ENTRY_WRITTEN_BYTES_MAX: f64 = 33_554_432.0;
+const ENTRY_WRITTEN_BYTES_MAX: f64 = 16_777_216.0;
 
 /// A file with `{"x":"…"}` of about this many bytes, as an argument for an input.
 fn input(cluster: &Cluster, bytes: usize) -> String {

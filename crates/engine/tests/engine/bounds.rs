@@ -3,6 +3,8 @@
 use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::codec::encode;
 use flotilla_engine::definition::{
     AttributeKind, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute, Segment,
     Step, StepExtensions, StepIndex, StepKind, Target, Template, Transition,
@@ -12,19 +14,21 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_COMMANDS_MAX, MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX,
-    PROCESSES_MAX, RECORD_BYTES_MAX,
+    APPEND_RECORDS_MAX, ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_MAX,
+    MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX,
 };
 use flotilla_engine::rows::{
     self, ActionRuns, Activations, AttributeValue, PendingWorks, Process, ProcessKind,
-    QuarantinedKind, Runs, encode_key, encode_prefix, encode_record,
+    QuarantinedKind, Runs, StreamSettings, encode_key, encode_prefix, encode_record,
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
-    Body, CancelRun, CompleteTask, CreateDefinition, DeadLetterSelector, ENGINE_VERSION,
-    InvokeAction, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, view,
+    AppendRecords, Body, CancelRun, Command, CompleteTask, CreateDefinition, CreateStream,
+    DeadLetterSelector, ENGINE_VERSION, InvokeAction, NewRecord, Rejection, ReleaseQuarantined,
+    Reply, RequeueDeadLetters, SignalRun, view,
 };
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 mod world;
@@ -259,6 +263,61 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
     };
     let entries_count = world.apply_until_accepted((0..20).map(|_| requeue()).collect());
     assert!(entries_count > 2, "{entries_count}");
+}
+
+/// Commands that are the same, as many as a leader puts into one entry.
+fn full_entry(body: &Body) -> Vec<Body> {
+    let command = Command::new(Namespace::default_namespace(), body.clone());
+    let bytes = encode(&command).len();
+    let count = ENTRY_WEIGHT_MAX / command.weight(bytes);
+    vec![body.clone(); count.min(ENTRY_COMMANDS_MAX)]
+}
+
+#[test]
+fn an_entry_that_a_leader_fills_has_budget_for_all_its_commands() {
+    let mut world = World::new();
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    let stream = samples::stream();
+    world.accept(Body::CreateStream(CreateStream {
+        stream: stream.clone(),
+        settings: StreamSettings::default(),
+    }));
+    world.create(define("define one 1\n start: wait go"));
+    let append = |count: usize, bytes: usize| {
+        let record = NewRecord {
+            payload: Bytes::from(large(bytes).into_bytes()),
+            headers: BTreeMap::new(),
+            key: None,
+            partition: None,
+        };
+        Body::AppendRecords(AppendRecords {
+            stream: stream.clone(),
+            records: vec![record; count],
+        })
+    };
+    let invoke = |bytes| {
+        Body::InvokeAction(InvokeAction {
+            input: Json::from_checked(large(bytes)),
+            ..samples::plain_invocation()
+        })
+    };
+    for body in [
+        append(APPEND_RECORDS_MAX, 10),
+        append(APPEND_RECORDS_MAX, 1_000),
+        append(1, PAYLOAD_BYTES_MAX - 100),
+        invoke(10),
+        invoke(3_000),
+        invoke(PAYLOAD_BYTES_MAX - 100),
+        start("one", large(10)),
+        start("one", large(3_000)),
+    ] {
+        let commands = full_entry(&body);
+        let count = commands.len();
+        for reply in world.apply(commands, 0) {
+            let kind = body.kind();
+            assert!(reply.is_ok(), "{kind:?}, {count} commands: {reply:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //! Commands wait in a bounded [`queue`]; the [`batcher`] packs all of them into one entry while a
 //! few earlier entries are in flight, so that one fsync and one round carry more as the load grows.
 //!
-//! An entry holds at most [`ENTRY_BYTES_MAX`] of commands and [`OFFERS_BYTES_MAX`] of offers, so
-//! that every entry fits into a message between peers: one that does not would end replication.
+//! An entry holds one command of at most [`ENTRY_BYTES_MAX`] or several with a weight of at most
+//! [`ENTRY_WEIGHT_MAX`](flotilla_engine::limits::ENTRY_WEIGHT_MAX), which its budget admits, and
+//! [`OFFERS_BYTES_MAX`] of offers. So every entry fits into a message between peers: one that does
+//! not would end replication.
 
 pub(crate) mod batcher;
 pub(crate) mod queue;

@@ -1,6 +1,6 @@
 //! The queue of commands that wait to be proposed, bounded by class (design rules 2 and 13).
 
-use flotilla_engine::limits::{ENTRY_BYTES_MAX, ENTRY_COMMANDS_MAX};
+use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_MAX};
 use flotilla_engine::{Admission, Command, Rejection, Reply};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -24,6 +24,23 @@ pub(crate) struct Submission {
     pub(crate) bytes: usize,
     pub(crate) ticket: Arc<Ticket>,
     pub(crate) result_sender: oneshot::Sender<SubmissionResult>,
+    pub(crate) place: Place,
+}
+
+/// Where a submission joins its class in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Behind all others.
+    Back,
+    /// Before all others: the budget of an entry was used up before its turn.
+    Front,
+}
+
+impl Submission {
+    /// What it counts for in an entry.
+    fn weight(&self) -> usize {
+        self.command.weight(self.bytes)
+    }
 }
 
 /// Decides a race: the batcher takes the submission, or its caller withdraws it.
@@ -91,6 +108,8 @@ struct Lanes {
     intake: VecDeque<Submission>,
     progress: VecDeque<Submission>,
     bytes: usize,
+    /// The weight of the waiting commands together.
+    weight: usize,
     /// How many commands the batcher waits for.
     wanted: usize,
 }
@@ -116,11 +135,7 @@ impl Queue {
             }
         }
         let had_enough = lanes.has_enough();
-        lanes.bytes += submission.bytes;
-        match submission.command.body.admission() {
-            Admission::Intake => lanes.intake.push_back(submission),
-            Admission::Progress => lanes.progress.push_back(submission),
-        }
+        lanes.add(submission);
         let has_enough = lanes.has_enough();
         drop(lanes);
         self.arrived.notify_one();
@@ -160,19 +175,19 @@ impl Queue {
     pub(crate) fn take_entry(&self) -> Vec<Submission> {
         let mut lanes = self.lanes();
         let mut taken = Vec::new();
-        let mut bytes = 0;
+        let mut weight = 0;
         while taken.len() < ENTRY_COMMANDS_MAX {
-            let Some(next) = lanes.front().map(|next| next.bytes) else {
+            let Some(next) = lanes.front().map(Submission::weight) else {
                 break;
             };
-            if !taken.is_empty() && bytes + next > ENTRY_BYTES_MAX {
+            if !taken.is_empty() && weight + next > ENTRY_WEIGHT_MAX {
                 break;
             }
             let submission = lanes
                 .pop()
                 .expect("there is a front one, and the lanes are locked");
             if submission.ticket.take() {
-                bytes += next;
+                weight += next;
                 taken.push(submission);
             }
         }
@@ -203,11 +218,24 @@ impl Lanes {
 
     /// Whether the batcher need not wait for more.
     fn has_enough(&self) -> bool {
-        self.count() >= self.wanted || self.bytes >= ENTRY_BYTES_MAX
+        self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_MAX
     }
 
     fn count(&self) -> usize {
         self.intake.len() + self.progress.len()
+    }
+
+    fn add(&mut self, submission: Submission) {
+        self.bytes += submission.bytes;
+        self.weight += submission.weight();
+        let lane = match submission.command.body.admission() {
+            Admission::Intake => &mut self.intake,
+            Admission::Progress => &mut self.progress,
+        };
+        match submission.place {
+            Place::Back => lane.push_back(submission),
+            Place::Front => lane.push_front(submission),
+        }
     }
 
     /// Drops withdrawn commands.
@@ -217,6 +245,7 @@ impl Lanes {
                 let is_withdrawn = submission.ticket.is_withdrawn();
                 if is_withdrawn {
                     self.bytes -= submission.bytes;
+                    self.weight -= submission.weight();
                 }
                 !is_withdrawn
             });
@@ -229,6 +258,7 @@ impl Lanes {
             .pop_front()
             .or_else(|| self.intake.pop_front())?;
         self.bytes -= submission.bytes;
+        self.weight -= submission.weight();
         Some(submission)
     }
 }
@@ -237,7 +267,12 @@ impl Lanes {
 mod tests {
     use super::*;
     use crate::testing::command;
+    use flotilla_engine::bytes::Bytes;
+    use flotilla_engine::ids::{Namespace, StreamName};
+    use flotilla_engine::limits::{ENTRY_BYTES_MAX, LISTED_ROW_BYTES};
+    use flotilla_engine::{AppendRecords, Body, NewRecord};
     use futures::FutureExt;
+    use std::collections::BTreeMap;
     use std::pin::pin;
 
     fn queue() -> Queue {
@@ -249,16 +284,34 @@ mod tests {
     }
 
     fn push(queue: &Queue, admission: Admission, bytes: usize) -> Result<Arc<Ticket>, Full> {
+        push_at(queue, Place::Back, command(admission), bytes)
+    }
+
+    fn push_at(
+        queue: &Queue,
+        place: Place,
+        command: Command,
+        bytes: usize,
+    ) -> Result<Arc<Ticket>, Full> {
         let ticket = Arc::<Ticket>::default();
         let (result_sender, _) = oneshot::channel();
-        let command = command(admission);
         queue.push(Submission {
             command,
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
+            place,
         })?;
         Ok(ticket)
+    }
+
+    /// A queue that holds several entries.
+    fn wide_queue() -> Queue {
+        Queue::new(QueueBounds {
+            intake_max: 9_999,
+            progress_max: 9_999,
+            bytes_max: 4 * ENTRY_BYTES_MAX,
+        })
     }
 
     #[test]
@@ -285,12 +338,7 @@ mod tests {
 
     #[test]
     fn an_entry_takes_open_work_first_and_no_more_than_its_bounds() {
-        let bounds = QueueBounds {
-            intake_max: 9,
-            progress_max: 9_999,
-            bytes_max: 4 * ENTRY_BYTES_MAX,
-        };
-        let queue = Queue::new(bounds);
+        let queue = wide_queue();
         push(&queue, Admission::Intake, 1).unwrap();
         push(&queue, Admission::Progress, ENTRY_BYTES_MAX).unwrap();
         let first = queue.take_entry();
@@ -317,14 +365,46 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_takes_no_more_than_its_budget_admits() {
+        let queue = wide_queue();
+        let record = NewRecord {
+            payload: Bytes::from("{}"),
+            headers: BTreeMap::new(),
+            key: None,
+            partition: None,
+        };
+        let append = AppendRecords {
+            stream: StreamName::new("parcels").expect("a name"),
+            records: vec![record; 1_000],
+        };
+        let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
+        for _ in 0..100 {
+            push_at(&queue, Place::Back, append.clone(), 10_000).unwrap();
+        }
+        let fit = ENTRY_WEIGHT_MAX / (10_000 + 1_000 * LISTED_ROW_BYTES);
+        assert_eq!(queue.take_entry().len(), fit);
+        for _ in 0..4 {
+            push(&queue, Admission::Progress, ENTRY_WEIGHT_MAX / 3).unwrap();
+        }
+        assert_eq!(queue.take_entry().len(), 3);
+    }
+
+    #[test]
+    fn a_command_that_an_entry_had_no_budget_for_is_the_first_of_its_class_in_the_next() {
+        let queue = wide_queue();
+        push(&queue, Admission::Intake, 1).unwrap();
+        push(&queue, Admission::Progress, 2).unwrap();
+        push_at(&queue, Place::Front, command(Admission::Intake), 3).unwrap();
+        let entry = queue.take_entry();
+        let sizes: Vec<_> = entry.iter().map(|one| one.bytes).collect();
+        assert_eq!(sizes, [2, 3, 1]);
+    }
+
+    #[test]
     fn as_many_bytes_as_an_entry_has_room_for_are_enough() {
-        let queue = Queue::new(QueueBounds {
-            intake_max: 9,
-            progress_max: 9,
-            bytes_max: 4 * ENTRY_BYTES_MAX,
-        });
+        let queue = wide_queue();
         let mut waiting = pin!(queue.wait_for(9));
-        push(&queue, Admission::Progress, ENTRY_BYTES_MAX - 1).unwrap();
+        push(&queue, Admission::Progress, ENTRY_WEIGHT_MAX - 1).unwrap();
         assert!(waiting.as_mut().now_or_never().is_none());
         push(&queue, Admission::Progress, 1).unwrap();
         assert!(waiting.now_or_never().is_some());

@@ -4,7 +4,9 @@ use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, sub
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::store::{KeyRange, Order, Reader};
-use flotilla_engine::{AppendRecords, Body, Command, Entry, NewRecord, Rejection, Reply};
+use flotilla_engine::{
+    AppendRecords, Body, Command, Entry, NewRecord, Rejection, Reply, TrimStream, TrimTo,
+};
 use flotilla_replica::{Environment, Notice, Observer, Replica, Role, SubmitError, Tuning, View};
 use futures::future::join_all;
 use std::fs::{self, OpenOptions};
@@ -464,16 +466,26 @@ async fn what_finds_no_budget_in_its_entry_is_proposed_again() {
         key: None,
         partition: None,
     };
-    // More rows than an entry may write.
+    let stream = StreamName::new("orders").expect("a name");
     let append = AppendRecords {
-        stream: StreamName::new("orders").expect("a name"),
+        stream: stream.clone(),
         records: vec![record; 1_000],
     };
     let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
-    let appends = (0..200).map(|_| submit(node, append.clone()));
-    for appended in join_all(appends).await {
-        let reply = appended.expect("known").expect("accepted");
-        assert!(matches!(reply, Reply::RecordsAppended(_)), "{reply:?}");
+    for _ in 0..100 {
+        submit(node, append.clone())
+            .await
+            .expect("known")
+            .expect("accepted");
+    }
+    // Each deletes as many rows as one command may: together, more than one entry may.
+    let to = TrimTo::Newest(0);
+    let trim = Body::TrimStream(TrimStream { stream, to });
+    let trim = Command::new(Namespace::default_namespace(), trim);
+    let trims = (0..100).map(|_| submit(node, trim.clone()));
+    for trimmed in join_all(trims).await {
+        let reply = trimmed.expect("known").expect("accepted");
+        assert!(matches!(reply, Reply::Done(_)), "{reply:?}");
     }
     let full_count = observer.0.load(Ordering::Relaxed);
     assert!(full_count > 0, "each entry had budget for all");

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// What one entry may write at most, all in all. In bytes.
-const WRITES_BYTES_MAX: usize = 32 << 20;
+const WRITES_BYTES_MAX: usize = 16 << 20;
 
 /// A replica that is driven as a leader drives it, and holds every entry to its bounds.
 pub(super) struct World {
