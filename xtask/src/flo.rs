@@ -50,7 +50,7 @@ impl Release {
         // Without git history there is no commit.
         let commit = child::first_line(&mut describe).unwrap_or_default();
         let version = if self.is_named {
-            format!("{version} (a given binary, next to the sources of {commit})")
+            format!("{version} (prebuilt binary; sources at {commit})")
         } else {
             format!("{version} {commit}")
         };

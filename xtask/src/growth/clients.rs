@@ -39,12 +39,12 @@ fn table(reports: &[Report]) -> Table {
     let mut table = Table::new(&[
         "workload",
         "clients",
-        "a second",
+        "per second",
         "p50",
         "p99",
         "transition p50",
         "transition p99",
-        "processor, leader first",
+        "CPU, leader first",
         "errors",
     ]);
     for report in reports {
@@ -79,9 +79,9 @@ mod tests {
             report("start", 9_000.4, 6.0),
         ];
         expect![[r#"
-            | workload | clients | a second |   p50 |    p99 | transition p50 | transition p99 | processor, leader first | errors |
-            |----------|--------:|---------:|------:|-------:|---------------:|---------------:|------------------------:|-------:|
-            | steps    |      64 |     1210 | 50.00 | 100.00 |          12.50 |          25.00 |                 44 / 44 |      0 |
-            | start    |      64 |     9000 |  6.00 |  12.00 |              - |              - |                 44 / 44 |      0 |"#]].assert_eq(&table(&reports).markdown().join("\n"));
+            | workload | clients | per second |   p50 |    p99 | transition p50 | transition p99 | CPU, leader first | errors |
+            |----------|--------:|-----------:|------:|-------:|---------------:|---------------:|------------------:|-------:|
+            | steps    |      64 |       1210 | 50.00 | 100.00 |          12.50 |          25.00 |           44 / 44 |      0 |
+            | start    |      64 |       9000 |  6.00 |  12.00 |              - |              - |           44 / 44 |      0 |"#]].assert_eq(&table(&reports).markdown().join("\n"));
     }
 }

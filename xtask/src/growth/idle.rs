@@ -94,7 +94,7 @@ fn percent(ticks: u64, passed: Duration) -> f64 {
 }
 
 fn table(uses: &[Use]) -> Table {
-    let mut table = Table::new(&["node", "role", "processor, %"]);
+    let mut table = Table::new(&["node", "role", "CPU, %"]);
     for used in uses {
         let role = if used.is_leader { "leader" } else { "follower" };
         let node = used.node_id.to_string();
@@ -133,11 +133,11 @@ mod tests {
             })
             .collect();
         expect![[r#"
-            | node | role     | processor, % |
-            |-----:|----------|-------------:|
-            |    1 | follower |         0.50 |
-            |    2 | leader   |         0.50 |
-            |    3 | follower |         0.50 |"#]]
+            | node | role     | CPU, % |
+            |-----:|----------|-------:|
+            |    1 | follower |   0.50 |
+            |    2 | leader   |   0.50 |
+            |    3 | follower |   0.50 |"#]]
         .assert_eq(&table(&uses).markdown().join("\n"));
         assert!(verdict(&uses).ends_with("is met."));
         uses[2].percent = 2.1;

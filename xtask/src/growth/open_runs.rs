@@ -96,8 +96,8 @@ fn section(bench: &Bench<'_>, measured: &[Measured]) -> Result<Section> {
     let drawn = bench.plot("open-runs", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
-            "`flo bench parked` opened runs that wait, each number of runs on a separate cluster. The clusters stood \
-             beside each other, and the others were idle while one was measured. Once all files were merged, \
+            "`flo bench parked` opened the waiting runs, each number of runs on a separate cluster. All clusters were \
+             up at the same time; while one was measured, the others were idle. Once all compactions were done, \
              {CLIENTS} clients ran whole runs of three steps and starts, on each cluster in turn, in {ROUNDS} \
              rounds. The table shows the round with the median throughput; \"of first\" is the ratio to the first \
              row, followed by the same ratio for each round."

@@ -22,7 +22,7 @@ What three nodes cost as clients, payloads and state grow, measured by `flo benc
 writes this page, one section at a time: compare figures within a section, never between two.
 
 Nodes and load share one machine. Nothing is encrypted, and every acknowledged command was synced to disk by a
-majority. Latencies are in milliseconds, processor use in percent of one core. Each measurement runs on a separate
+majority. Latencies are in milliseconds, CPU use in percent of one core. Each measurement runs on a separate
 cluster, unless its section says otherwise.
 ";
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn section(percent: &str) -> Section {
-        let mut table = Table::new(&["node", "processor"]);
+        let mut table = Table::new(&["node", "CPU"]);
         table.add(["leader", percent]);
         Section::default().paragraph("Ten seconds.").table(&table)
     }
@@ -222,7 +222,7 @@ mod tests {
 
             ![By clients](drawn.svg)
 
-            ## Nothing to do
+            ## Idle
 
             Measured on 2026-01-02, on 2 cores (Sail 9000), 7960 MiB; flo 1:
 
@@ -232,9 +232,9 @@ mod tests {
 
             Ten seconds.
 
-            | node   | processor |
-            |--------|----------:|
-            | leader |       2.0 |
+            | node   | CPU |
+            |--------|----:|
+            | leader | 2.0 |
         "#]]
         .assert_eq(sections);
         let mut names: Vec<_> = fs::read_dir(&out)

@@ -60,8 +60,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let section = Section::default()
         .paragraph(
             "`flo bench steps`: runs of three steps, each step with an input of the given size. Each client has one \
-             input in flight; where inputs are large, fewer clients bound the total, so the throughput there is that \
-             of few clients.",
+             input in flight. With large inputs there are fewer clients, to limit the total size in flight, so those \
+             rows show the throughput of few clients.",
         )
         .table(&table(&measured));
     Ok(section.figure("Throughput and latency by the bytes of each input", drawn))

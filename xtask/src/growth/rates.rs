@@ -37,7 +37,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let drawn = bench.plot("rates", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
-            "`flo bench steps` reached {} runs a second at its peak, with {} clients. Then runs of three steps began \
+            "`flo bench steps` reached {} runs per second at its peak, with {} clients. Then runs of three steps began \
              at a fixed rate, a share of that peak; latencies count from the time at which each was due to begin.",
             whole(peak.rate),
             peak.clients
@@ -50,7 +50,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
 fn table(paced: &[Paced]) -> Table {
     let mut table = Table::new(&[
         "of peak, %",
-        "asked/s",
+        "target/s",
         "runs/s",
         "p50",
         "p99",
@@ -58,7 +58,7 @@ fn table(paced: &[Paced]) -> Table {
         "transition p50",
         "transition p99",
         "transition p99/p50",
-        "not begun",
+        "not started",
         "errors",
     ]);
     for Paced { percent, report } in paced {
@@ -105,11 +105,11 @@ mod tests {
     #[test]
     fn each_share_is_a_row() {
         expect![[r#"
-            | of peak, % | asked/s | runs/s |  p50 |   p99 | p99/p50 | transition p50 | transition p99 | transition p99/p50 | not begun | errors |
-            |-----------:|--------:|-------:|-----:|------:|--------:|---------------:|---------------:|-------------------:|----------:|-------:|
-            |         25 |     250 |    250 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |
-            |         50 |     500 |    500 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |
-            |         75 |     750 |    750 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |"#]].assert_eq(&table(&paced()).markdown().join("\n"));
+            | of peak, % | target/s | runs/s |  p50 |   p99 | p99/p50 | transition p50 | transition p99 | transition p99/p50 | not started | errors |
+            |-----------:|---------:|-------:|-----:|------:|--------:|---------------:|---------------:|-------------------:|------------:|-------:|
+            |         25 |      250 |    250 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |           0 |      0 |
+            |         50 |      500 |    500 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |           0 |      0 |
+            |         75 |      750 |    750 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |           0 |      0 |"#]].assert_eq(&table(&paced()).markdown().join("\n"));
     }
 
     #[test]

@@ -48,9 +48,9 @@ pub(super) fn expect_support(bench: &Bench<'_>) -> Result<()> {
 /// If a cluster does not start or serve, or a load fails.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::default().paragraph(format!(
-        "Work began at {SHARE_JUDGED} % of the peak that was measured for each workload just before. With a \
-         retention of {} runs expired while others began, from before the measurement to its end; with one of {} \
-         none did.",
+        "Runs were started at {SHARE_JUDGED} % of the peak that was measured for each workload just before. With a \
+         retention of {}, runs expired throughout the measurement while new ones started; with a retention of {}, \
+         no run expired.",
         RETENTIONS[1], RETENTIONS[0]
     ));
     let mut all = Vec::new();
@@ -98,17 +98,17 @@ fn table(all: &[Kept]) -> Table {
     let mut table = Table::new(&[
         "workload",
         "kept",
-        "asked/s",
-        "a second",
+        "target/s",
+        "per second",
         "p50",
         "p99",
         "transition p50",
         "transition p99",
-        "processor, leader first",
+        "CPU, leader first",
         "written/run",
         "memory, MiB",
         "data, MiB",
-        "not begun",
+        "not started",
         "errors",
     ]);
     for Kept { retention, report } in all {
@@ -161,9 +161,9 @@ mod tests {
             Kept { retention, report }
         });
         expect![[r#"
-            | workload | kept | asked/s | a second |  p50 |  p99 | transition p50 | transition p99 | processor, leader first | written/run |   memory, MiB |   data, MiB | not begun | errors |
-            |----------|------|--------:|---------:|-----:|-----:|---------------:|---------------:|------------------------:|------------:|--------------:|------------:|----------:|-------:|
-            | start    | 1d   |    4500 |     4500 | 3.00 | 6.00 |              - |              - |                 44 / 44 | 3312 / 3312 | 102.0 / 101.0 | 50.0 / 50.0 |         0 |      0 |
-            | start    | 5s   |    4500 |     4500 | 3.00 | 6.00 |              - |              - |                 44 / 44 | 3312 / 3312 | 102.0 / 101.0 | 50.0 / 50.0 |         0 |      0 |"#]].assert_eq(&table(&all).markdown().join("\n"));
+            | workload | kept | target/s | per second |  p50 |  p99 | transition p50 | transition p99 | CPU, leader first | written/run |   memory, MiB |   data, MiB | not started | errors |
+            |----------|------|---------:|-----------:|-----:|-----:|---------------:|---------------:|------------------:|------------:|--------------:|------------:|------------:|-------:|
+            | start    | 1d   |     4500 |       4500 | 3.00 | 6.00 |              - |              - |           44 / 44 | 3312 / 3312 | 102.0 / 101.0 | 50.0 / 50.0 |           0 |      0 |
+            | start    | 5s   |     4500 |       4500 | 3.00 | 6.00 |              - |              - |           44 / 44 | 3312 / 3312 | 102.0 / 101.0 | 50.0 / 50.0 |           0 |      0 |"#]].assert_eq(&table(&all).markdown().join("\n"));
     }
 }

@@ -59,7 +59,7 @@ impl Series {
             Self::OpenRuns => "More open runs",
             Self::Retention => "Runs that expire under load",
             Self::Rates => "Rates below the peak",
-            Self::Idle => "Nothing to do",
+            Self::Idle => "Idle",
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) fn loads(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "open runs",
         "workload",
-        "a second",
+        "per second",
         "of first",
         "in each round",
         "p50",
@@ -119,12 +119,12 @@ mod tests {
     #[test]
     fn each_number_of_runs_is_held_against_the_first() {
         expect![[r#"
-            | open runs | workload | a second | of first |      in each round |  p50 |   p99 | p99 of first | transition p50 | transition p99 | errors |
-            |----------:|----------|---------:|---------:|-------------------:|-----:|------:|-------------:|---------------:|---------------:|-------:|
-            |      1000 | steps    |     1200 |     1.00 | 1.00 / 1.00 / 1.00 | 6.00 | 12.00 |         1.00 |          12.50 |          25.00 |      0 |
-            |    100000 | steps    |      900 |     0.75 | 0.75 / 0.77 / 0.73 | 6.00 | 12.00 |         1.00 |          12.50 |          25.00 |      0 |
-            |      1000 | start    |    10000 |     1.00 | 1.00 / 1.00 / 1.00 | 6.00 | 12.00 |         1.00 |              - |              - |      0 |
-            |    100000 | start    |     8100 |     0.81 | 0.75 / 0.75 / 1.00 | 6.00 | 12.00 |         1.00 |              - |              - |      0 |"#]].assert_eq(&loads(&measured()).markdown().join("\n"));
+            | open runs | workload | per second | of first |      in each round |  p50 |   p99 | p99 of first | transition p50 | transition p99 | errors |
+            |----------:|----------|-----------:|---------:|-------------------:|-----:|------:|-------------:|---------------:|---------------:|-------:|
+            |      1000 | steps    |       1200 |     1.00 | 1.00 / 1.00 / 1.00 | 6.00 | 12.00 |         1.00 |          12.50 |          25.00 |      0 |
+            |    100000 | steps    |        900 |     0.75 | 0.75 / 0.77 / 0.73 | 6.00 | 12.00 |         1.00 |          12.50 |          25.00 |      0 |
+            |      1000 | start    |      10000 |     1.00 | 1.00 / 1.00 / 1.00 | 6.00 | 12.00 |         1.00 |              - |              - |      0 |
+            |    100000 | start    |       8100 |     0.81 | 0.75 / 0.75 / 1.00 | 6.00 | 12.00 |         1.00 |              - |              - |      0 |"#]].assert_eq(&loads(&measured()).markdown().join("\n"));
     }
 
     #[test]
