@@ -46,7 +46,7 @@ pub(crate) const DRILL: Subcommand = Subcommand {
 
 const DRILL_HELP: &str = "\
 Do to clusters of real processes under load what operators do, one drill after the other, and print a table of
-the calls that were tried, that failed in spite of retries, that are in doubt, and of what was lost.
+the calls that were tried, that failed in spite of retries, whose outcome is unknown, and of what was lost.
 docs/operations says how to do each by hand. Exits with 1 when a call failed or something was lost.
 
 Usage: cargo xtask drill [NAME,…] [OPTIONS]

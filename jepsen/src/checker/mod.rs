@@ -6,7 +6,7 @@ mod gapless;
 mod linearizable;
 mod once;
 
-pub use availability::longest_silence_us;
+pub use availability::longest_outage_us;
 pub use exclusive::{Hold, overlapping};
 pub use gapless::{evenly_spaced, numbered};
 pub use linearizable::{Access, Call, is_linearizable};

@@ -62,8 +62,8 @@ impl Nemesis for RotateCertificates {
         stage.cluster.await_health();
         assert_eq!(self::processes(stage), processes, "a node was restarted");
         format!(
-            "nodes {:?} and their clients moved to another authority without a restart; a certificate of the \
-             former one is refused",
+            "nodes {:?} and their clients switched to a new authority without a restart; a certificate of the \
+             old one is refused",
             stage.ids()
         )
     }

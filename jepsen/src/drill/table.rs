@@ -7,9 +7,9 @@ const HEADINGS: [&str; 7] = [
     "drill",
     "calls",
     "failed",
-    "in doubt",
+    "unknown",
     "lost",
-    "silence",
+    "outage",
     "what was done",
 ];
 
@@ -40,7 +40,7 @@ fn row(report: &Report) -> [String; 7] {
         counts[1].to_string(),
         counts[2].to_string(),
         report.violations.len().to_string(),
-        format!("{} ms", report.silence_ms_max),
+        format!("{} ms", report.outage_ms_max),
         report.done.join("; "),
     ]
 }
@@ -68,14 +68,14 @@ mod tests {
                 ("signals".to_owned(), [5, 0, 2]),
             ]
             .into(),
-            silence_ms_max: 7,
+            outage_ms_max: 7,
             violations: vec![Violation::new("a run is lost")],
             done: vec!["nodes [1] led".to_owned()],
             ..Report::default()
         };
         let expected = "\
-drill            calls  failed  in doubt  lost  silence  what was done
-transfer-leader  18     1       2         1     7 ms     nodes [1] led
+drill            calls  failed  unknown  lost  outage  what was done
+transfer-leader  18     1       2        1     7 ms    nodes [1] led
 ";
         assert_eq!(table(&[report]), expected);
     }

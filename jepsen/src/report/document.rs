@@ -42,7 +42,7 @@ pub fn rewrite(document: &str, part: Part, table: &str) -> String {
 pub fn figures(reports: &[Report]) -> String {
     let mut text = String::from(
         "| nemesis | seed | seconds | ok | fail | unknown | faults | slowest recovery | longest \
-         silence | violations |\n|---|---|---|---|---|---|---|---|---|---|\n",
+         outage | violations |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for report in reports {
         push(
@@ -67,12 +67,12 @@ fn push(text: &mut String, name: &str, seed: &str, reports: &[&Report]) {
     let violations = sum(&|report| report.violations.len() as u64);
     let recoveries = reports.iter().flat_map(|report| &report.recoveries_ms);
     let slowest_ms = recoveries.max().copied().unwrap_or(0);
-    let silences = reports.iter().map(|report| report.silence_ms_max);
-    let silence_ms_max = silences.max().unwrap_or(0);
+    let outages = reports.iter().map(|report| report.outage_ms_max);
+    let outage_ms_max = outages.max().unwrap_or(0);
     writeln!(
         text,
         "| {name} | {seed} | {seconds} | {ok} | {fail} | {unknown} | {faults} | {slowest_ms} ms | \
-         {silence_ms_max} ms | {violations} |"
+         {outage_ms_max} ms | {violations} |"
     )
     .expect("a string takes any text");
 }

@@ -6,7 +6,7 @@ mod timeline;
 pub use document::{Part, figures, planted, rewrite};
 pub use timeline::draw;
 
-use crate::checker::{Violation, longest_silence_us};
+use crate::checker::{Violation, longest_outage_us};
 use crate::history::{History, Outcome};
 use crate::run::Plan;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub struct Report {
     /// The time from each healing until the cluster served again, in milliseconds.
     pub recoveries_ms: Vec<u64>,
     /// The longest time between two successful operations, in milliseconds.
-    pub silence_ms_max: u64,
+    pub outage_ms_max: u64,
     /// The violations; empty if every check passed.
     pub violations: Vec<Violation>,
     /// Remarks about how it was run.
@@ -69,7 +69,7 @@ impl Report {
                 .map(|fault| fault.what.clone())
                 .collect(),
             recoveries_ms,
-            silence_ms_max: longest_silence_us(history) / 1_000,
+            outage_ms_max: longest_outage_us(history) / 1_000,
             violations,
             remarks: Vec::new(),
             kept: None,
@@ -112,7 +112,7 @@ impl Report {
             "operations": self.operations,
             "faults": self.faults,
             "recoveries_ms": self.recoveries_ms,
-            "silence_ms_max": self.silence_ms_max,
+            "outage_ms_max": self.outage_ms_max,
             "violations": violations,
             "remarks": self.remarks,
         })
@@ -130,8 +130,8 @@ impl fmt::Display for Report {
         let slowest_ms = self.recoveries_ms.iter().max().copied().unwrap_or(0);
         writeln!(
             formatter,
-            "{} faults; served again within {slowest_ms} ms of healing; longest silence {} ms",
-            self.faults, self.silence_ms_max
+            "{} faults; served again within {slowest_ms} ms of healing; longest outage {} ms",
+            self.faults, self.outage_ms_max
         )?;
         for remark in &self.remarks {
             writeln!(formatter, "note: {remark}")?;
