@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A member, as the log of its cluster records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Member {
-    /// The cluster's id: fixed by the founding entry, which lists the members.
+    /// The cluster's id: fixed by the entry that formed it, which lists the members.
     pub(crate) cluster_id: String,
     /// Its address for peers.
     pub(crate) peer_address: String,

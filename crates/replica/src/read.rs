@@ -26,7 +26,7 @@ pub enum ReadError {
     /// time of an election.
     #[error("no leader responded in time")]
     NoLeader,
-    /// This node waits to be added, or for its cluster to be founded.
+    /// This node waits to be added, or for its cluster to be formed.
     #[error("this node is not a member of a cluster yet")]
     NodeNotMember,
     /// This node has not yet caught up with a leader since it started.

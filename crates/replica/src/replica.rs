@@ -89,7 +89,7 @@ pub struct Counters {
 impl Replica {
     /// Opens the data directory and takes part in the cluster.
     ///
-    /// A first member whose peers are not up yet starts anyway and founds the cluster with them
+    /// A first member whose peers are not up yet starts anyway and forms the cluster with them
     /// later; an error that is found then comes through [`Replica::fatal`].
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Replica {
         NodeId(self.core().local.node_id)
     }
 
-    /// The id of the cluster; `None` before it is founded or found.
+    /// The id of the cluster; `None` before it is formed or found.
     #[must_use]
     pub fn cluster_id(&self) -> Option<&str> {
         self.core().local.cluster_id()

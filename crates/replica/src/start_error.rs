@@ -130,9 +130,9 @@ pub enum StartError {
     /// This node is not in its own list of peers.
     #[error("expected node {} in the list of peers, but it is not there", .0.0)]
     NotListed(NodeId),
-    /// The cluster could not be founded.
-    #[error("the cluster cannot be founded: {0}")]
-    Founding(String),
+    /// The cluster could not be formed.
+    #[error("the cluster cannot be formed: {0}")]
+    Formation(String),
     /// The cluster has agreed on rules that this binary does not know (design rule 12).
     #[error(
         "the cluster has agreed on engine version {agreed}, but this binary knows {known} at most"
@@ -236,7 +236,7 @@ impl StartError {
             }
             Self::Listen { .. } => "give --peer-listen an address that is free".to_owned(),
             Self::Tuning(_) => "return to the default tuning".to_owned(),
-            Self::Founding(_) | Self::Consensus(_) | Self::Thread(_) => {
+            Self::Formation(_) | Self::Consensus(_) | Self::Thread(_) => {
                 "restart the process; if it fails again, report it with the log".to_owned()
             }
         }

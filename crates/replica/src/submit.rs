@@ -40,7 +40,7 @@ pub enum SubmitError {
     /// election.
     #[error("no leader took the command in time")]
     NoLeader,
-    /// Certainly not executed: this node waits to be added, or for its cluster to be founded.
+    /// Certainly not executed: this node waits to be added, or for its cluster to be formed.
     #[error("this node is not a member of a cluster yet")]
     NodeNotMember,
     /// It may have been executed, or may still be.

@@ -55,7 +55,7 @@ impl ClusterView {
         self.leader_id.is_some()
     }
 
-    /// Whether the cluster has been founded, as far as the answering node knows.
+    /// Whether the cluster has been formed, as far as the answering node knows.
     pub(crate) fn is_formed(&self) -> bool {
         !self.cluster_id.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Founds a cluster or finds the founded one, and refuses nodes that must not take part.
+//! Forms a cluster or finds the one that was formed, and refuses nodes that must not take part.
 //!
 //! A node with an empty data directory may be new, or a member that lost its directory and with it
-//! its votes. So every directory gets a random incarnation when it is created, the founding entry
-//! lists those of all members, and an empty node takes part only if the cluster knows its
-//! incarnation, or if no peer knows a cluster at all. The node with the lowest id founds.
+//! its votes. So every directory gets a random incarnation when it is created, the entry that forms
+//! a cluster lists those of all members, and an empty node takes part only if the cluster knows its
+//! incarnation, or if no peer knows a cluster at all. The node with the lowest id forms it.
 
 use crate::core::Core;
 use crate::membership::{Member, StoredMembership};
@@ -138,10 +138,10 @@ fn awaited(core: &Core, formation: &Formation, probed: &[ProbedPeer]) -> String 
                 .map(|(node_id, address)| format!("node {} at {address}", node_id.0))
                 .collect();
             if silent.is_empty() {
-                return "all first members respond, and one of them founds the cluster".to_owned();
+                return "all first members respond, and one of them forms the cluster".to_owned();
             }
             format!(
-                "a cluster is founded by all its first members, but these do not respond: {}",
+                "a cluster is formed by all its first members, but these do not respond: {}",
                 silent.join(", ")
             )
         }
@@ -329,8 +329,8 @@ async fn found(
         .collect();
     core.local.enter(cluster_id);
     core.admit();
-    let founded = core.raft.initialize(members).await;
-    founded.map_err(|error| StartError::Founding(error.to_string()))?;
+    let formed = core.raft.initialize(members).await;
+    formed.map_err(|error| StartError::Formation(error.to_string()))?;
     // The next peer that probes must find a member.
     let mut metrics = core.raft.server_metrics();
     while !core.is_member() && metrics.changed().await.is_ok() {}

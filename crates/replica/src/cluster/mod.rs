@@ -1,4 +1,4 @@
-//! Cluster membership: founding, joining, leading, leaving, and the cluster's status.
+//! Cluster membership: forming, joining, leading, leaving, and the cluster's status.
 
 pub(crate) mod change;
 pub(crate) mod disk_pressure;

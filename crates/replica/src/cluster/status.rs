@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
 /// The cluster's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The cluster's id, once it is founded.
+    /// The cluster's id, once it is formed.
     pub cluster_id: Option<String>,
     /// The member that leads with a quorum.
     pub leader: Option<NodeId>,

@@ -19,7 +19,7 @@ pub(crate) struct Local {
     /// The newest engine version that this binary knows.
     pub(crate) engine_version: u32,
     pub(crate) clock: Arc<StampClock>,
-    /// Set once, when the cluster is founded or found.
+    /// Set once, when the cluster is formed or found.
     cluster_id: OnceLock<String>,
     /// The other nodes' client addresses, as last reported.
     client_addresses: Mutex<BTreeMap<u64, String>>,

@@ -36,7 +36,7 @@ async fn first_members_found_their_cluster_in_whatever_order_they_start() {
 }
 
 #[tokio::test]
-async fn no_cluster_is_founded_before_every_first_member_is_up() {
+async fn no_cluster_is_formed_before_every_first_member_is_up() {
     let mut cluster = Cluster::new(3, Tuning::default());
     cluster.start(1).await;
     cluster.start(2).await;

@@ -40,7 +40,7 @@ async fn readable(replica: &Replica) {
 }
 
 #[tokio::test]
-async fn a_single_node_founds_its_cluster_and_serves() {
+async fn a_single_node_forms_its_cluster_and_serves() {
     let cluster = Cluster::started(1, Tuning::default()).await;
     let node = cluster.node(1);
     assert_eq!(

@@ -142,9 +142,9 @@ metrics! {
     QUARANTINED Gauge "flotilla_quarantined_items" ["kind"] "items"
         "Items in quarantine after such a bug.";
     RUNS Counter "flotilla_runs_total" [] "runs"
-        "Workflow runs since the cluster was founded. Part of the state.";
+        "Workflow runs since the cluster was formed. Part of the state.";
     ACTION_RUNS Counter "flotilla_action_runs_total" [] "runs"
-        "Action runs since the cluster was founded. Part of the state.";
+        "Action runs since the cluster was formed. Part of the state.";
 
     TIMERS_OVERDUE Gauge "flotilla_timers_overdue_seconds" [] "seconds"
         "How long the earliest due timer has been waiting to fire. 0 on nodes that do not lead.";

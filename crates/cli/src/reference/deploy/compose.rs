@@ -286,7 +286,7 @@ fn check_volumes(project: &Value, findings: &mut Findings) {
     );
 }
 
-/// With the overrides, the first node founds the cluster alone and the others join it.
+/// With the overrides, the first node forms the cluster alone and the others join it.
 fn check_restored(
     restored: &Value,
     services: &Map<String, Value>,
