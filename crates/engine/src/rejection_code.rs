@@ -82,7 +82,7 @@ codes! {
         => "create it with `flo workflow create -f FILE`";
     VersionNotFound "version_not_found" NotFound
         "The workflow has no such version."
-        => "`flo workflow list` shows the versions";
+        => "`flo workflow list` shows the latest version of each workflow; omit --version to use it";
     WorkflowDisabled "workflow_disabled" Conflict
         "The workflow is disabled: it starts no new runs."
         => "enable it with `flo workflow enable NAME`";
@@ -168,7 +168,7 @@ codes! {
     TimerNotDue "timer_not_due" Conflict
         "The timer that a driver of the cluster fires is not due yet.";
     EntryFull "entry_full" Stale
-        "The commands before this one used up the log entry's budget, and those of later entries theirs."
+        "The log entry had no budget left for this command, and neither had the later entries in which it was retried."
         => "retry";
     FiringStale "firing_stale" Conflict
         "The schedule that a driver of the cluster fires waits for another firing, or is inactive.";

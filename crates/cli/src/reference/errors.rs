@@ -30,12 +30,12 @@ This page is generated from the code, so it lists every code.
 | 0 | done | |
 | 1 | what the command names does not exist | check the name, and `-n` |
 | 2 | bad usage: a flag, a file or a field is invalid | change the command |
-| 3 | refused by validation or because of the cluster's state | change the definition, or the state |
+| 3 | refused by validation or because of the cluster's state, or a bug in the server (`internal`) | change the definition or the state; for `internal`, report the bug |
 | 4 | a temporary failure, or an unknown outcome | retry with the same key, id or token |
 | 5 | no node could be reached | check `--endpoint`, and whether a server is running |
 | 6 | this machine, or the server on it, failed | check its disk, its limits and the log |
 
-A run that did not complete (`--wait`) exits with 3.
+With `--wait`, the exit code is 3 if the run did not complete.
 
 ## From the server
 

@@ -45,7 +45,7 @@ codes! {
     InvalidArgument "invalid_argument" InvalidArgument
         "The request is malformed; the message and the violations name the field.";
     DefinitionInvalid "definition_invalid" FailedPrecondition
-        "The definition has errors; the violations name their places.";
+        "The definition has errors; the violations give the position of each error.";
     WhereInvalid "where_invalid" InvalidArgument
         "The expression of `--where` cannot be parsed; the message shows where.";
     ModuleInvalid "module_invalid" InvalidArgument
@@ -55,7 +55,7 @@ codes! {
     KeyNotFound "key_not_found" NotFound
         "The key does not exist, or has expired.";
     Overloaded "overloaded" ResourceExhausted
-        "The node has too many requests in progress and rejected this one unread.";
+        "The node has too many requests in progress, or the leader has too many commands queued; nothing was done.";
     DiskPressure "disk_pressure" ResourceExhausted
         "The leader's disk, or the disks of too many members, are nearly full; nothing was done.";
     NoLeader "no_leader" Unavailable
@@ -97,7 +97,7 @@ codes! {
     LastVoter "last_voter" FailedPrecondition
         "The member is the last voter.";
     QuorumAtRisk "quorum_at_risk" FailedPrecondition
-        "Too few of the voters before or after the change are reachable: nothing could be written.";
+        "Too few voters are reachable: during or after the change, the cluster could not write. Nothing was changed.";
     MembershipChangeInProgress "membership_change_in_progress" Unavailable
         "Another membership change did not end before the deadline; nothing was changed.";
     LeadershipTransferTimeout "leadership_transfer_timeout" Unavailable
