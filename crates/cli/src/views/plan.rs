@@ -45,7 +45,7 @@ impl PlanView {
         } = self;
         let executors = output::table(executors);
         format!(
-            "plan {plan} of {workflow}, {selection}, {cached_result_count} results cached\n\n{executors}"
+            "plan {plan} of {workflow}, {selection}, cached results: {cached_result_count}\n\n{executors}"
         )
     }
 }
@@ -97,10 +97,13 @@ impl ExecutorRow {
         Some(match self.breaker_half_open_at_ms {
             Some(until_ms) => format!("{state} until {}", time::show(until_ms)),
             None if self.open_probe_count > 0 => {
-                format!("{state}, {} probes", self.open_probe_count)
+                format!("{state}, open probes: {}", self.open_probe_count)
             }
             None if self.consecutive_failure_count > 0 => {
-                format!("{state}, {} failures", self.consecutive_failure_count)
+                format!(
+                    "{state}, consecutive failures: {}",
+                    self.consecutive_failure_count
+                )
             }
             None => state.to_owned(),
         })
@@ -183,7 +186,7 @@ mod tests {
     #[test]
     fn what_is_not_set_is_a_dash() {
         expect![[r#"
-            plan charge of payment, health-weighted, 3 results cached
+            plan charge of payment, health-weighted, cached results: 3
 
             EXECUTOR  ACTION         PRIORITY  HEALTH       BREAKER                              CALLS LEFT
             primary   charge-stripe  100       0.087 of 12  open until 2026-03-01T09:30:00.250Z  100/s 7/h

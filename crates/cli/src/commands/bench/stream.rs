@@ -50,9 +50,10 @@ const STAGES: &[&str] = &["acknowledged append", "append to task"];
 /// Measure records that start runs
 ///
 /// Each client appends a record to a stream. The stream's trigger starts a run, a worker of this
-/// process runs its only step, and the client waits for the run's end. It measures the whole, the
-/// acknowledged append, and the time until the run's task reaches the worker. At the end the
-/// trigger must have started exactly one run per record.
+/// process runs its only step, and the client waits for the run's end. It measures the time from
+/// the append to the end of the run, the time until the append is acknowledged, and the time until
+/// the run's task reaches the worker. At the end the trigger must have started exactly one run per
+/// record.
 ///
 /// Leaves behind: the definition, the stream and the action, the records for 10 minutes and the
 /// runs for an hour.

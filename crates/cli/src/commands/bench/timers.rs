@@ -52,7 +52,8 @@ pub(crate) struct Timers {
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     runs: u64,
 
-    /// Time to start the runs, in seconds [default: 5, plus one for each thousand runs]
+    /// Seconds until the timers fall due, which must be enough to start all the runs [default: 5,
+    /// plus one for each thousand runs]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     due_in: Option<u32>,
 

@@ -34,8 +34,8 @@ Anyone with ca-key.pem can make certificates that the cluster trusts: do not cop
 
 /// Make a certificate authority and certificates to try TLS with
 ///
-/// A second run keeps the authority and renews the certificates; nodes and workers load the new
-/// ones within seconds, without a restart.
+/// A second run keeps the authority and renews the certificates; nodes load the new ones within
+/// seconds, clients and workers at their next connection, all without a restart.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {

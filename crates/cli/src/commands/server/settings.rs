@@ -140,8 +140,9 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_log_bytes: Option<u64>,
 
-    /// Reject new work below this much free disk space, and all commands below half of it; 0
-    /// disables the check [default: 256 MiB]
+    /// Free disk space to keep: below this, the node rejects new work as leader; below half of it,
+    /// all commands; below a quarter, it stores no new commands; 0 disables the check
+    /// [default: 256 MiB]
     #[arg(
         long,
         env = "FLO_DISK_RESERVE_BYTES",

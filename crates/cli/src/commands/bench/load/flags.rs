@@ -21,8 +21,8 @@ pub(in super::super) struct LoadFlags {
     #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
     clients: Option<u16>,
 
-    /// Begin N operations per second, whether earlier ones are done or not (open loop); latencies
-    /// count from the scheduled start
+    /// Start R operations per second, whether or not earlier ones have finished (open loop);
+    /// latencies count from the scheduled start
     #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: Option<u32>,
 

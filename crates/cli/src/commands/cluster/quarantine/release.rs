@@ -27,8 +27,8 @@ const GONE: &str = "quarantine_not_found";
 /// Release quarantined items, preferably on a version in which the bug is fixed
 ///
 /// A released item continues as if it had never been quarantined: it catches up on what it missed,
-/// and what fell due meanwhile is due now. If the bug recurs, the item is quarantined again. NAME
-/// is the name that the list shows, in the namespace of -n.
+/// and timers whose time has passed fire immediately. If the bug recurs, the item is quarantined
+/// again. NAME is the name that the list shows, in the namespace of -n.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Release {

@@ -53,13 +53,14 @@ it is not renewed, because the worker has died, the task goes to another worker.
 The program reads its input from stdin and writes its output to stdout: JSON, or text that becomes a
 JSON string. Exit codes:
   0   success, or the outcome that it wrote to the file $FLO_OUTCOME_FILE
-  75  pending: the step polls again later
-  76  accepted: the outcome comes later, by a report (a plan's executor with tracking `async`)
+  75  pending: a step with `poll` invokes the action again later; otherwise, the outcome is `pending`
+  76  accepted: a report with the outcome follows later (only for a plan's executor with
+      `tracking: {mode: async}`)
   65  permanent failure
   any other: failure with retry; the last line of stderr is the message
 
-The environment has FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN, and for a
-traced step TRACEPARENT. Report the outcome of an accepted task with
+The environment has FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID, FLO_TASK_TOKEN and
+FLO_REPORT_URL, and for a traced step TRACEPARENT. Report the outcome of an accepted task with
 `flo action report TOKEN --outcome O [JSON]`, or over HTTP:
   curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL
 
