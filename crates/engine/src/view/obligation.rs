@@ -1,4 +1,4 @@
-//! Reads the obligations that the leader's drivers fulfil (design rule 6).
+//! Reads the obligations that the leader's drivers fulfill (design rule 6).
 
 use super::action::owner_of;
 use super::{cluster, payload};
