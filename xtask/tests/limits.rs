@@ -20,8 +20,9 @@ const PAGE: &str = "docs/manual/reference/limits.md";
 const HEAD: &str = "\
 # Limits
 
-A request over a limit is refused with a clear message and has no other effect. A limit whose name ends in `DEFAULT`
-applies unless another value is given. This page is generated from the source files of the limits.
+A request that exceeds a limit is refused with a clear message, unless the row says otherwise. Many rows only bound the
+work or memory of a node; no request can exceed those. A limit whose name ends in `DEFAULT` applies unless another value
+is given. This page is generated from the source files of the limits.
 ";
 
 /// The files, in an order in which each constant comes before its users.

@@ -70,7 +70,7 @@ pub const ATTRIBUTE_BYTES_MAX: usize = 2_048;
 pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
 /// An encoded record of a table: far below the decoder's limit. In bytes.
 pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
-/// The part of it that clients and definitions decide. In bytes.
+/// The part of such a record that clients and definitions determine. In bytes.
 pub const RECORD_CONTENT_BYTES_MAX: usize = RECORD_BYTES_MAX - (64 << 10);
 /// Levels of child runs (W17).
 pub const NESTING_MAX: u16 = 16;
@@ -116,7 +116,7 @@ pub const RATE_SLICES: u32 = 64;
 pub const CACHED_RESULTS_MAX: u64 = 10_000;
 /// The outputs that a plan may cache, together (W37). In bytes.
 pub const CACHED_BYTES_MAX: u64 = 64 << 20;
-/// A cache key, its holes filled; results under longer ones are not cached (W37). In bytes.
+/// A cache key, after its placeholders are filled; results under longer ones are not cached (W37). In bytes.
 pub const CACHE_KEY_BYTES_MAX: usize = 4_096;
 /// Cached results that are evicted for a new one, at most. If that is not enough, the new result is not cached.
 pub const CACHE_EVICTIONS_MAX: usize = 16;
@@ -125,7 +125,7 @@ pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
 
 /// Attempts of an action or step (E401).
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The delay before an action's retry is capped here (A1). In milliseconds.
+/// The longest delay before an action's retry (A1). In milliseconds.
 pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
 /// An action's timeout, a group's ack timeout, how far one touch extends a lease, and the redelivery
 /// delay of a nacked record. In milliseconds.
@@ -180,7 +180,7 @@ pub const DEAD_LETTER_BYTES_OVERHEAD: u64 = 1_024;
 pub const REQUEUED_PER_COMMAND_MAX: usize = 100;
 /// The dead letters that one command requeues, together, unless a single one is larger. In bytes.
 pub const REQUEUE_BYTES_MAX: u64 = 2 << 20;
-/// Finished runs are kept this long by default (W4). In milliseconds.
+/// Ended runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 
 /// How long a stand-alone action run waits for a worker before it ends `timed_out` (A2). In milliseconds.

@@ -75,7 +75,7 @@ pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(10);
 /// Tasks that a worker may hold: twice its slots, since tasks whose reports have no response yet
 /// take none.
 pub(crate) const HELD_TASKS_MAX: usize = 20_000;
-/// A worker's slots if it does not say (the manual's default).
+/// A worker's slots if it gives no number (the default of Flo's manual).
 pub(crate) const CONCURRENCY_DEFAULT: u32 = 10;
 /// A process's name, `stream/group` included, and the name of a worker's host. In bytes.
 pub(crate) const PROCESS_NAME_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 1;
@@ -154,7 +154,7 @@ pub(crate) const STATUS_VIOLATIONS_BYTES_MAX: usize = 4_096;
 
 /// Parts of a backup that wait for the transport, each about a megabyte.
 pub(crate) const BACKUP_PARTS_AHEAD: usize = 4;
-/// How long the caller of a backup may read nothing.
+/// How long the caller of a backup may go without reading.
 pub(crate) const BACKUP_STALL_MAX: Duration = Duration::from_secs(60);
 
 /// How long a stopping node waits for its connections to end.

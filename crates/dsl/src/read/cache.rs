@@ -61,7 +61,7 @@ fn read_key<'doc>(
         let is_few = parts.len() <= 2 * MAPPING_PATHS_MAX;
         is_few
             .then_some(parts)
-            .ok_or_else(|| format!("expected at most {MAPPING_PATHS_MAX} holes"))
+            .ok_or_else(|| format!("expected at most {MAPPING_PATHS_MAX} placeholders"))
     });
     parts.map_err(|why| {
         let finding = Finding::new(
@@ -69,11 +69,11 @@ fn read_key<'doc>(
             field.span(),
             format!("invalid cache key {}: {why}", quote(text)),
         );
-        context.error(finding.hint("holes are `{input.…}` and `{mapped.…}`"))
+        context.error(finding.hint("placeholders are `{input.…}` and `{mapped.…}`"))
     })
 }
 
-/// Splits `charge:{input.customer_id}` into literals and holes; the error explains why it cannot.
+/// Splits `charge:{input.customer_id}` into literals and placeholders; the error explains why it cannot.
 fn key_parts(text: &str) -> Result<Vec<CacheKeyPart>, String> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -478,21 +478,21 @@ fn e508_bad_paths_in_search_attributes_and_cache_keys() {
                |
             10 |     cache: {key: "a:{steps.a.output}"}
                |                  ^^^^^^^^^^^^^^^^^^^^
-               = hint: holes are `{input.…}` and `{mapped.…}`
+               = hint: placeholders are `{input.…}` and `{mapped.…}`
 
             error[E508]: invalid cache key "a:{input.a": `{` is not closed
               --> w.yaml:13:18
                |
             13 |     cache: {key: "a:{input.a"}
                |                  ^^^^^^^^^^^^
-               = hint: holes are `{input.…}` and `{mapped.…}`
+               = hint: placeholders are `{input.…}` and `{mapped.…}`
 
             error[E508]: invalid cache key "a}": `}` has no matching `{`
               --> w.yaml:16:18
                |
             16 |     cache: {key: "a}"}
                |                  ^^^^
-               = hint: holes are `{input.…}` and `{mapped.…}`
+               = hint: placeholders are `{input.…}` and `{mapped.…}`
         "#]],
     );
 }

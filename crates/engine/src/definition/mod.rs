@@ -42,7 +42,7 @@ pub struct Definition {
     pub namespace: Option<Namespace>,
     /// Whether starts must carry an idempotency key (W20).
     pub idempotency: Idempotency,
-    /// How long finished runs are kept, in milliseconds; `None` is the default of 7 days (W4).
+    /// How long ended runs are kept, in milliseconds; `None` is the default of 7 days (W4).
     pub retention_ms: Option<u64>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,

@@ -197,7 +197,7 @@ pub struct Health {
 pub struct Cache {
     /// In milliseconds; above 0.
     pub ttl_ms: u64,
-    /// The key: literals and holes `{input.…}` (root `Input`) and `{mapped.…}`.
+    /// The key: literals and placeholders `{input.…}` (root `Input`) and `{mapped.…}`.
     pub key: Vec<CacheKeyPart>,
     /// Names of the events that drop the plan's cached results.
     pub invalidate_on: Vec<EventName>,

@@ -3,7 +3,7 @@
 use super::StepIndex;
 use serde::{Deserialize, Serialize};
 
-/// A mapping: JSON text with holes that paths fill when it is rendered.
+/// A mapping: JSON text with placeholders that paths fill when it is rendered.
 ///
 /// The literal parts together with a JSON value in each hole are one valid JSON text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -100,7 +100,10 @@ impl CreateDefinition {
             .filter_map(|plan| plan.cache.as_ref())
         {
             if cache.key.len() > 2 * MAPPING_PATHS_MAX {
-                return Err(Rejection::too_many("holes in a key", MAPPING_PATHS_MAX));
+                return Err(Rejection::too_many(
+                    "placeholders in a key",
+                    MAPPING_PATHS_MAX,
+                ));
             }
             if cache.invalidate_on.len() > INVALIDATION_EVENTS_MAX {
                 let noun = "events of a plan's `invalidate_on`";
