@@ -73,8 +73,8 @@ fn every_definition_in_the_documents_is_valid() {
 fn the_page_of_validation_codes_lists_the_codes() {
     let mut page = String::from(
         "# Validation codes\n\n\
-         `flo workflow validate` and `flo workflow create` report what they find under these codes. A warning never refuses\n\
-         a definition.\n\n\
+         `flo workflow validate` and `flo workflow create` report what they find under these codes. A definition\n\
+         with only warnings is accepted.\n\n\
          | code | severity | what |\n|---|---|---|\n",
     );
     for code in Code::ALL {
