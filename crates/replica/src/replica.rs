@@ -122,7 +122,8 @@ impl Replica {
     /// Submits a command, wherever the leader is.
     ///
     /// # Errors
-    /// [`SubmitError`]; only after [`SubmitError::Unknown`] the command may have been executed.
+    /// [`SubmitError`]; the command may have been executed only if the error is
+    /// [`SubmitError::Unknown`].
     pub async fn submit(
         &self,
         command: Command,

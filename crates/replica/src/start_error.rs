@@ -67,7 +67,9 @@ pub enum StartError {
     )]
     NotRebuilt(io::Error),
     /// The peers belong to another cluster.
-    #[error("this data directory is of cluster {own}, but the peer at {address} is of {other}")]
+    #[error(
+        "this data directory belongs to cluster {own}, but the peer at {address} belongs to cluster {other}"
+    )]
     OtherCluster {
         /// The directory's cluster.
         own: String,

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 pub struct CreateGroup {
     /// The group.
     pub group: GroupRef,
-    /// What it is created with.
+    /// The settings of the new group.
     pub new: NewGroup,
 }
 

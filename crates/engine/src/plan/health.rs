@@ -81,7 +81,7 @@ fn is_in(sample: &Sample, settings: &Health, now_ms: u64) -> bool {
     now_ms.saturating_sub(sample.at_ms) <= settings.window_ms
 }
 
-/// Σ decay^k · ok / Σ decay^k over results that are newest first; no data is 1.0.
+/// Σ decay^k · ok / Σ decay^k over results that are newest first; 1.0 if there are no results.
 fn rate(samples: &[&Sample], decay: u64, is_ok: impl Fn(Verdict) -> bool) -> u64 {
     let mut weight = ONE;
     let (mut good, mut all) = (0_u64, 0);

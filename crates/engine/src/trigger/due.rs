@@ -14,7 +14,7 @@ use crate::turn::Turn;
 /// Whose trigger.
 pub(super) type TriggerKey = (Namespace, WorkflowName);
 
-/// Brings the row of a trigger in step with its stream, its group and its workflow.
+/// Updates the due row of a trigger after a change to its stream, its group or its workflow.
 pub(super) fn rearm(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
@@ -40,10 +40,10 @@ pub(super) fn disarm(turn: &mut Turn<'_, '_>, key: &TriggerKey, live: &mut LiveT
     }
 }
 
-/// What the live revision says of its trigger.
+/// The trigger of the live revision.
 ///
 /// # Panics
-/// When it says nothing: only a revision with a trigger is live.
+/// If the revision has no trigger: only a revision with a trigger is live.
 pub(super) fn block(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
@@ -110,8 +110,8 @@ fn find_first(
     Ok(live.first_found.iter().flatten().min().copied())
 }
 
-/// Since when a partition has a whole batch, in milliseconds; `None` when none has. The time of the
-/// place from which the group reads it, which is known without looking, stands for that.
+/// The time since which a partition has had a full batch, in milliseconds; `None` if no partition
+/// has one. Approximated by the time of the group's position, which needs no lookup.
 fn whole_since_ms(trigger: &Trigger, group: &GroupRecord, stream: &StreamRecord) -> Option<u64> {
     let places = group.partitions.iter().zip(&stream.partitions);
     let whole = places.filter(|(own, found)| own.lag(found) >= u64::from(trigger.batch_size));

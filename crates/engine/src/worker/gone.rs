@@ -1,9 +1,9 @@
 //! Frees the leases of workers that are gone (A4).
 //!
 //! Leases are listed by the number of the worker that took them. Once its process is gone, they stay under that number,
-//! and a worker that lives on gets another one. So a turn frees only some of them, a timer frees the rest in later
-//! turns, and tasks that the worker takes meanwhile are not among them. Until a lease is freed, its token is valid: what
-//! the former process still reports counts.
+//! and a worker that continues under the same id gets a new number. So a turn frees only some of them, a timer frees the
+//! rest in later turns, and tasks that the worker takes meanwhile are not among them. Until a lease is freed, its token
+//! is valid: what the former process still reports counts.
 
 use super::activity::WorkerKey;
 use super::health::unwatch;
@@ -31,7 +31,7 @@ pub(super) fn new_number(
     Ok(number)
 }
 
-/// Detaches a worker that lives on from its leases: if it holds any, it gets another number. Returns the former one,
+/// Detaches a continuing worker from its leases: if it holds any, it gets another number. Returns the former one,
 /// whose leases are to be freed once the activity is written.
 pub(super) fn detach_leases(
     turn: &mut Turn<'_, '_>,

@@ -20,8 +20,8 @@ use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Revisions with the fingerprint of a new one that are compared with it. Two contents rarely share a fingerprint; more
-/// of them are revisions, whether or not they are equal.
+/// How many revisions with the same fingerprint are compared with a new one. Two contents rarely share a fingerprint;
+/// more of them are revisions, whether or not they are equal.
 const FINGERPRINTS_COMPARED_MAX: usize = 4;
 
 /// Stores a definition in its validated intermediate form (design rule 1).

@@ -18,7 +18,7 @@ pub enum BackupFault {
     #[error("expected a backup, but the file does not begin like one")]
     Foreign,
     /// Its format is unknown to this version.
-    #[error("expected a backup of format {FORMAT}, but it is of format {0}")]
+    #[error("expected backup format {FORMAT}, but the file has format {0}")]
     FormatUnknown(u8),
     /// It is truncated.
     #[error("expected more of the backup, but it is cut short after byte {0}")]

@@ -151,9 +151,9 @@ impl LogStore {
         self.read_window(|window| window.last)
     }
 
-    /// Makes the log continue behind the state, unless it has the last entry that the state has
-    /// applied. What the log holds then is in the state, or was never committed: openraft deletes
-    /// it after it has installed a snapshot, and does not start if a crash came in between.
+    /// Makes the log begin after the last entry that the state has applied, unless the log has that
+    /// entry. What the log holds then is in the state, or was never committed: openraft deletes it
+    /// after it has installed a snapshot, and does not start if a crash came in between.
     ///
     /// # Errors
     /// [`io::Error`] if the device fails; then nothing or everything was done.
@@ -168,7 +168,11 @@ impl LogStore {
             return Ok(());
         }
         let last = self.last();
-        tracing::info!(?last, ?applied, "the log continues behind the state");
+        tracing::info!(
+            ?last,
+            ?applied,
+            "the log does not have the last applied entry: it was reset to begin after the applied index"
+        );
         self.write_window(|window| {
             window.truncate_after(purged);
             window.purge(applied);

@@ -47,7 +47,7 @@ pub(crate) enum ApplyError {
     /// applied.
     #[error("expected the entry after index {applied}, but got {found}")]
     Gap { applied: u64, found: u64 },
-    #[error("expected a snapshot of {expected:?}, but its rows stand at {found:?}")]
+    #[error("expected a snapshot of {expected:?}, but its rows are those of {found:?}")]
     SnapshotMismatch {
         expected: Option<LogId>,
         found: Option<LogId>,

@@ -195,7 +195,8 @@ impl Polls {
     }
 
     /// An entry was applied: frees its offers' slots, except those of the tasks among the
-    /// deliveries. Both in one step: in between, slots would be offered that are taken.
+    /// deliveries. Both happen in one step; otherwise, slots that are in use could be offered in
+    /// between.
     pub(super) fn return_slots(
         &mut self,
         offers: &[(u64, u32)],
