@@ -60,6 +60,8 @@ pub const ENTRY_WRITTEN_BYTES_MAX: usize = 6 << 20;
 pub const CONTINUED_WORKS_MAX: usize = 256;
 /// The payloads that the paths of one mapping, or of all search attributes together, read. In bytes.
 pub const MAPPING_READ_BYTES_MAX: usize = 16 << 20;
+/// From this size on, a value that a mapping takes from the run's input is not stored again. In bytes.
+pub const SHARED_BYTES_MIN: usize = 1_024;
 /// Paths of a mapping, or of a cache's key.
 pub const MAPPING_PATHS_MAX: usize = 256;
 /// Search attributes of a definition (W22).

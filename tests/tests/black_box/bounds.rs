@@ -96,24 +96,30 @@ fn large_search_attributes_are_refused_or_absent_and_the_nodes_stay_up() {
 }
 
 #[test]
-fn a_loop_that_copies_its_input_ends_and_the_nodes_stay_up() {
-    const STARTS: usize = 6;
+fn a_loop_that_copies_its_input_and_a_signal_ends_and_the_nodes_stay_up() {
+    const RUNS: usize = 6;
     let mut cluster = Cluster::start();
     create(
         &cluster,
         "kind: Workflow\nname: hammer\nversion: \"1\"\n\
-         start: {run: \"@actions/gone\", inputMapping: {all: $.input}, \
-         transitions: {success: flo.Completed, target_not_found: start, failure: flo.Failed}}\n",
+         start: {waitForSignal: {type: go}, transitions: {success: hammer}}\n\
+         steps: {hammer: {run: \"@actions/gone\", \
+         inputMapping: {all: $.input, signal: $.steps.start.output}, \
+         transitions: {success: flo.Completed, target_not_found: hammer, failure: flo.Failed}}}\n",
     );
     let input = input(&cluster, 150_000);
+    for _ in 0..RUNS {
+        let _ = cluster.flo().text(&["workflow", "start", "hammer", &input]);
+    }
     thread::scope(|scope| {
-        for _ in 0..STARTS {
+        for number in 1..=RUNS {
             let flo = cluster.flo();
             let input = &input;
-            scope.spawn(move || flo.text(&["workflow", "start", "hammer", input]));
+            let run = format!("wfrun-{number}");
+            scope.spawn(move || flo.text(&["workflow", "signal", &run, "--type", "go", input]));
         }
     });
-    for number in 1..=STARTS {
+    for number in 1..=RUNS {
         let detail = end_of(&cluster, &format!("wfrun-{number}"));
         assert_eq!(detail, "max step limit reached");
     }
@@ -139,13 +145,19 @@ fn small_completions_with_large_next_steps_end_and_the_nodes_stay_up() {
     );
     create(
         &cluster,
-        "kind: Workflow\nname: fan\nversion: \"1\"\nstart:\n  run: \"@actions/check\"\n  inputMapping: {n: 1}\n  \
-         transitions: {success: charge, failure: flo.Failed}\nsteps:\n  charge:\n    run: \"@actions/gone\"\n    \
-         inputMapping: {order: $.input}\n    transitions: {target_not_found: flo.Completed, failure: flo.Failed}\n",
+        "kind: Workflow\nname: fan\nversion: \"1\"\n\
+         start: {waitForSignal: {type: order}, transitions: {success: check}}\nsteps:\n  \
+         check: {run: \"@actions/check\", inputMapping: {n: 1}, \
+         transitions: {success: charge, failure: flo.Failed}}\n  \
+         charge: {run: \"@actions/gone\", inputMapping: {order: $.steps.start.output}, \
+         transitions: {target_not_found: flo.Completed, failure: flo.Failed}}\n",
     );
-    let input = input(&cluster, 900_000);
-    for _ in 0..RUNS {
-        let _ = cluster.flo().text(&["workflow", "start", "fan", &input]);
+    let order = input(&cluster, 900_000);
+    for number in 1..=RUNS {
+        let run = format!("wfrun-{number}");
+        let _ = cluster.flo().text(&["workflow", "start", "fan"]);
+        let signal = ["workflow", "signal", &run, "--type", "order", &order];
+        let _ = cluster.flo().text(&signal);
     }
     wait_until("all tasks", TIMEOUT, || {
         let files = fs::read_dir(&folder).expect("the folder is there");

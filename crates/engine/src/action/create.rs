@@ -4,7 +4,7 @@ use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::tables::{
     ActionRecord, ActionRunBlock, ActionRunOwner, ActionRunRecord, ActionRunStatus,
-    ActionRunsByAction, Activation, PayloadOwner, PayloadRef, Payloads,
+    ActionRunsByAction, Activation, PayloadOwner, PayloadRef, Payloads, StoredPayload,
 };
 use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -55,11 +55,8 @@ pub(crate) fn create(
     let input = match new_action_run.input {
         ActionInput::Stored(reference) => reference,
         ActionInput::Own(input) => {
-            let reference = PayloadRef {
-                owner: PayloadOwner::ActionRun(number),
-                position: 0,
-            };
-            turn.put::<Payloads>(&reference, input);
+            let reference = PayloadRef::input_of(PayloadOwner::ActionRun(number));
+            turn.put::<Payloads>(&reference, StoredPayload::Text(input));
             reference
         }
     };

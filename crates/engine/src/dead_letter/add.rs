@@ -5,7 +5,7 @@ use crate::ids::{ActionRunNumber, RunId, StepName};
 use crate::limits::{DEAD_LETTER_BYTES_OVERHEAD, DEAD_LETTERS_BYTES_MAX, DEAD_LETTERS_MAX};
 use crate::tables::{
     ActionRunRecord, DeadLetterInputs, DeadLetterPlaces, DeadLetterQueues, DeadLetterRecord,
-    DeadLetters, Payloads,
+    DeadLetters,
 };
 use crate::turn::{Turn, TurnResult};
 
@@ -17,8 +17,7 @@ pub(crate) fn add(
     step: Option<(RunId, Option<StepName>)>,
 ) -> TurnResult<()> {
     let queue = (record.namespace.clone(), record.action.clone());
-    let input = turn.get::<Payloads>(&record.input)?;
-    let input = input.expect("the input of an action run is kept as long as the action run");
+    let input = turn.payload(record.input)?;
     let bytes = input.as_str().len() as u64 + DEAD_LETTER_BYTES_OVERHEAD;
     drop_oldest(turn, &queue, bytes)?;
     let dead_letter = DeadLetterRecord {
@@ -43,7 +42,7 @@ pub(crate) fn add(
     turn.put::<DeadLetterQueues>(&queue, counts);
     let key = (queue.0, queue.1, place);
     turn.put::<DeadLetters>(&key, dead_letter);
-    turn.put::<DeadLetterInputs>(&key, (*input).clone());
+    turn.put::<DeadLetterInputs>(&key, input);
     turn.put::<DeadLetterPlaces>(&(key.0, key.1, number), place);
     Ok(())
 }

@@ -90,7 +90,7 @@ pub(super) fn store(
     if cache.evict_oldest(turn, output.as_str().len() as u64)? {
         let result = CachedResultRecord {
             key,
-            output: (*output).clone(),
+            output,
             invalidations_count,
             expires_at_ms: turn.now_ms().saturating_add(settings.ttl_ms),
         };

@@ -99,7 +99,7 @@ pub(super) fn exhaust(
 /// Describes the last executor's error.
 fn describe(turn: &mut Turn<'_, '_>, failure: &PlanFailure) -> Result<Option<String>, StoreError> {
     let error = match failure.output {
-        Some(output) => error_in(&*turn.payload(output)?),
+        Some(output) => error_in(&turn.payload(output)?),
         None => None,
     };
     Ok(error.map(|error| error.describe(&name::of(name::FAILURE))))

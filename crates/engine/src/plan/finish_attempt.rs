@@ -93,7 +93,7 @@ pub(super) fn note_failure(
         None => None,
     };
     state.failure = Some(PlanFailure {
-        code: errors::code(&target_result.outcome, output.as_deref()),
+        code: errors::code(&target_result.outcome, output.as_ref()),
         output: target_result.output,
         // If an action is missing, the plan may still be executed again.
         is_retryable: target_result.is_retryable || !errors::is_retried(&target_result.outcome),

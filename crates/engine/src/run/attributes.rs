@@ -34,7 +34,7 @@ pub(super) fn compute(
     let mut left_out = Vec::new();
     let mut bytes_left = ATTRIBUTES_BYTES_MAX;
     for ((position, attribute), value) in (0..).zip(attributes).zip(resolved.values()) {
-        let Some(value) = value else {
+        let Some(value) = value.map(|value| value.text) else {
             continue;
         };
         let bytes = value.len();

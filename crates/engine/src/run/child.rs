@@ -69,7 +69,7 @@ pub(super) fn start(
         namespace: run.record.namespace.clone(),
         run_id: None,
         definition,
-        input: (*input).clone(),
+        input,
         idempotency_key: None,
         triggered_by: TriggeredBy::Parent,
         parent: Some(Parent {

@@ -7,7 +7,8 @@ use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::tables::{
     DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
-    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, SignalCounts, TriggeredBy,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, SignalCounts, StoredPayload,
+    TriggeredBy,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -53,11 +54,8 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         let workflow = definition.definition.name.clone();
         turn.put::<IdempotencyKeys>(&(new_run.namespace.clone(), workflow, key.clone()), number);
     }
-    let input = PayloadRef {
-        owner: PayloadOwner::Run(number),
-        position: 0,
-    };
-    turn.put::<Payloads>(&input, new_run.input);
+    let input = PayloadRef::input_of(PayloadOwner::Run(number));
+    turn.put::<Payloads>(&input, StoredPayload::Text(new_run.input));
     let run = RunRecord {
         namespace: new_run.namespace,
         id: id.clone(),

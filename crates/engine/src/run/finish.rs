@@ -192,7 +192,7 @@ pub(super) fn note_child_end(
         name::FAILURE
     });
     let output = match child.output {
-        Some(reference) => Some((*turn.payload(reference)?).clone()),
+        Some(reference) => Some(turn.payload(reference)?),
         None if is_completed => None,
         None => Some(error_of(&child)),
     };

@@ -5,13 +5,12 @@
 
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::json::{Json, Paths};
-use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN};
 use crate::store::StoreError;
-use crate::tables::{PayloadRef, StepResults};
+use crate::tables::{PayloadPart, PayloadRef, StepResults, StoredPayload};
 use crate::turn::{LoadedRun, Turn};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Why a mapping was not rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,8 @@ impl fmt::Display for MappingRefused {
     }
 }
 
-/// Fills a template, and stores the result with the run. A template that is one whole payload shares the stored one.
+/// Fills a template, and stores the result with the run. A template that is one whole payload shares the stored one, and
+/// large values of the run's input are not stored again.
 pub(super) fn stored(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -50,7 +50,7 @@ pub(super) fn stored(
         return Ok(Ok(whole));
     }
     let rendered = render(turn, run, template)?;
-    Ok(rendered.map(|payload| run.store_payload(turn, payload)))
+    Ok(rendered.map(|parts| run.store_payload(turn, parts.into_payload())))
 }
 
 /// What a step that was left ended with, if anything.
@@ -76,48 +76,100 @@ fn whole(
     }
 }
 
+/// The text of a filled template, in which large values of the run's input are only named.
+#[derive(Default)]
+struct Rendered {
+    parts: Vec<PayloadPart>,
+    /// The text after the parts.
+    text: String,
+    /// The size of the whole text, in bytes.
+    bytes: usize,
+}
+
+impl Rendered {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.bytes += text.len();
+    }
+
+    fn push_of_input(&mut self, range: Range<usize>) {
+        let text = std::mem::take(&mut self.text);
+        self.bytes += range.len();
+        let of_input = PayloadPart::Input {
+            from: range.start,
+            to: range.end,
+        };
+        self.parts.extend([PayloadPart::Text(text), of_input]);
+    }
+
+    fn into_payload(mut self) -> StoredPayload {
+        if self.parts.is_empty() {
+            return StoredPayload::Text(Json::from_checked(self.text));
+        }
+        self.parts.push(PayloadPart::Text(self.text));
+        StoredPayload::Parts(self.parts)
+    }
+}
+
 /// Fills a template; an unresolved path gives `null`.
 fn render(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     template: &Template,
-) -> Result<Result<Json, MappingRefused>, StoreError> {
+) -> Result<Result<Rendered, MappingRefused>, StoreError> {
     let resolved = match resolve(turn, run, template.paths())? {
         Ok(resolved) => resolved,
         Err(refused) => return Ok(Err(refused)),
     };
     let mut values = resolved.values();
-    let mut text = String::new();
+    let mut rendered = Rendered::default();
     for part in &template.parts {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Path(_) => {
+            Part::Literal(literal) => rendered.push(literal),
+            Part::Path(path) => {
                 let value = values
                     .next()
                     .expect("each path of the template was resolved");
-                text.push_str(value.unwrap_or("null"));
+                match value {
+                    Some(value)
+                        if path.root == Root::Input && value.range.len() >= SHARED_BYTES_MIN =>
+                    {
+                        rendered.push_of_input(value.range);
+                    }
+                    Some(value) => rendered.push(value.text),
+                    None => rendered.push("null"),
+                }
             }
         }
-        if text.len() > PAYLOAD_BYTES_MAX {
-            return Ok(Err(MappingRefused::Made(text.len())));
+        if rendered.bytes > PAYLOAD_BYTES_MAX {
+            return Ok(Err(MappingRefused::Made(rendered.bytes)));
         }
     }
-    Ok(Ok(Json::from_checked(text)))
+    Ok(Ok(rendered))
 }
 
 /// What paths lead to: slices of the payloads that they lead into.
 pub(super) struct ResolvedPaths {
-    texts: Vec<Arc<Json>>,
+    texts: Vec<Json>,
     /// For each path the position of its text, and where in it the value stands.
     places: Vec<Option<(usize, Range<usize>)>>,
 }
 
+/// What a path leads to.
+pub(super) struct Value<'t> {
+    /// The JSON text.
+    pub(super) text: &'t str,
+    /// Where it stands in the text of its root, in bytes.
+    range: Range<usize>,
+}
+
 impl ResolvedPaths {
-    /// The JSON text that each path leads to; `None` where it leads nowhere.
-    pub(super) fn values(&self) -> impl Iterator<Item = Option<&str>> {
+    /// What each path leads to; `None` where it leads nowhere.
+    pub(super) fn values(&self) -> impl Iterator<Item = Option<Value<'_>>> {
         self.places.iter().map(|place| {
-            let (text, range) = place.as_ref()?;
-            Some(&self.texts[*text].as_str()[range.clone()])
+            let (text, range) = place.clone()?;
+            let text = &self.texts[text].as_str()[range.clone()];
+            Some(Value { text, range })
         })
     }
 }
@@ -177,7 +229,7 @@ fn text_of(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     root: Root,
-) -> Result<Option<Arc<Json>>, StoreError> {
+) -> Result<Option<Json>, StoreError> {
     Ok(match root {
         Root::Input => Some(turn.payload(run.record.input)?),
         Root::StepOutput(_) => match whole(turn, run, root)? {
@@ -186,9 +238,9 @@ fn text_of(
         },
         Root::StepOutcome(step) => {
             let result = turn.get::<StepResults>(&(run.number, step))?;
-            result.map(|result| Arc::new(Json::string(result.outcome.as_str())))
+            result.map(|result| Json::string(result.outcome.as_str()))
         }
-        Root::RunId => Some(Arc::new(Json::string(run.record.id.as_str()))),
-        Root::Timestamp => Some(Arc::new(Json::from_checked(turn.now_ms().to_string()))),
+        Root::RunId => Some(Json::string(run.record.id.as_str())),
+        Root::Timestamp => Some(Json::from_checked(turn.now_ms().to_string())),
     })
 }

@@ -67,7 +67,8 @@ pub(crate) use key::{KEY_BYTES_COMMON, KeyBytes, RowKey};
 pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use label::LabelSet;
 pub use namespace::{NamespaceRecord, Namespaces};
-pub use payload::{PayloadOwner, PayloadRef, Payloads, PayloadsHeld};
+pub(crate) use payload::join_parts;
+pub use payload::{PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, StoredPayload};
 pub use plan::{
     CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, EventListing, PlanExecutors,
     PlanNumbers, PlanRecord, Plans, PlansByEvent,

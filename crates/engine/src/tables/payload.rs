@@ -8,10 +8,72 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By owner, in order of arrival. Live as long as their owner; payloads of a run with a trimmed history only while
     /// something refers to them.
-    9 Payloads(PayloadRef) -> Json => |payload| payload.as_str().len();
+    9 Payloads(PayloadRef) -> StoredPayload => StoredPayload::content_bytes;
     /// Payloads of runs, by position, that outlive the record of the turn that stored them: the last event that refers
     /// to them, or a trimmed one if a row of another table refers to them. Live as long as the payload.
     66 PayloadsHeld((RunNumber, u64)) -> u64;
+}
+
+/// A payload as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredPayload {
+    /// The text itself.
+    Text(Json),
+    /// The text of a mapping, without the large parts that it has in common with the input of its run.
+    Parts(Vec<PayloadPart>),
+}
+
+/// A part of a payload's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PayloadPart {
+    /// The text itself.
+    Text(String),
+    /// A range of the text of the run's input, in bytes. The input is itself stored as text, and lives as long as its
+    /// run.
+    Input {
+        /// The first byte.
+        from: usize,
+        /// The first byte after it.
+        to: usize,
+    },
+}
+
+impl PayloadPart {
+    /// The part's text in a run with this input.
+    pub(crate) fn text<'p>(&'p self, input: &'p str) -> &'p str {
+        match self {
+            Self::Text(text) => text,
+            Self::Input { from, to } => &input[*from..*to],
+        }
+    }
+}
+
+/// The text that parts make in a run with this input.
+pub(crate) fn join_parts(parts: &[PayloadPart], input: &Json) -> Json {
+    let texts = parts.iter().map(|part| part.text(input.as_str()));
+    Json::from_checked(texts.collect::<String>())
+}
+
+impl StoredPayload {
+    /// What the row takes, in bytes.
+    fn content_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.as_str().len(),
+            Self::Parts(parts) => {
+                let texts = parts.iter().map(|part| match part {
+                    PayloadPart::Text(text) => text.len(),
+                    PayloadPart::Input { .. } => 0,
+                });
+                size_of_val(parts.as_slice()) + texts.sum::<usize>()
+            }
+        }
+    }
+}
+
+impl From<Json> for StoredPayload {
+    fn from(text: Json) -> Self {
+        Self::Text(text)
+    }
 }
 
 /// The owner of a payload; deleting the owner deletes the payload.
@@ -30,6 +92,14 @@ pub struct PayloadRef {
     pub owner: PayloadOwner,
     /// Its position among the owner's payloads; 0 is the input.
     pub position: u64,
+}
+
+impl PayloadRef {
+    /// The input of the owner.
+    #[must_use]
+    pub fn input_of(owner: PayloadOwner) -> Self {
+        Self { owner, position: 0 }
+    }
 }
 
 impl Key for PayloadOwner {

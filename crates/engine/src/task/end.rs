@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::run;
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, Awaited, EventKind, PayloadOwner, PayloadRef, Payloads,
-    TargetResult, Work,
+    StoredPayload, TargetResult, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -66,7 +66,7 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
                     owner: PayloadOwner::ActionRun(task.number),
                     position: 1,
                 };
-                turn.put::<Payloads>(&reference, output);
+                turn.put::<Payloads>(&reference, StoredPayload::Text(output));
                 task.record.output = Some(reference);
             }
             if is_dead_letter {

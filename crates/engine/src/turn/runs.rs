@@ -8,6 +8,7 @@ use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, DefinitionNumber, DefinitionRecord, Definitions,
     Event, EventKind, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, RunRecord, RunStatus, Runs,
+    StoredPayload, join_parts,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -282,13 +283,17 @@ impl LoadedRun {
     }
 
     /// Stores a payload with the run.
-    pub(crate) fn store_payload(&mut self, turn: &mut Turn<'_, '_>, payload: Json) -> PayloadRef {
+    pub(crate) fn store_payload(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        payload: impl Into<StoredPayload>,
+    ) -> PayloadRef {
         let reference = PayloadRef {
             owner: PayloadOwner::Run(self.number),
             position: self.record.payloads_count,
         };
         self.record.payloads_count += 1;
-        turn.put::<Payloads>(&reference, payload);
+        turn.put::<Payloads>(&reference, payload.into());
         reference
     }
 
@@ -450,11 +455,26 @@ impl Turn<'_, '_> {
         Ok(record.expect("a definition is kept as long as anything refers to it"))
     }
 
-    /// Reads a payload.
+    /// Reads the text of a payload.
     ///
     /// # Panics
     /// If it does not exist: payloads live as long as their owner.
-    pub(crate) fn payload(&mut self, reference: PayloadRef) -> Result<Arc<Json>, StoreError> {
+    pub(crate) fn payload(&mut self, reference: PayloadRef) -> Result<Json, StoreError> {
+        let payload = self.stored_payload(reference)?;
+        let parts = match &*payload {
+            StoredPayload::Text(text) => return Ok(text.clone()),
+            StoredPayload::Parts(parts) => parts,
+        };
+        let input = self.stored_payload(PayloadRef::input_of(reference.owner))?;
+        let StoredPayload::Text(input) = &*input else {
+            panic!("an input is stored as text");
+        };
+        let text = join_parts(parts, input);
+        self.spent.read_bytes += text.as_str().len();
+        Ok(text)
+    }
+
+    fn stored_payload(&mut self, reference: PayloadRef) -> Result<Arc<StoredPayload>, StoreError> {
         let payload = self.get::<Payloads>(&reference)?;
         Ok(payload.expect("a payload is kept as long as its owner"))
     }

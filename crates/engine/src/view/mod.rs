@@ -83,7 +83,8 @@ pub use workflow::{
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, QuarantinedItem, read,
+    Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, QuarantinedItem, StoredPayload,
+    join_parts, read,
 };
 
 /// The cluster's record: its time, its sequences, its grace.
@@ -99,7 +100,16 @@ pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
 /// # Errors
 /// [`StoreError`] if the store fails.
 pub fn payload(reader: &dyn Reader, reference: PayloadRef) -> Result<Json, StoreError> {
-    Ok(read::<Payloads>(reader, &reference)?.unwrap_or_else(Json::null))
+    let read = |reference| read::<Payloads>(reader, &reference);
+    let parts = match read(reference)? {
+        Some(StoredPayload::Text(text)) => return Ok(text),
+        Some(StoredPayload::Parts(parts)) => parts,
+        None => return Ok(Json::null()),
+    };
+    match read(PayloadRef::input_of(reference.owner))? {
+        Some(StoredPayload::Text(input)) => Ok(join_parts(&parts, &input)),
+        Some(StoredPayload::Parts(_)) | None => Ok(Json::null()),
+    }
 }
 
 /// Whether an item is quarantined (design rule 10).

@@ -15,11 +15,11 @@ use flotilla_engine::ids::{
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     APPEND_RECORDS_MAX, ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_MAX,
-    MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX,
+    MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX, SHARED_BYTES_MIN,
 };
 use flotilla_engine::rows::{
-    self, ActionRuns, Activations, AttributeValue, PendingWorks, Process, ProcessKind,
-    QuarantinedKind, Runs, StreamSettings, encode_key, encode_prefix, encode_record,
+    self, ActionRuns, Activations, AttributeValue, Payloads, PendingWorks, Process, ProcessKind,
+    QuarantinedKind, Runs, StoredPayload, StreamSettings, encode_key, encode_prefix, encode_record,
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
@@ -181,14 +181,57 @@ fn a_mapping_that_is_one_whole_payload_shares_the_stored_one() {
 }
 
 #[test]
-fn a_loop_that_copies_its_input_continues_in_later_entries() {
+fn a_loop_that_copies_its_input_stores_it_once() {
     let mut world = World::new();
     let text = r#"define hammer 1
- start: run @missing input={"all":"$.input"} -> failure=start"#;
+ start: run @missing input={"n":1,"all":"$.input"} -> failure=start"#;
     world.create(define(text));
-    let starts = (0..8).map(|_| start("hammer", large(100_000))).collect();
-    let entries_count = world.apply_until_accepted(starts);
-    assert!(entries_count > 1, "{entries_count}");
+    world.accept(start("hammer", large(900_000)));
+    world.run_until_idle();
+    assert!(!world.run(1).status.is_open());
+    assert!(world.written_most < 2 << 20, "{} bytes", world.written_most);
+}
+
+#[test]
+fn a_mapping_has_the_same_text_whether_or_not_it_shares_the_input() {
+    for bytes in [10, SHARED_BYTES_MIN - 3, SHARED_BYTES_MIN - 2, 70_000] {
+        let mut world = World::new();
+        world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+        let action = samples::action();
+        let text = format!(
+            "define same 1\n start: run @{action} \
+             input={{\"a\":\"$.input.x\",\"b\":[\"$.input.y\",\"$.input.x\"],\"c\":\"$.input\"}} \
+             -> success=flo.Completed"
+        );
+        world.create(define(&text));
+        let x = "ü".repeat(bytes / 2);
+        let input = format!("{{\"x\": \"{x}\",\"y\":7}}");
+        world.accept(start("same", input.clone()));
+        let active = rows::read::<Activations>(&world.store, &(RunNumber(1), 1));
+        let active = active.expect("memory does not fail").expect("it waits");
+        let payload = view::payload(&world.store, active.input);
+        assert_eq!(
+            payload.expect("memory does not fail").as_str(),
+            format!("{{\"a\":\"{x}\",\"b\":[7,\"{x}\"],\"c\":{input}}}"),
+        );
+        let stored = rows::read::<Payloads>(&world.store, &active.input);
+        let stored = stored.expect("memory does not fail").expect("it is kept");
+        let is_shared = matches!(stored, StoredPayload::Parts(_));
+        assert_eq!(is_shared, input.len() >= SHARED_BYTES_MIN, "{bytes}");
+    }
+}
+
+#[test]
+fn a_loop_that_copies_a_signal_continues_in_later_entries() {
+    let mut world = World::new();
+    let text = r#"define hammer 1
+ start: wait go -> success=hammer
+ hammer: run @missing input={"all":"$.steps.start.output"} -> failure=hammer"#;
+    world.create(define(text));
+    let starts = (0..8).map(|_| start("hammer", large(10))).collect();
+    world.apply_until_accepted(starts);
+    let signals = (1..=8).map(|run| signal(run, "go", &large(100_000)));
+    world.apply(signals.collect(), 0);
     assert!(
         world.run(1).status.is_open(),
         "its entry had no room for all of it"
@@ -397,18 +440,19 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
     let action = samples::action();
     let text = format!(
-        "define fan 1\n start: run @{action} input={{}} -> success=next\n \
-         next: run @{action} input={{\"order\":\"$.input\"}} -> success=flo.Completed"
+        "define fan 1\n start: wait go -> success=check\n \
+         check: run @{action} input={{}} -> success=next\n \
+         next: run @{action} input={{\"order\":\"$.steps.start.output\"}} -> success=flo.Completed"
     );
     world.create(define(&text));
     world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
         WorkerId::new("w").expect("an id"),
     ))));
-    for _ in 0..RUNS / 5 {
-        let starts = (0..5)
-            .map(|_| start("fan", large(PAYLOAD_BYTES_MAX - 100)))
-            .collect();
-        world.apply(starts, 5);
+    for first in (1..=u64::from(RUNS)).step_by(5) {
+        world.apply((0..5).map(|_| start("fan", large(10))).collect(), 0);
+        let signals =
+            (first..first + 5).map(|run| signal(run, "go", &large(PAYLOAD_BYTES_MAX - 100)));
+        world.apply(signals.collect(), 5);
     }
     let tokens = std::mem::take(&mut world.tokens);
     assert_eq!(tokens.len(), RUNS as usize);
@@ -425,7 +469,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     let entries_count = world.run_until_idle();
     assert!(entries_count > 5, "{entries_count}");
     for number in 1..=u64::from(RUNS) {
-        assert_eq!(world.run(number).activations_count, 2);
+        assert_eq!(world.run(number).activations_count, 3);
     }
     let open = rows::read::<ActionRuns>(&world.store, &flotilla_engine::ids::ActionRunNumber(400));
     assert!(open.expect("memory does not fail").is_some());

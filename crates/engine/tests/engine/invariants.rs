@@ -26,8 +26,8 @@ use flotilla_engine::rows::{
     Definitions, History, IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, LeasePlace,
     PayloadRef, Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions,
     RequestAges, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults,
-    Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases, WorkflowCounts, Workflows,
-    WorkflowsBeingDeleted, encode_prefix,
+    StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
+    WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -525,6 +525,9 @@ impl<'a> State<'a> {
             read::<Payloads>(self.store, &payload).is_some(),
             "{payload:?} is missing"
         );
+        let input = read::<Payloads>(self.store, &PayloadRef::input_of(payload.owner));
+        let is_text = matches!(input, Some(StoredPayload::Text(_)));
+        assert!(is_text, "the input beside {payload:?} is {input:?}");
     }
 }
 

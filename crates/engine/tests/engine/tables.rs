@@ -21,12 +21,13 @@ use flotilla_engine::rows::{
     ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord,
     Continuation, DefinitionNumber, End, Event, History, HistoryCursor, HistoryRecord,
     IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease,
-    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, PayloadsHeld,
-    PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
-    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, RunRecord,
-    RunStatus, Runs, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
-    StepResult, StepResults, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
-    TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads,
+    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
+    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    RunNames, RunRecord, RunStatus, Runs, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord,
+    SignalsWaiting, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError,
+    TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record,
+    decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -251,7 +252,18 @@ fn run_rows() -> Vec<Row> {
             run,
         ),
         row::<InputChecks>((run, 3), ()),
-        row::<Payloads>(payload, samples::json()),
+        row::<Payloads>(payload, StoredPayload::Text(samples::json())),
+        row::<Payloads>(
+            PayloadRef {
+                position: 1,
+                ..payload
+            },
+            StoredPayload::Parts(vec![
+                PayloadPart::Text("{\"x\":".to_owned()),
+                PayloadPart::Input { from: 5, to: 2_000 },
+                PayloadPart::Text("}".to_owned()),
+            ]),
+        ),
         row::<History>((run, 1), history()),
         row::<SignalsWaiting>(
             (run, samples::signal_type(), 1),

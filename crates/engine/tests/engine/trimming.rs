@@ -26,7 +26,7 @@ const ROUNDS: &str = r#"define rounds 1 retention=1000
  plan pay round-robin
  executor pay one @charge retry(2 constant 2)
  executor pay two @missing
- start: run @charge input={"n":"$.input.n"} poll(3 constant 2) retry(2 constant 1) -> success=share failure=share timeout=share
+ start: run @charge input={"n":"$.input.n","text":"$.input.text"} poll(3 constant 2) retry(2 constant 1) -> success=share failure=share timeout=share
  share: run @charge input=$.steps.start.output retry(2 constant 3) -> success=ask failure=ask pending=ask
  ask: wait tick timeout=2 -> success=pay timeout=pay
  pay: run @plan/pay input=$.steps.ask.output -> success=start failure=rare pending=rare
@@ -65,7 +65,8 @@ impl World {
         ]);
         world.apply(vec![Body::StartRun(samples::plain_start(
             "rounds",
-            Json::from_checked("{\"n\":1}".to_owned()),
+            // Large enough that mappings share it.
+            Json::from_checked(format!("{{\"n\":1,\"text\":\"{}\"}}", "t".repeat(2_000))),
         ))]);
         world
     }

@@ -1,10 +1,11 @@
 //! A run counts the signals that wait for its steps, and finds each id that it remembers by its place (W19).
 
-use super::{read, rows};
+use super::rows;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
-use flotilla_engine::rows::{Payloads, RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting};
+use flotilla_engine::rows::{RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting};
 use flotilla_engine::store::MemoryStore;
+use flotilla_engine::view;
 use std::collections::BTreeSet;
 
 pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
@@ -13,7 +14,7 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     assert_eq!(counts.waiting_count as usize, waiting.len(), "{}", run.id);
     let mut bytes = 0;
     for (_, signal) in &waiting {
-        let payload = read::<Payloads>(store, &signal.payload).expect("it waits");
+        let payload = view::payload(store, signal.payload).expect("memory does not fail");
         assert_eq!(signal.bytes as usize, payload.as_str().len(), "{}", run.id);
         bytes += u64::from(signal.bytes);
     }

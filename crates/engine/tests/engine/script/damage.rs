@@ -7,11 +7,10 @@ use flotilla_engine::definition::{Definition, StepIndex};
 use flotilla_engine::ids::{
     ActionRunNumber, GroupNumber, Namespace, RunNumber, StreamNumber, WorkerId, WorkflowName,
 };
-use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRuns, Activations, DefinitionNumber, DefinitionRecord, Definitions, GroupPartition,
     Groups, PartitionRecord, PayloadRef, Payloads, Quarantine, QuarantineRecord, QuarantinedKind,
-    Runs, StreamRecord, Streams, TimerKind, Timers, WorkerActivities, Workflows,
+    Runs, StoredPayload, StreamRecord, Streams, TimerKind, Timers, WorkerActivities, Workflows,
 };
 
 /// What was there before the damage.
@@ -21,7 +20,7 @@ pub(super) enum Damage {
     Group(GroupNumber, Vec<GroupPartition>),
     /// The records that the stream does not know of, and its partitions.
     Stream(StreamNumber, u64, Vec<PartitionRecord>),
-    Payload(PayloadRef, Json),
+    Payload(PayloadRef, StoredPayload),
 }
 
 /// Plants a bug; `mend` fixes all planted bugs.

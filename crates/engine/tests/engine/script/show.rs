@@ -12,7 +12,7 @@ use flotilla_engine::rows::{
     Activation, ActivationState, Activations, Definitions, PayloadRef, Payloads, PlanState,
     PlanWait, RunRecord,
 };
-use flotilla_engine::{Effect, Rejection, Reply};
+use flotilla_engine::{Effect, Rejection, Reply, view};
 use std::fmt::{Display, Write as _};
 
 /// One line for each reply.
@@ -220,9 +220,11 @@ pub(super) fn definition_of(world: &World, run: &RunRecord) -> Definition {
 
 /// A payload's text.
 pub(super) fn payload(world: &World, reference: PayloadRef) -> String {
-    let json = world
-        .read::<Payloads>(&reference)
-        .expect("payloads are kept");
+    assert!(
+        world.read::<Payloads>(&reference).is_some(),
+        "payloads are kept"
+    );
+    let json = view::payload(&world.store, reference).expect("memory does not fail");
     shortened(json.as_str())
 }
 
