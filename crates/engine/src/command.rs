@@ -269,6 +269,9 @@ impl Body {
         match self {
             Self::AppendRecords(append) => append.records.len(),
             Self::RegisterWorker(register) => register.processes.len(),
+            Self::AckRecords(ack) => ack.records.len(),
+            Self::NackRecords(nack) => nack.records.len(),
+            Self::TouchRecords(touch) => touch.records.len(),
             _ => 0,
         }
     }

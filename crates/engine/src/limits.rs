@@ -14,8 +14,9 @@ pub const MODULE_BYTES_MAX: usize = 4 << 20;
 /// A command, and the commands of a log entry together. In bytes.
 pub const ENTRY_BYTES_MAX: usize = 8 << 20;
 /// The weight at which a log entry is full and further commands go into the next one: the size of the commands, and
-/// [`LISTED_ROW_BYTES`] for each row that they list. The budget of an entry admits this much. In bytes.
-pub const ENTRY_WEIGHT_MAX: usize = 4 << 20;
+/// [`LISTED_ROW_BYTES`] for each row that they list. The budget of an entry admits this much, unless definitions or
+/// payloads multiply it. In bytes.
+pub const ENTRY_WEIGHT_BYTES_MAX: usize = 4 << 20;
 /// What each row that a command lists, such as a record to append, adds to its weight. In bytes.
 pub const LISTED_ROW_BYTES: usize = 160;
 /// Commands in one log entry.
@@ -62,6 +63,14 @@ pub const CONTINUED_WORKS_MAX: usize = 256;
 pub const MAPPING_READ_BYTES_MAX: usize = 16 << 20;
 /// From this size on, a value that a mapping takes from the run's input is not stored again. In bytes.
 pub const SHARED_BYTES_MIN: usize = 1_024;
+/// A value that is shared has at least this part of the input, because its readers read the whole input.
+pub const SHARED_PART_MIN: usize = 16;
+/// What a part of a payload counts for besides its text. In bytes.
+pub const PAYLOAD_PART_BYTES: usize = 24;
+/// What an event counts for besides its texts and lists. In bytes.
+pub const EVENT_BYTES: usize = 64;
+/// What the id of a record counts for. In bytes.
+pub const RECORD_ID_BYTES: usize = 16;
 /// Paths of a mapping, or of a cache's key.
 pub const MAPPING_PATHS_MAX: usize = 256;
 /// Search attributes of a definition (W22).
@@ -268,10 +277,10 @@ const _: () = assert!(PAYLOAD_BYTES_MAX < TURN_WRITTEN_BYTES_MAX);
 const _: () = assert!(TURN_WRITTEN_BYTES_MAX < ENTRY_WRITTEN_BYTES_MAX);
 // Besides what they contain and list, commands write about a dozen rows each.
 const _: () = assert!(
-    ENTRY_WEIGHT_MAX + ENTRY_COMMANDS_MAX * 12 * LISTED_ROW_BYTES <= ENTRY_WRITTEN_BYTES_MAX
+    ENTRY_WEIGHT_BYTES_MAX + ENTRY_COMMANDS_MAX * 12 * LISTED_ROW_BYTES <= ENTRY_WRITTEN_BYTES_MAX
 );
-const _: () = assert!(ENTRY_WEIGHT_MAX / LISTED_ROW_BYTES <= ENTRY_ROWS_MAX);
-const _: () = assert!(ENTRY_WEIGHT_MAX <= ENTRY_BYTES_MAX);
+const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX / LISTED_ROW_BYTES <= ENTRY_ROWS_MAX);
+const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX <= ENTRY_BYTES_MAX);
 const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
 const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);

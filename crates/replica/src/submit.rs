@@ -3,7 +3,7 @@
 //! A command that certainly was not proposed is retried until the deadline; one that may have been
 //! is reported as unknown, never as failed (design rule 9).
 
-use crate::batch::queue::{Place, Submission, SubmissionResult, Ticket};
+use crate::batch::queue::{Arrival, Submission, SubmissionResult, Ticket};
 use crate::cluster::change::{ChangeResult, ClusterChange};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
@@ -143,16 +143,14 @@ impl Core {
         if let Err(error) = self.check_disk(command.body.admission()) {
             return Attempt::Failed(error);
         }
-        let mut place = Place::Back;
+        let arrival = self.queue.arrive();
         if !command.body.kind().needs_budget() {
-            return self.propose_here(command, bytes, place, deadline).await;
+            return self.propose_here(command, bytes, arrival, deadline).await;
         }
         loop {
             let command = command.clone();
-            match self.propose_here(command, bytes, place, deadline).await {
-                Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {
-                    place = Place::Front;
-                }
+            match self.propose_here(command, bytes, arrival, deadline).await {
+                Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {}
                 attempt => return attempt,
             }
         }
@@ -163,7 +161,7 @@ impl Core {
         &self,
         command: Command,
         bytes: usize,
-        place: Place,
+        arrival: Arrival,
         deadline: Instant,
     ) -> Attempt<Replied> {
         let ticket = Arc::<Ticket>::default();
@@ -173,7 +171,7 @@ impl Core {
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
-            place,
+            arrival,
         };
         let start = Instant::now();
         let overloaded = SubmitError::Overloaded {

@@ -5,7 +5,7 @@
 
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::json::{Json, Paths};
-use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN};
+use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
 use crate::store::StoreError;
 use crate::tables::{PayloadPart, PayloadRef, StepResults, StoredPayload};
 use crate::turn::{LoadedRun, Turn};
@@ -92,12 +92,13 @@ impl Rendered {
         self.bytes += text.len();
     }
 
-    fn push_of_input(&mut self, range: Range<usize>) {
+    fn push_of_input(&mut self, value: &Value<'_>) {
         let text = std::mem::take(&mut self.text);
-        self.bytes += range.len();
+        self.bytes += value.text.len();
+        let position = |at| u32::try_from(at).expect("a payload is bounded");
         let of_input = PayloadPart::Input {
-            from: range.start,
-            to: range.end,
+            from: position(value.range.start),
+            to: position(value.range.end),
         };
         self.parts.extend([PayloadPart::Text(text), of_input]);
     }
@@ -131,10 +132,8 @@ fn render(
                     .next()
                     .expect("each path of the template was resolved");
                 match value {
-                    Some(value)
-                        if path.root == Root::Input && value.range.len() >= SHARED_BYTES_MIN =>
-                    {
-                        rendered.push_of_input(value.range);
+                    Some(value) if path.root == Root::Input && value.is_large() => {
+                        rendered.push_of_input(&value);
                     }
                     Some(value) => rendered.push(value.text),
                     None => rendered.push("null"),
@@ -161,6 +160,15 @@ pub(super) struct Value<'t> {
     pub(super) text: &'t str,
     /// Where it stands in the text of its root, in bytes.
     range: Range<usize>,
+    /// The size of the text of its root, in bytes.
+    root_bytes: usize,
+}
+
+impl Value<'_> {
+    /// Whether it is worth reading its root again instead of storing the value again.
+    fn is_large(&self) -> bool {
+        self.text.len() >= SHARED_BYTES_MIN.max(self.root_bytes / SHARED_PART_MIN)
+    }
 }
 
 impl ResolvedPaths {
@@ -168,8 +176,12 @@ impl ResolvedPaths {
     pub(super) fn values(&self) -> impl Iterator<Item = Option<Value<'_>>> {
         self.places.iter().map(|place| {
             let (text, range) = place.clone()?;
-            let text = &self.texts[text].as_str()[range.clone()];
-            Some(Value { text, range })
+            let root = self.texts[text].as_str();
+            Some(Value {
+                text: &root[range.clone()],
+                range,
+                root_bytes: root.len(),
+            })
         })
     }
 }

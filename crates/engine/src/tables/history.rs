@@ -6,6 +6,7 @@ use crate::ids::{
     ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
     WorkerId,
 };
+use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +54,17 @@ impl HistoryRecord {
         })
     }
 
-    /// The size of what clients and definitions add to the events, in bytes.
+    /// The size of the events, in bytes. Names and ids, of which an event has a few, count as a constant.
     fn content_bytes(&self) -> usize {
         let events = self.events.iter();
-        events.map(|event| event.kind.content_bytes()).sum()
+        events
+            .map(|event| EVENT_BYTES + event.kind.content_bytes())
+            .sum()
     }
 }
 
 impl EventKind {
-    /// The size of the texts and lists, in bytes. Names and ids, of which an event has a few, do not count.
+    /// The size of the texts and lists, in bytes.
     fn content_bytes(&self) -> usize {
         match self {
             Self::ChildRefused { detail: text }
@@ -73,7 +76,7 @@ impl EventKind {
             | Self::WorkflowTimedOut { detail: text, .. }
             | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
             Self::Plan(PlanEvent::CacheHit { key }) => key.len(),
-            Self::TriggerStarted { records, .. } => size_of_val(records.as_slice()),
+            Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             _ => 0,
         }
     }

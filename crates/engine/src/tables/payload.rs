@@ -3,6 +3,7 @@
 use super::{Key, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::json::Json;
+use crate::limits::PAYLOAD_PART_BYTES;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -32,9 +33,9 @@ pub enum PayloadPart {
     /// run.
     Input {
         /// The first byte.
-        from: usize,
+        from: u32,
         /// The first byte after it.
-        to: usize,
+        to: u32,
     },
 }
 
@@ -43,7 +44,7 @@ impl PayloadPart {
     pub(crate) fn text<'p>(&'p self, input: &'p str) -> &'p str {
         match self {
             Self::Text(text) => text,
-            Self::Input { from, to } => &input[*from..*to],
+            Self::Input { from, to } => &input[*from as usize..*to as usize],
         }
     }
 }
@@ -64,7 +65,7 @@ impl StoredPayload {
                     PayloadPart::Text(text) => text.len(),
                     PayloadPart::Input { .. } => 0,
                 });
-                size_of_val(parts.as_slice()) + texts.sum::<usize>()
+                parts.len() * PAYLOAD_PART_BYTES + texts.sum::<usize>()
             }
         }
     }

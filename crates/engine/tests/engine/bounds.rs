@@ -14,12 +14,12 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    APPEND_RECORDS_MAX, ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_MAX,
-    MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX, SHARED_BYTES_MIN,
+    APPEND_RECORDS_MAX, ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_COMMANDS_MAX,
+    ENTRY_WEIGHT_BYTES_MAX, MAPPING_PATHS_MAX, PAYLOAD_BYTES_MAX, PROCESSES_MAX, RECORD_BYTES_MAX,
 };
 use flotilla_engine::rows::{
-    self, ActionRuns, Activations, AttributeValue, Payloads, PendingWorks, Process, ProcessKind,
-    QuarantinedKind, Runs, StoredPayload, StreamSettings, encode_key, encode_prefix, encode_record,
+    self, ActionRuns, Activations, AttributeValue, PendingWorks, Process, ProcessKind,
+    QuarantinedKind, Runs, StreamSettings, encode_key, encode_prefix, encode_record,
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
@@ -193,35 +193,6 @@ fn a_loop_that_copies_its_input_stores_it_once() {
 }
 
 #[test]
-fn a_mapping_has_the_same_text_whether_or_not_it_shares_the_input() {
-    for bytes in [10, SHARED_BYTES_MIN - 3, SHARED_BYTES_MIN - 2, 70_000] {
-        let mut world = World::new();
-        world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
-        let action = samples::action();
-        let text = format!(
-            "define same 1\n start: run @{action} \
-             input={{\"a\":\"$.input.x\",\"b\":[\"$.input.y\",\"$.input.x\"],\"c\":\"$.input\"}} \
-             -> success=flo.Completed"
-        );
-        world.create(define(&text));
-        let x = "ü".repeat(bytes / 2);
-        let input = format!("{{\"x\": \"{x}\",\"y\":7}}");
-        world.accept(start("same", input.clone()));
-        let active = rows::read::<Activations>(&world.store, &(RunNumber(1), 1));
-        let active = active.expect("memory does not fail").expect("it waits");
-        let payload = view::payload(&world.store, active.input);
-        assert_eq!(
-            payload.expect("memory does not fail").as_str(),
-            format!("{{\"a\":\"{x}\",\"b\":[7,\"{x}\"],\"c\":{input}}}"),
-        );
-        let stored = rows::read::<Payloads>(&world.store, &active.input);
-        let stored = stored.expect("memory does not fail").expect("it is kept");
-        let is_shared = matches!(stored, StoredPayload::Parts(_));
-        assert_eq!(is_shared, input.len() >= SHARED_BYTES_MIN, "{bytes}");
-    }
-}
-
-#[test]
 fn a_loop_that_copies_a_signal_continues_in_later_entries() {
     let mut world = World::new();
     let text = r#"define hammer 1
@@ -312,7 +283,7 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
 fn full_entry(body: &Body) -> Vec<Body> {
     let command = Command::new(Namespace::default_namespace(), body.clone());
     let bytes = encode(&command).len();
-    let count = ENTRY_WEIGHT_MAX / command.weight(bytes);
+    let count = ENTRY_WEIGHT_BYTES_MAX / command.weight(bytes);
     vec![body.clone(); count.min(ENTRY_COMMANDS_MAX)]
 }
 

@@ -21,6 +21,7 @@ mod requests;
 mod retention;
 mod samples;
 mod script;
+mod shared_input;
 mod signals;
 mod tables;
 mod testdata;

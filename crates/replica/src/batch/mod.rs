@@ -4,7 +4,7 @@
 //! few earlier entries are in flight, so that one fsync and one round carry more as the load grows.
 //!
 //! An entry holds one command of at most [`ENTRY_BYTES_MAX`] or several with a weight of at most
-//! [`ENTRY_WEIGHT_MAX`](flotilla_engine::limits::ENTRY_WEIGHT_MAX), which its budget admits, and
+//! [`ENTRY_WEIGHT_BYTES_MAX`](flotilla_engine::limits::ENTRY_WEIGHT_BYTES_MAX), which its budget mostly admits, and
 //! [`OFFERS_BYTES_MAX`] of offers. So every entry fits into a message between peers: one that does
 //! not would end replication.
 

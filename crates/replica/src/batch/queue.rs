@@ -1,9 +1,9 @@
 //! The queue of commands that wait to be proposed, bounded by class (design rules 2 and 13).
 
-use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_MAX};
+use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
 use flotilla_engine::{Admission, Command, Rejection, Reply};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
@@ -24,17 +24,13 @@ pub(crate) struct Submission {
     pub(crate) bytes: usize,
     pub(crate) ticket: Arc<Ticket>,
     pub(crate) result_sender: oneshot::Sender<SubmissionResult>,
-    pub(crate) place: Place,
+    pub(crate) arrival: Arrival,
 }
 
-/// Where a submission joins its class in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Behind all others.
-    Back,
-    /// Before all others: the budget of an entry was used up before its turn.
-    Front,
-}
+/// The order in which commands first arrived. A command that is queued again, because its entry had no budget for it,
+/// keeps its place before later ones of its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Arrival(u64);
 
 impl Submission {
     /// What it counts for in an entry.
@@ -96,6 +92,7 @@ pub(crate) struct Full;
 /// Commands that wait to be proposed.
 pub(crate) struct Queue {
     bounds: QueueBounds,
+    arrivals_count: AtomicU64,
     lanes: Mutex<Lanes>,
     arrived: Notify,
     /// Notified when as many commands wait as are wanted. Separate from `arrived`, so that a
@@ -118,10 +115,16 @@ impl Queue {
     pub(crate) fn new(bounds: QueueBounds) -> Self {
         Self {
             bounds,
+            arrivals_count: AtomicU64::new(0),
             lanes: Mutex::default(),
             arrived: Notify::new(),
             enough: Notify::new(),
         }
+    }
+
+    /// The place of a command that arrives now.
+    pub(crate) fn arrive(&self) -> Arrival {
+        Arrival(self.arrivals_count.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Queues a submission unless its class is full.
@@ -180,7 +183,7 @@ impl Queue {
             let Some(next) = lanes.front().map(Submission::weight) else {
                 break;
             };
-            if !taken.is_empty() && weight + next > ENTRY_WEIGHT_MAX {
+            if !taken.is_empty() && weight + next > ENTRY_WEIGHT_BYTES_MAX {
                 break;
             }
             let submission = lanes
@@ -218,7 +221,7 @@ impl Lanes {
 
     /// Whether the batcher need not wait for more.
     fn has_enough(&self) -> bool {
-        self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_MAX
+        self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_BYTES_MAX
     }
 
     fn count(&self) -> usize {
@@ -232,10 +235,10 @@ impl Lanes {
             Admission::Intake => &mut self.intake,
             Admission::Progress => &mut self.progress,
         };
-        match submission.place {
-            Place::Back => lane.push_back(submission),
-            Place::Front => lane.push_front(submission),
-        }
+        let place = lane
+            .iter()
+            .rposition(|one| one.arrival < submission.arrival);
+        lane.insert(place.map_or(0, |before| before + 1), submission);
     }
 
     /// Drops withdrawn commands.
@@ -284,12 +287,12 @@ mod tests {
     }
 
     fn push(queue: &Queue, admission: Admission, bytes: usize) -> Result<Arc<Ticket>, Full> {
-        push_at(queue, Place::Back, command(admission), bytes)
+        push_at(queue, queue.arrive(), command(admission), bytes)
     }
 
     fn push_at(
         queue: &Queue,
-        place: Place,
+        arrival: Arrival,
         command: Command,
         bytes: usize,
     ) -> Result<Arc<Ticket>, Full> {
@@ -300,7 +303,7 @@ mod tests {
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
-            place,
+            arrival,
         })?;
         Ok(ticket)
     }
@@ -379,32 +382,46 @@ mod tests {
         };
         let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
         for _ in 0..100 {
-            push_at(&queue, Place::Back, append.clone(), 10_000).unwrap();
+            push_at(&queue, queue.arrive(), append.clone(), 10_000).unwrap();
         }
-        let fit = ENTRY_WEIGHT_MAX / (10_000 + 1_000 * LISTED_ROW_BYTES);
+        let fit = ENTRY_WEIGHT_BYTES_MAX / (10_000 + 1_000 * LISTED_ROW_BYTES);
         assert_eq!(queue.take_entry().len(), fit);
         for _ in 0..4 {
-            push(&queue, Admission::Progress, ENTRY_WEIGHT_MAX / 3).unwrap();
+            push(&queue, Admission::Progress, ENTRY_WEIGHT_BYTES_MAX / 3).unwrap();
         }
         assert_eq!(queue.take_entry().len(), 3);
     }
 
     #[test]
-    fn a_command_that_an_entry_had_no_budget_for_is_the_first_of_its_class_in_the_next() {
+    fn commands_that_an_entry_had_no_budget_for_keep_their_order_before_later_ones() {
         let queue = wide_queue();
-        push(&queue, Admission::Intake, 1).unwrap();
-        push(&queue, Admission::Progress, 2).unwrap();
-        push_at(&queue, Place::Front, command(Admission::Intake), 3).unwrap();
-        let entry = queue.take_entry();
-        let sizes: Vec<_> = entry.iter().map(|one| one.bytes).collect();
-        assert_eq!(sizes, [2, 3, 1]);
+        let taken = || -> Vec<(Arrival, usize)> {
+            let entry = queue.take_entry();
+            entry.iter().map(|one| (one.arrival, one.bytes)).collect()
+        };
+        for bytes in 1..=3 {
+            push(&queue, Admission::Intake, bytes).unwrap();
+        }
+        let mut refused = taken();
+        for later in 4..=5 {
+            push(&queue, Admission::Intake, later).unwrap();
+            push(&queue, Admission::Progress, 10 * later).unwrap();
+            for (arrival, bytes) in refused {
+                push_at(&queue, arrival, command(Admission::Intake), bytes).unwrap();
+            }
+            let entry = taken();
+            let sizes: Vec<_> = entry.iter().map(|(_, bytes)| *bytes).collect();
+            let expected: Vec<_> = [10 * later].into_iter().chain(1..=later).collect();
+            assert_eq!(sizes, expected);
+            refused = entry.into_iter().skip(1).collect();
+        }
     }
 
     #[test]
     fn as_many_bytes_as_an_entry_has_room_for_are_enough() {
         let queue = wide_queue();
         let mut waiting = pin!(queue.wait_for(9));
-        push(&queue, Admission::Progress, ENTRY_WEIGHT_MAX - 1).unwrap();
+        push(&queue, Admission::Progress, ENTRY_WEIGHT_BYTES_MAX - 1).unwrap();
         assert!(waiting.as_mut().now_or_never().is_none());
         push(&queue, Admission::Progress, 1).unwrap();
         assert!(waiting.now_or_never().is_some());

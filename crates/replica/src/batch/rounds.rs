@@ -168,7 +168,7 @@ impl Drop for Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::queue::{Place, QueueBounds, Submission};
+    use crate::batch::queue::{QueueBounds, Submission};
     use crate::testing::command;
     use flotilla_engine::Admission;
     use futures::FutureExt;
@@ -192,7 +192,7 @@ mod tests {
                 bytes: 1,
                 ticket: Arc::default(),
                 result_sender,
-                place: Place::Back,
+                arrival: queue.arrive(),
             };
             queue.push(submission).unwrap();
         }
