@@ -92,7 +92,12 @@ fn section(bench: &Bench<'_>, measured: &[Measured]) -> Result<Section> {
     let reports = measured
         .iter()
         .flat_map(|measured| [measured.loads.steps.median(), measured.loads.start.median()]);
-    let title = ["--x", "open_runs", "--title", "By the number of open runs"];
+    let title = [
+        "--x",
+        "waiting_runs",
+        "--title",
+        "By the number of open runs",
+    ];
     let drawn = bench.plot("open-runs", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
@@ -185,6 +190,6 @@ impl Stage {
 
     fn load(&self, load: Load) -> Load {
         load.with("--clients", CLIENTS)
-            .labeled("open_runs", self.open_runs)
+            .labeled("waiting_runs", self.open_runs)
     }
 }
