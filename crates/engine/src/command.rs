@@ -157,7 +157,8 @@ macro_rules! commands {
         $(#[$doc:meta])*
         $name:ident($type:ty) $($versions:ident)? $spelling:literal $admission:ident $($class:ident)? -> $reply:ident
             $(, of |$subject_of:ident| $subject:expr)?
-            $(, since |$since_of:ident| $since:expr)?;
+            $(, since |$since_of:ident| $since:expr)?
+            $(, listing |$listing_of:ident| $listed_count:expr)?;
     )*) => {
         /// The operation that a command requests. Variants are appended, never reordered (design rule 12).
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,6 +254,14 @@ macro_rules! commands {
                 ENGINE_VERSION_FIRST
             }
 
+            /// How many rows the command lists: each takes much more space than its place in the command.
+            fn listed_rows(&self) -> usize {
+                $($(if let Self::$name($listing_of) = self {
+                    return $listed_count;
+                })?)*
+                0
+            }
+
             /// Applies the command in its turn.
             pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Reply> {
                 match self {
@@ -261,20 +270,6 @@ macro_rules! commands {
             }
         }
     };
-}
-
-impl Body {
-    /// How many rows the command lists: each takes much more space than its place in the command.
-    fn listed_rows(&self) -> usize {
-        match self {
-            Self::AppendRecords(append) => append.records.len(),
-            Self::RegisterWorker(register) => register.processes.len(),
-            Self::AckRecords(ack) => ack.records.len(),
-            Self::NackRecords(nack) => nack.records.len(),
-            Self::TouchRecords(touch) => touch.records.len(),
-            _ => 0,
-        }
-    }
 }
 
 commands! {
@@ -314,7 +309,8 @@ commands! {
     /// Assigns ready tasks to the entry's offers (design rule 3).
     AssignTasks(AssignTasks) "assign_tasks" Progress bulk -> TasksAssigned;
     /// Registers a worker (A20).
-    RegisterWorker(Box<RegisterWorker>) "register_worker" Progress bulk -> HeartbeatRecorded;
+    RegisterWorker(Box<RegisterWorker>) "register_worker" Progress bulk -> HeartbeatRecorded,
+        listing |register| register.processes.len();
     /// Keeps a worker healthy (A20).
     HeartbeatWorker(HeartbeatWorker) "heartbeat_worker" Progress -> HeartbeatRecorded,
         of |heartbeat| Subject::Worker(heartbeat.worker_id.clone());
@@ -368,7 +364,8 @@ commands! {
     /// Creates a stream (A30).
     CreateStream(CreateStream) "create_stream" Intake -> StreamCreated;
     /// Appends records to a stream (A30).
-    AppendRecords(AppendRecords) "append_records" Intake bulk -> RecordsAppended;
+    AppendRecords(AppendRecords) "append_records" Intake bulk -> RecordsAppended,
+        listing |append| append.records.len();
     /// Deletes a stream's oldest records (A30).
     TrimStream(TrimStream) "trim_stream" Progress bulk -> Done;
     /// Deletes a stream (A30).
@@ -382,11 +379,14 @@ commands! {
     /// Delivers records to a consumer (A31).
     TakeRecords(TakeRecords) "take_records" Progress bulk -> RecordsTaken;
     /// Marks deliveries as consumed (A31).
-    AckRecords(AckRecords) "ack_records" Progress bulk -> DeliveriesEnded;
+    AckRecords(AckRecords) "ack_records" Progress bulk -> DeliveriesEnded,
+        listing |ack| ack.records.len();
     /// Returns deliveries for redelivery (A31).
-    NackRecords(NackRecords) "nack_records" Progress bulk -> DeliveriesEnded;
+    NackRecords(NackRecords) "nack_records" Progress bulk -> DeliveriesEnded,
+        listing |nack| nack.records.len();
     /// Extends ack deadlines (A31).
-    TouchRecords(TouchRecords) "touch_records" Progress bulk -> LeaseExtended;
+    TouchRecords(TouchRecords) "touch_records" Progress bulk -> LeaseExtended,
+        listing |touch| touch.records.len();
     /// Deletes a consumer group (A31).
     DeleteGroup(DeleteGroup) "delete_group" Progress bulk -> Deleted;
     /// Starts runs for records of a trigger's stream (W41).

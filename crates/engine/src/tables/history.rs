@@ -75,9 +75,29 @@ impl EventKind {
             Self::WorkflowFailed { detail: text, .. }
             | Self::WorkflowTimedOut { detail: text, .. }
             | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
-            Self::Plan(PlanEvent::CacheHit { key }) => key.len(),
+            Self::Plan(event) => event.content_bytes(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
-            _ => 0,
+            Self::WorkflowStarted { .. }
+            | Self::StepStarted
+            | Self::StepCompleted { .. }
+            | Self::StepRetry { .. }
+            | Self::RetryScheduled { .. }
+            | Self::PollScheduled { .. }
+            | Self::PollExhausted { .. }
+            | Self::WaitingForSignal { .. }
+            | Self::SignalReceived { .. }
+            | Self::SignalMatched { .. }
+            | Self::SignalTimeout { .. }
+            | Self::ActionNotFound { .. }
+            | Self::ActionDisabled { .. }
+            | Self::AwaitingAction { .. }
+            | Self::ActionStarted { .. }
+            | Self::ChildStarted { .. }
+            | Self::ChildCompleted { .. }
+            | Self::WorkflowCompleted { .. }
+            | Self::RunQuarantined
+            | Self::ScheduleStarted { .. }
+            | Self::RunReleased => 0,
         }
     }
 }

@@ -89,3 +89,23 @@ pub enum PlanEvent {
         outcome: OutcomeName,
     },
 }
+
+impl PlanEvent {
+    /// The size of the texts, in bytes.
+    pub(super) fn content_bytes(&self) -> usize {
+        match self {
+            Self::CacheHit { key } => key.len(),
+            Self::ExecutorExhausted { code, .. } => code.len(),
+            Self::ExecutorStart { .. }
+            | Self::ExecutorSuccess { .. }
+            | Self::ExecutorOutcome { .. }
+            | Self::ExecutorRetry { .. }
+            | Self::BreakerSkip { .. }
+            | Self::BreakerOpened { .. }
+            | Self::BreakerClosed { .. }
+            | Self::RateLimited { .. }
+            | Self::AwaitingReport { .. }
+            | Self::Fallback { .. } => 0,
+        }
+    }
+}
