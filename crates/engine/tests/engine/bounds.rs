@@ -23,9 +23,9 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
-    AppendRecords, Body, CancelRun, Command, CompleteTask, CreateDefinition, CreateStream,
-    DeadLetterSelector, ENGINE_VERSION, InvokeAction, NewRecord, Rejection, ReleaseQuarantined,
-    Reply, RequeueDeadLetters, SignalRun, view,
+    AppendRecords, Body, CancelRun, Command, CompleteTask, CreateStream, DeadLetterSelector,
+    ENGINE_VERSION, InvokeAction, NewRecord, Rejection, ReleaseQuarantined, Reply,
+    RequeueDeadLetters, SignalRun, view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -99,11 +99,7 @@ fn a_child_that_no_parent_awaits_ends_when_it_is_released_although_it_has_work_l
 }
 
 fn create(definition: Definition) -> Body {
-    Body::CreateDefinition(Box::new(CreateDefinition {
-        definition,
-        source: String::new(),
-        make_latest: false,
-    }))
+    Body::CreateDefinition(Box::new(samples::plain_revision(definition)))
 }
 
 fn start(workflow: &str, input: String) -> Body {

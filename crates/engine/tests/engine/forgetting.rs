@@ -12,7 +12,7 @@ use flotilla_engine::rows::{
     TaskError, encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
-use flotilla_engine::{Body, CancelRun, CreateDefinition, NodeId, SweepRuns};
+use flotilla_engine::{Body, CancelRun, NodeId, SweepRuns};
 
 const RUN: RunNumber = RunNumber(1);
 
@@ -22,13 +22,9 @@ fn replica() -> Replica {
     let action = samples::plain_action();
     let register = Body::RegisterAction(Box::new(action));
     replica.ask(register).expect("it is sound");
-    let create = CreateDefinition {
-        definition: define(
-            "define short 1 retention=1000\n start: wait go -> success=flo.Completed",
-        ),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(
+        "define short 1 retention=1000\n start: wait go -> success=flo.Completed",
+    ));
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
     let start = Body::StartRun(samples::plain_start("short", samples::json()));

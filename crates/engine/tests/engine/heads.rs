@@ -10,8 +10,8 @@ use flotilla_engine::json::Json;
 use flotilla_engine::rows::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
 use flotilla_engine::view::{self, InputJudge, KeyCursor};
 use flotilla_engine::{
-    AppendRecords, Body, CreateDefinition, CreateGroup, CreateStream, NewGroup, NewRecord,
-    RecordId, Reply, SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo, reply,
+    AppendRecords, Body, CreateGroup, CreateStream, NewGroup, NewRecord, RecordId, Reply,
+    SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo, reply,
 };
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -162,11 +162,7 @@ fn an_append_reads_no_record_to_find_out_when_a_trigger_is_due() {
     create_stream(&mut replica, 8);
     let text = "define order 1\n trigger s batch=100 timeout=50\n \
         start: wait go -> success=flo.Completed";
-    let create = CreateDefinition {
-        definition: define(text),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(text));
     let created = replica.ask(Body::CreateDefinition(Box::new(create)));
     created.expect("the definition is right");
     // What was fired stays: the trigger stands in the midst of each partition.

@@ -14,8 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, FireTimer, Offer, Rejection,
-    ReleaseQuarantined, Reply, TaskToken, TouchTask, view,
+    Body, Command, CompleteTask, ENGINE_VERSION, FireTimer, Offer, Rejection, ReleaseQuarantined,
+    Reply, TaskToken, TouchTask, view,
 };
 use std::collections::BTreeMap;
 
@@ -227,11 +227,7 @@ fn a_panic_in_writing_a_run_whose_lease_has_expired_quarantines_the_run_and_not_
             segments: vec![Segment::Field("x".to_owned())],
         },
     }];
-    let create = CreateDefinition {
-        definition,
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(definition);
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
     let start = Body::StartRun(samples::plain_start(

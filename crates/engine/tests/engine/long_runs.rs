@@ -6,7 +6,7 @@ use crate::script::define;
 use flotilla_engine::ids::{RunId, RunNumber, SignalType};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::Runs;
-use flotilla_engine::{Body, CreateDefinition, SignalRun};
+use flotilla_engine::{Body, SignalRun};
 use std::fmt::Write as _;
 
 const STEPS: usize = 1_000;
@@ -36,11 +36,7 @@ struct Cost {
 #[test]
 fn a_late_step_of_a_long_run_costs_as_much_as_an_early_one() {
     let mut replica = Replica::new();
-    let create = CreateDefinition {
-        definition: define(&chain()),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(&chain()));
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
     let start = Body::StartRun(samples::plain_start("chain", samples::json()));

@@ -1,6 +1,7 @@
 //! Request ids at their bounds (design rule 9): what a script would need millions of commands for.
 
 use crate::replica::Replica;
+use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{Namespace, RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
@@ -9,18 +10,15 @@ use flotilla_engine::limits::{
 };
 use flotilla_engine::rows::{RequestAges, Requests};
 use flotilla_engine::{
-    Body, Command, CreateDefinition, Rejection, Reply, RequestId, SignalRun, StartRun,
-    SweepRequests, VersionChoice, reply, view,
+    Body, Command, Rejection, Reply, RequestId, SignalRun, StartRun, SweepRequests, VersionChoice,
+    reply, view,
 };
 
 /// A replica with a workflow.
 fn replica() -> Replica {
     let mut replica = Replica::new();
-    let create = CreateDefinition {
-        definition: define("define order 1\n start: wait go -> success=start"),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create =
+        samples::plain_revision(define("define order 1\n start: wait go -> success=start"));
     let created = replica.ask(Body::CreateDefinition(Box::new(create)));
     created.expect("the definition is right");
     replica

@@ -6,7 +6,7 @@ mod plain;
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
 };
-pub(crate) use plain::{plain_action, plain_invocation, plain_start, plain_worker};
+pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,

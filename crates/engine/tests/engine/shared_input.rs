@@ -3,7 +3,6 @@
 use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
-use flotilla_engine::CreateDefinition;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{EVENT_BYTES, PAYLOAD_PART_BYTES, SHARED_BYTES_MIN};
@@ -21,11 +20,7 @@ fn mapped(mapping: &str, input: &str) -> (StoredPayload, String) {
     let action = samples::action();
     let text =
         format!("define map 1\n start: run @{action} input={mapping} -> success=flo.Completed");
-    let create = CreateDefinition {
-        definition: define(&text),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(&text));
     let create = Body::CreateDefinition(Box::new(create));
     replica.ask(create).expect("it is sound");
     let input = Json::from_checked(input.to_owned());

@@ -1,12 +1,13 @@
 //! A driver's reads of the timers (design rules 4 and 6).
 
 use crate::replica::{Counting, Replica};
+use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{TimerKey, TimerKind, Timers, encode_key};
 use flotilla_engine::view::{DueTimers, TimerCursor};
-use flotilla_engine::{Body, CreateDefinition, FireTimer, StartRun, VersionChoice};
+use flotilla_engine::{Body, FireTimer, StartRun, VersionChoice};
 
 /// Starts a run that waits for a second.
 fn start(replica: &mut Replica) {
@@ -24,11 +25,9 @@ fn start(replica: &mut Replica) {
 
 fn replica() -> Replica {
     let mut replica = Replica::new();
-    let create = CreateDefinition {
-        definition: define("define brief 1\n start: wait go timeout=1000 -> success=start"),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(
+        "define brief 1\n start: wait go timeout=1000 -> success=start",
+    ));
     let created = replica.ask(Body::CreateDefinition(Box::new(create)));
     created.expect("the definition is right");
     replica

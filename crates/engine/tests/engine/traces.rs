@@ -14,19 +14,14 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::Writes;
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{
-    Body, CancelRun, Command, CreateDefinition, NodeId, Reply, RequestId, SignalRun, StartRun,
-    TraceContext, reply,
+    Body, CancelRun, Command, NodeId, Reply, RequestId, SignalRun, StartRun, TraceContext, reply,
 };
 use std::ops::RangeInclusive;
 
 /// A replica with a workflow.
 fn replica(definition: &str) -> Replica {
     let mut replica = Replica::new();
-    let create = CreateDefinition {
-        definition: define(definition),
-        source: String::new(),
-        make_latest: false,
-    };
+    let create = samples::plain_revision(define(definition));
     let created = replica.ask(Body::CreateDefinition(Box::new(create)));
     created.expect("the definition is right");
     replica

@@ -14,8 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use flotilla_engine::{
-    Body, CancelRun, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine,
-    Entry, FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, SweepRuns, TaskToken,
+    Body, CancelRun, Command, CompleteTask, ENGINE_VERSION, Effect, Engine, Entry, FireTimer,
+    NodeId, Offer, Rejection, Reply, SignalRun, Stamp, SweepRuns, TaskToken,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -57,11 +57,7 @@ impl World {
         world.apply(vec![
             Body::RegisterAction(Box::new(samples::plain_action())),
             Body::RegisterWorker(Box::new(worker)),
-            Body::CreateDefinition(Box::new(CreateDefinition {
-                definition: define(definition),
-                source: String::new(),
-                make_latest: false,
-            })),
+            Body::CreateDefinition(Box::new(samples::plain_revision(define(definition)))),
         ]);
         world.apply(vec![Body::StartRun(samples::plain_start(
             "rounds",

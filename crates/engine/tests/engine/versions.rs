@@ -9,8 +9,8 @@ use flotilla_engine::codec::{self, fingerprint};
 use flotilla_engine::definition::{Definition, DefinitionExtensions};
 use flotilla_engine::rows::{NamespaceRecord, Namespaces, decode_record, encode_record};
 use flotilla_engine::{
-    Body, Command, CreateDefinition, CreateNamespace, ENGINE_VERSION, ENGINE_VERSION_EXERCISE,
-    Entry, Mark, NodeId, Stamp,
+    Body, Command, CreateNamespace, ENGINE_VERSION, ENGINE_VERSION_EXERCISE, Entry, Mark, NodeId,
+    Stamp,
 };
 
 const MARK: Option<Mark> = Some(Mark(7));
@@ -32,11 +32,7 @@ fn command(body: impl Into<Body>) -> Command {
 }
 
 fn create(definition: Definition) -> Body {
-    Body::CreateDefinition(Box::new(CreateDefinition {
-        definition,
-        source: String::new(),
-        make_latest: false,
-    }))
+    Body::CreateDefinition(Box::new(samples::plain_revision(definition)))
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Commands as a test needs them that is about something else.
 
+use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{WorkerId, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{ActionType, WorkerType};
-use flotilla_engine::{InvokeAction, RegisterAction, RegisterWorker, StartRun, VersionChoice};
+use flotilla_engine::{
+    CreateDefinition, InvokeAction, RegisterAction, RegisterWorker, StartRun, VersionChoice,
+};
 use std::collections::BTreeMap;
 
 /// The registration of [`super::action`], without retries.
@@ -32,6 +35,15 @@ pub(crate) fn plain_worker(worker_id: WorkerId) -> RegisterWorker {
         metadata: None,
         machine_id: None,
         node: None,
+    }
+}
+
+/// The creation of a revision.
+pub(crate) fn plain_revision(definition: Definition) -> CreateDefinition {
+    CreateDefinition {
+        definition,
+        source: String::new(),
+        make_latest: false,
     }
 }
 
