@@ -8,6 +8,7 @@
 mod arguments;
 mod code;
 mod commands;
+mod cpu;
 mod definition_source;
 mod failure;
 mod file;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
+    cpu::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
