@@ -12,6 +12,7 @@ mod batch;
 mod clock;
 mod cluster;
 mod core;
+mod direct_io;
 mod environment;
 mod execution;
 mod fatal;

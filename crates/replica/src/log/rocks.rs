@@ -1,5 +1,6 @@
 //! The log device of a real node: a RocksDB instance whose write-ahead log is synced.
 
+use crate::direct_io;
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 use crate::storage::StoreFigures;
 use bytes::Bytes;
@@ -14,6 +15,9 @@ const PREFIX_RECORD: u8 = b'e';
 const PREFIX_FACT: u8 = b'f';
 const KEY_BYTES: usize = 9;
 const WRITE_BUFFER_BYTES: usize = 32 << 20;
+/// RocksDB merges flushed files once there are this many. By then most records are purged. Until then, the files use up to
+/// 256 MiB.
+const UNMERGED_FILES: i32 = 8;
 const FACTS: [Fact; 4] = [Fact::Identity, Fact::Vote, Fact::Purged, Fact::Committed];
 
 /// The log in a RocksDB directory.
@@ -36,8 +40,10 @@ impl RocksLog {
         // Callers may compress payloads themselves; the log lives for minutes.
         options.set_compression_type(DBCompressionType::None);
         options.set_write_buffer_size(WRITE_BUFFER_BYTES);
+        options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);
         options.set_max_background_jobs(1);
         options.set_keep_log_file_num(2);
+        options.set_use_direct_io_for_flush_and_compaction(direct_io::is_supported(directory));
         Ok(Self {
             database: DB::open(&options, directory)?,
         })

@@ -1,5 +1,6 @@
 //! A generation: one RocksDB directory of rows, and reads from it.
 
+use crate::direct_io;
 use crate::state::store::SharedReader;
 use crate::storage::StoreFigures;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
@@ -47,7 +48,9 @@ pub(crate) struct Generation {
 impl Generation {
     /// Opens or creates a directory for writing.
     pub(crate) fn open(directory: &Path) -> Result<Self, rocksdb::Error> {
-        let database = DB::open(&options()?, directory)?;
+        let mut options = options()?;
+        options.set_use_direct_io_for_flush_and_compaction(direct_io::is_supported(directory));
+        let database = DB::open(&options, directory)?;
         Ok(Self::over(database, directory))
     }
 
@@ -284,5 +287,9 @@ mod tests {
             .expect("RocksDB writes the options that it uses");
         // The other settings are not lost.
         assert!(written.contains("write_buffer_size=67108864"));
+        let is_direct = direct_io::is_supported(directory.path());
+        assert!(written.contains(&format!(
+            "use_direct_io_for_flush_and_compaction={is_direct}"
+        )));
     }
 }
