@@ -20,6 +20,7 @@ mod quarantine;
 mod query;
 mod retention;
 mod run;
+mod run_detail;
 mod schedule;
 mod step_visit;
 mod stream;

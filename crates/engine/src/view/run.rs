@@ -1,9 +1,8 @@
 //! Reads runs (W21, W22).
 
 use super::payload;
-use super::plan::rate_detail;
-use super::worker::has_live_worker;
-use crate::definition::{Definition, StepKind, Target};
+use super::run_detail::{quarantine_detail, run_detail};
+use crate::definition::{Definition, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
     WorkflowVersion,
@@ -11,10 +10,9 @@ use crate::ids::{
 use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRunRecord, ActionRunStatus, ActionRuns, ActionType, Actions, Activation, ActivationState,
-    Activations, AttributeValue, DefinitionRecord, Definitions, PlanWait, Quarantine,
-    QuarantinedKind, RunNames, RunRecord, RunStatus, Runs, StepResults, TriggeredBy, encode_prefix,
-    read, visit,
+    ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
+    DefinitionRecord, Definitions, PlanWait, RunNames, RunRecord, RunStatus, Runs, StepResults,
+    TriggeredBy, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -222,7 +220,7 @@ pub fn run(
         row: row(&run, &record),
         detail: match quarantine_detail(reader, number, &run)? {
             Some(detail) => Some(detail),
-            None => detail(reader, &run, &active, definition)?,
+            None => run_detail(reader, &run, &active, definition)?,
         },
         current_steps: current_steps(reader, &active, definition)?,
         input: payload(reader, run.input)?,
@@ -302,82 +300,6 @@ pub(super) fn active(
     Ok(active)
 }
 
-/// Describes why the run is quarantined, if it is.
-fn quarantine_detail(
-    reader: &dyn Reader,
-    number: RunNumber,
-    run: &RunRecord,
-) -> Result<Option<String>, StoreError> {
-    let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
-    Ok(quarantined.map(|record| {
-        format!(
-            "quarantined after a bug at log index {}, which the node that led then has logged; \
-             `flo cluster quarantine release run {}` takes it up again",
-            record.raft_index, run.id
-        )
-    }))
-}
-
-/// Describes why the run waits or how it failed (W21a).
-fn detail(
-    reader: &dyn Reader,
-    run: &RunRecord,
-    active: &[Activation],
-    definition: &Definition,
-) -> Result<Option<String>, StoreError> {
-    if run.detail.is_some() {
-        return Ok(run.detail.clone());
-    }
-    for active in active {
-        if let Some(detail) = waiting_detail(reader, run, active, definition)? {
-            return Ok(Some(detail));
-        }
-        if let Some(detail) = rate_detail(reader, run, definition, active.step)? {
-            return Ok(Some(detail));
-        }
-    }
-    Ok(None)
-}
-
-fn waiting_detail(
-    reader: &dyn Reader,
-    run: &RunRecord,
-    active: &Activation,
-    definition: &Definition,
-) -> Result<Option<String>, StoreError> {
-    match &active.state {
-        ActivationState::Signal { .. } => Ok(match &definition.step(active.step).kind {
-            StepKind::Wait(wait) => Some(format!("waits for signal \"{}\"", wait.signal_type)),
-            StepKind::Run(_) => None,
-        }),
-        ActivationState::Action(_) | ActivationState::Plan(_) => {
-            let Some(action_run) = awaited(reader, &active.state)? else {
-                return Ok(None);
-            };
-            if action_run.report.is_some() {
-                let action = &action_run.action;
-                return Ok(Some(format!("waits for the report on action \"{action}\"")));
-            }
-            let key = (run.namespace.clone(), action_run.action.clone());
-            let is_user = read::<Actions>(reader, &key)?
-                .is_some_and(|action| action.kind == ActionType::User);
-            let is_waiting = action_run.status == ActionRunStatus::Pending && is_user;
-            if is_waiting && !has_live_worker(reader, &run.namespace, &action_run.action)? {
-                return Ok(Some(format!(
-                    "no live worker for action \"{}\"",
-                    action_run.action
-                )));
-            }
-            Ok(None)
-        }
-        ActivationState::Executing
-        | ActivationState::Child(_)
-        | ActivationState::ChildInput { .. }
-        | ActivationState::Retry { .. }
-        | ActivationState::Poll { .. } => Ok(None),
-    }
-}
-
 fn current_steps(
     reader: &dyn Reader,
     active: &[Activation],
@@ -430,7 +352,7 @@ fn waiting_for_action(
 }
 
 /// The action run that an active step waits for.
-fn awaited(
+pub(super) fn awaited(
     reader: &dyn Reader,
     state: &ActivationState,
 ) -> Result<Option<ActionRunRecord>, StoreError> {

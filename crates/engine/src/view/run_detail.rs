@@ -1,0 +1,165 @@
+//! One sentence about a run: what it waits for, or how it ended (W21a).
+
+use super::plan::rate_detail;
+use super::run::awaited;
+use super::worker::has_live_worker;
+use crate::definition::{Definition, RunTarget, Step, StepKind};
+use crate::ids::RunNumber;
+use crate::store::{Reader, StoreError};
+use crate::tables::{
+    ActionRunRecord, ActionRunStatus, ActionType, Actions, Activation, ActivationState, PlanState,
+    PlanWait, Quarantine, QuarantinedKind, RunRecord, Runs, read,
+};
+
+/// The detail of a run that is not quarantined, with the given active steps; `None` if nothing is to be said.
+pub(super) fn run_detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    active: &[Activation],
+    definition: &Definition,
+) -> Result<Option<String>, StoreError> {
+    if run.detail.is_some() {
+        return Ok(run.detail.clone());
+    }
+    for active in active {
+        let step = Awaiting {
+            active,
+            action_run: awaited(reader, &active.state)?,
+            definition,
+        };
+        let mut detail = step.blocked(reader, run)?;
+        if detail.is_none() {
+            detail = rate_detail(reader, run, definition, active.step)?;
+        }
+        if detail.is_none() {
+            detail = step.under_way(reader)?;
+        }
+        if detail.is_some() {
+            return Ok(detail);
+        }
+    }
+    Ok(None)
+}
+
+/// Describes why the run is quarantined, if it is; this comes before any other detail.
+pub(super) fn quarantine_detail(
+    reader: &dyn Reader,
+    number: RunNumber,
+    run: &RunRecord,
+) -> Result<Option<String>, StoreError> {
+    let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
+    Ok(quarantined.map(|record| {
+        format!(
+            "quarantined after a bug at log index {}, which the node that led then has logged; \
+             `flo cluster quarantine release run {}` takes it up again",
+            record.raft_index, run.id
+        )
+    }))
+}
+
+/// An active step, with the action run that it waits for.
+struct Awaiting<'a> {
+    active: &'a Activation,
+    action_run: Option<ActionRunRecord>,
+    definition: &'a Definition,
+}
+
+impl Awaiting<'_> {
+    /// What must happen outside the cluster before the step can continue, if anything must.
+    fn blocked(&self, reader: &dyn Reader, run: &RunRecord) -> Result<Option<String>, StoreError> {
+        if let (ActivationState::Signal { .. }, StepKind::Wait(wait)) =
+            (&self.active.state, &self.step().kind)
+        {
+            return Ok(Some(format!("waits for signal \"{}\"", wait.signal_type)));
+        }
+        let Some(action_run) = &self.action_run else {
+            return Ok(None);
+        };
+        let action = &action_run.action;
+        if action_run.report.is_some() {
+            return Ok(Some(format!("waits for the report on action \"{action}\"")));
+        }
+        let key = (run.namespace.clone(), action.clone());
+        let is_user =
+            read::<Actions>(reader, &key)?.is_some_and(|action| action.kind == ActionType::User);
+        let is_waiting = action_run.status == ActionRunStatus::Pending && is_user;
+        Ok(
+            (is_waiting && !has_live_worker(reader, &run.namespace, action)?)
+                .then(|| format!("no live worker for action \"{action}\"")),
+        )
+    }
+
+    /// What the cluster does next, or what it has started.
+    fn under_way(&self, reader: &dyn Reader) -> Result<Option<String>, StoreError> {
+        let step = &self.step().name;
+        Ok(match &self.active.state {
+            ActivationState::Action(_) => self.action(),
+            ActivationState::Plan(plan) => match plan.wait {
+                PlanWait::Executing => None,
+                PlanWait::Action(_) => self.action(),
+                PlanWait::Retry { .. } => self.executor(plan),
+            },
+            ActivationState::Child(child) => read::<Runs>(reader, child)?
+                .map(|child| format!("waits for child run {}", child.id)),
+            ActivationState::Retry { .. } => {
+                let attempt = self.active.attempt;
+                Some(format!("waits for attempt {attempt} of step \"{step}\""))
+            }
+            ActivationState::Poll { .. } => Some(format!("waits to poll step \"{step}\"")),
+            ActivationState::ChildInput { .. } => {
+                Some("waits for the check of the child's input".to_owned())
+            }
+            ActivationState::Executing | ActivationState::Signal { .. } => None,
+        })
+    }
+
+    fn step(&self) -> &Step {
+        self.definition.step(self.active.step)
+    }
+
+    /// Describes the retry of the current executor of a plan.
+    fn executor(&self, state: &PlanState) -> Option<String> {
+        let StepKind::Run(step) = &self.step().kind else {
+            return None;
+        };
+        let RunTarget::Plan(index) = step.target else {
+            return None;
+        };
+        let plan = self.definition.plan(index);
+        let name = &plan.executors[usize::from(state.executor()?.0)].name;
+        let attempt = state.attempt;
+        Some(format!(
+            "waits for attempt {attempt} of executor \"{name}\""
+        ))
+    }
+
+    fn action(&self) -> Option<String> {
+        let ActionRunRecord {
+            action,
+            attempt,
+            status,
+            lease,
+            ..
+        } = self.action_run.as_ref()?;
+        match (status, lease) {
+            (ActionRunStatus::Running, Some(lease)) => {
+                let worker = &lease.worker;
+                Some(format!("action \"{action}\" runs on worker \"{worker}\""))
+            }
+            (ActionRunStatus::Pending, _) if *attempt > 1 => Some(format!(
+                "waits for attempt {attempt} of action \"{action}\""
+            )),
+            (ActionRunStatus::Pending, _) => {
+                Some(format!("waits for a free worker for action \"{action}\""))
+            }
+            (
+                ActionRunStatus::Running
+                | ActionRunStatus::Completed
+                | ActionRunStatus::Failed
+                | ActionRunStatus::Cancelled
+                | ActionRunStatus::TimedOut,
+                _,
+            ) => None,
+        }
+    }
+}
