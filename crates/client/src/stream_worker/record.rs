@@ -79,11 +79,13 @@ impl HeldRecord {
         let id = self.record.id.as_str();
         match verdict {
             Verdict::Ack => self.member.ack(self.take_id, id).await,
-            Verdict::Nack(RecordError { message, delay }) => {
+            Verdict::Nack(error) => {
+                let delay = error.delay_after(self.attempt);
                 tracing::warn!(
                     record = id,
                     attempt = self.attempt,
-                    message,
+                    delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error = error.message,
                     "a record is returned"
                 );
                 self.member.nack(self.take_id, id, delay).await

@@ -130,7 +130,12 @@ async fn a_handler_that_fails_panics_or_takes_too_long_gives_its_record_back() {
     let builder = builder(&node, handler).message_timeout(Duration::from_millis(50));
     let _running = run(builder);
     employ(&mut node, LONG_MS).await;
-    for (id, delay_ms) in [("1-0", 5_000), ("2-0", 0), ("3-0", 0), ("4-0", 0)] {
+    for (id, delay_ms) in [
+        ("1-0", 5_000),
+        ("2-0", 1_000),
+        ("3-0", 1_000),
+        ("4-0", 1_000),
+    ] {
         let take_id = give(&mut node, id).await;
         assert_eq!(expect_nack(&mut node, take_id, id).await, delay_ms, "{id}");
     }

@@ -65,8 +65,9 @@ FLO_REPORT_URL, and for a traced step TRACEPARENT. Report the outcome of an acce
   curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL
 
 With --stream, the program reads a record's payload from stdin. Exit code 0 acknowledges the record;
-any other redelivers it, until it goes to the stream STREAM.GROUP.dlq. The environment has FLO_STREAM,
-FLO_GROUP, FLO_RECORD_ID, FLO_ATTEMPT, FLO_PARTITION_KEY and FLO_HEADERS (JSON).";
+any other redelivers it, after 1 s, then twice as long each time up to 5 min, until it goes to the stream
+STREAM.GROUP.dlq. The environment has FLO_STREAM, FLO_GROUP, FLO_RECORD_ID, FLO_ATTEMPT,
+FLO_PARTITION_KEY and FLO_HEADERS (JSON).";
 
 /// Run a program for each task of an action or each record of a stream
 ///

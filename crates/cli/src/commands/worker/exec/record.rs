@@ -8,12 +8,7 @@ use super::verdict::ending;
 use flotilla_client::{RecordError, StreamContext};
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 use tokio::process::Command;
-
-/// The redelivery delay of a record whose program could not be started: the program may reappear
-/// soon, and meanwhile the stream must not drain into the dead-letter stream.
-const NOT_RUN_DELAY: Duration = Duration::from_secs(5);
 
 /// Runs the program with the record's payload on stdin. Its stdout is the worker's stdout.
 ///
@@ -27,8 +22,7 @@ pub(super) async fn run(program: &Program, context: &StreamContext) -> Result<()
     set_variables(&mut command, context);
     let ended = execute(command, context.payload()).await;
     let (status, last_line) = ended.map_err(|error| {
-        let message = format!("expected to run {}, but {error}", program.name());
-        RecordError::new(message).after(NOT_RUN_DELAY)
+        RecordError::new(format!("expected to run {}, but {error}", program.name()))
     })?;
     if status.success() {
         return Ok(());
