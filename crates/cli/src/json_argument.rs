@@ -1,12 +1,10 @@
 //! JSON on the command line: the text itself, `@FILE`, or `-` for stdin.
 
+use crate::argument_source;
 use crate::code::Code;
 use crate::failure::Failure;
-use crate::file;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
-use std::fs;
-use std::io::{self, Read};
 
 /// Reads an optional argument. If it is absent, the bytes are empty and the server uses its
 /// default.
@@ -19,22 +17,9 @@ pub(crate) fn read_optional(argument: Option<&str>) -> Result<Bytes, Failure> {
 }
 
 fn read(argument: &str) -> Result<Bytes, Failure> {
-    let (text, name) = if argument == "-" {
-        let mut text = Vec::new();
-        io::stdin()
-            .read_to_end(&mut text)
-            .map_err(|error| unreadable("stdin", &error))?;
-        (text, "stdin")
-    } else if let Some(path) = argument.strip_prefix('@') {
-        (
-            fs::read(path).map_err(|error| unreadable(path, &error))?,
-            path,
-        )
-    } else {
-        (argument.as_bytes().to_vec(), "the argument")
-    };
-    check(&text, name)?;
-    Ok(text.into())
+    let text = argument_source::read(argument)?;
+    check(&text, argument_source::name(argument))?;
+    Ok(text)
 }
 
 fn check(text: &[u8], name: &str) -> Result<(), Failure> {
@@ -47,15 +32,10 @@ fn check(text: &[u8], name: &str) -> Result<(), Failure> {
         .with_hint("quote a string twice: '\"text\"'; @FILE reads a file, - reads stdin"))
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Failure {
-    file::unreadable(Code::InputUnreadable, name, error)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use expect_test::expect;
-    use std::io::Write;
 
     #[test]
     fn text_that_is_json_is_passed_on_unchanged() {
@@ -79,15 +59,5 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&failure);
-    }
-
-    #[test]
-    fn a_file_is_read_and_a_missing_one_is_named() {
-        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-        file.write_all(b"[1]").expect("room for three bytes");
-        let argument = format!("@{}", file.path().display());
-        assert_eq!(read(&argument), Ok(Bytes::from_static(b"[1]")));
-        let failure = read("@no/such/file").expect_err("missing");
-        assert_eq!(failure.code(), "input_unreadable");
     }
 }

@@ -5,6 +5,7 @@
 //! [`output`](output::Output) to print to. Replies become [`views`], whose fields are the published
 //! JSON; [`failure`] turns any error into one sentence and one exit code.
 
+mod argument_source;
 mod arguments;
 mod code;
 mod commands;

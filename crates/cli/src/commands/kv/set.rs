@@ -1,5 +1,6 @@
 //! `flo kv set`.
 
+use crate::argument_source;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -10,7 +11,8 @@ const EXAMPLES: &str = "\
 Examples:
   flo kv set config/limit 100
   flo kv set locks/import ada --if-absent --ttl-ms 60000
-  flo kv set config/limit 200 --if-version 7";
+  flo kv set config/limit 200 --if-version 7
+  printf '@ada' | flo kv set handle -";
 
 /// Set the value of a key
 ///
@@ -21,7 +23,8 @@ pub(crate) struct Set {
     /// Key to set
     key: String,
 
-    /// Value: any text of at most 64 KiB
+    /// Value, at most 64 KiB: any text, @FILE, or - for stdin
+    #[arg(value_name = "VALUE|@FILE|-")]
     value: String,
 
     /// Only if the key does not exist
@@ -47,7 +50,7 @@ impl Set {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = SetKeyRequest {
             key: self.key.clone(),
-            value: self.value.into(),
+            value: argument_source::read(&self.value)?,
             if_absent: self.if_absent,
             if_version: self.if_version,
             ttl_ms: self.ttl_ms,

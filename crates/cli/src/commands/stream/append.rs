@@ -1,5 +1,6 @@
 //! `flo stream append`.
 
+use crate::argument_source;
 use crate::failure::Failure;
 use crate::key_value;
 use crate::session::Session;
@@ -21,8 +22,8 @@ pub(crate) struct Append {
     /// Name of the stream
     name: String,
 
-    /// Payload of a record, any text; one record per argument, at most 1000
-    #[arg(required = true, value_name = "PAYLOAD")]
+    /// Payload of a record: any text, @FILE, or - for stdin; one record per argument, at most 1000
+    #[arg(required = true, value_name = "PAYLOAD|@FILE|-")]
     payloads: Vec<String>,
 
     /// Partition key; records with the same key keep their order
@@ -56,13 +57,16 @@ impl Append {
             partition: self.partition,
             ..NewRecord::default()
         };
-        let records = self.payloads.into_iter().map(|payload| NewRecord {
-            payload: payload.into(),
-            ..record.clone()
+        argument_source::check_stdin(&self.payloads)?;
+        let records = self.payloads.iter().map(|payload| {
+            Ok(NewRecord {
+                payload: argument_source::read(payload)?,
+                ..record.clone()
+            })
         });
         let request = AppendRecordsRequest {
             stream: self.name,
-            records: records.collect(),
+            records: records.collect::<Result<_, Failure>>()?,
             ..AppendRecordsRequest::default()
         };
         let AppendRecordsResponse { ids } = session.client()?.append_records(request).await?;
