@@ -48,6 +48,8 @@ codes! {
         "Could not connect to any node, so nothing was sent.";
     EndpointInvalid "endpoint_invalid" Usage
         "An endpoint is not HOST:PORT, or no endpoint is given.";
+    MessageTooLarge "message_too_large" Usage
+        "A message exceeds the limit of gRPC; the limits of its parts are lower.";
     StreamLost "stream_lost" Retryable
         "A response stream ended too early.";
     Timeout "timeout" Retryable

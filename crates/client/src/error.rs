@@ -102,6 +102,9 @@ impl ClientError {
     pub(crate) fn from_status(status: &Status) -> Self {
         let details = status.get_error_details();
         let info = details.error_info();
+        if info.is_none() && status.code() == Code::OutOfRange {
+            return Self::message_too_large(status.message());
+        }
         let violations = details.bad_request().map_or_else(Vec::new, |request| {
             let violation = |fault: &tonic_types::FieldViolation| Violation {
                 field: fault.field.clone(),
@@ -116,6 +119,16 @@ impl ClientError {
             hint: info.and_then(|info| info.metadata.get(HINT).cloned()),
             violations,
         }
+    }
+
+    /// gRPC refuses a message beyond its limit before a service sees it.
+    fn message_too_large(found: &str) -> Self {
+        let found = found.trim_start_matches("Error, ");
+        Self::new(
+            ClientCode::MessageTooLarge,
+            format!("expected a smaller message, but gRPC refused it: {found}"),
+        )
+        .with_hint("store large data elsewhere and pass a reference to it")
     }
 
     pub(crate) fn from_item(item: &v1::ItemError) -> Self {
@@ -241,6 +254,21 @@ mod tests {
             description: "E201".to_owned(),
         };
         assert_eq!(error.violations(), [expected]);
+    }
+
+    #[test]
+    fn a_message_beyond_the_limit_of_grpc_is_too_large() {
+        let text = "Error, decoded message length too large: found 9 bytes, the limit is: 8 bytes";
+        let error = ClientError::from_status(&Status::out_of_range(text));
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("message_too_large", ErrorKind::Usage)
+        );
+        assert_eq!(
+            error.message(),
+            "expected a smaller message, but gRPC refused it: decoded message length too large: found 9 bytes, the limit is: 8 bytes"
+        );
+        assert!(error.hint().is_some());
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusa
             "expected {field} to have at most {PAYLOAD_BYTES_MAX} bytes, but it has {}",
             bytes.len()
         );
-        return Err(Refusal::invalid(field, message));
+        return Err(Refusal::too_large(message).at(field));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let message = format!("expected {field} to be JSON in UTF-8, but {error}");

@@ -2,9 +2,9 @@
 
 use super::reason::ServerCode;
 use super::refusal::Refusal;
+use flotilla_engine::Rejection;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
-use flotilla_engine::{Rejection, RejectionCode};
 use flotilla_replica::{BackupError, ChangeError, ChangeRefusal, ReadError, SubmitError};
 use std::time::Duration;
 use tonic::Code;
@@ -60,10 +60,9 @@ impl From<SubmitError> for Refusal {
                 "expected a response in time, but none came: the command may have been applied",
             )
             .with_hint("retry with the same request id, key or token"),
-            SubmitError::TooLarge { bytes, bytes_max } => Self::new(
-                RejectionCode::TooLarge,
-                format!("expected a command of at most {bytes_max} bytes, but it has {bytes}"),
-            )
+            SubmitError::TooLarge { bytes, bytes_max } => Self::too_large(format!(
+                "expected a command of at most {bytes_max} bytes, but it has {bytes}"
+            ))
             .at("request"),
             SubmitError::Diverged => diverged(),
             SubmitError::Shutdown => Self::shutting_down(),

@@ -53,6 +53,14 @@ impl Refusal {
         Self::new(ServerCode::InvalidArgument, message).at(field)
     }
 
+    /// A request, or a part of it, exceeds its limit.
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self {
+            hint: RejectionCode::TooLarge.hint(),
+            ..Self::new(RejectionCode::TooLarge, message)
+        }
+    }
+
     /// Only the leader can serve the request, and this node does not lead.
     pub(crate) fn not_leader() -> Self {
         let message = "expected this node to lead, but it does not";

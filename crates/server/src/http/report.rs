@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use flotilla_api::v1;
-use flotilla_engine::{RejectionCode, TaskToken};
+use flotilla_engine::TaskToken;
 use futures::StreamExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -146,8 +146,7 @@ fn parse(body: &[u8]) -> Result<Report<'_>, serde_json::Error> {
 fn too_large() -> Problem {
     let message =
         format!("expected a body of at most {HTTP_BODY_BYTES_MAX} bytes, but it has more");
-    let refusal = Refusal::new(RejectionCode::TooLarge, message);
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, refusal)
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Refusal::too_large(message))
 }
 
 fn too_slow() -> Problem {

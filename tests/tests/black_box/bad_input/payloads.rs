@@ -13,12 +13,13 @@ fn a_payload_over_one_mebibyte_is_refused() {
     let file = format!("@{}", parked.scratch().write("large.json", text));
     let flo = parked.flo();
     let start = flo.refused(&["workflow", "start", "parked", &file]);
-    assert_eq!(start.exit, 2, "{start:?}");
-    start.says("1048576");
+    start
+        .expect(2, "too_large")
+        .says("1048576")
+        .hints("reference");
     let signal = ["workflow", "signal", parked.run_id(), "--type", "go", &file];
     let signal = flo.refused(&signal);
-    assert_eq!(signal.exit, 2, "{signal:?}");
-    signal.says("1048576");
+    signal.expect(2, "too_large").says("1048576");
     parked.expect_nothing_lost();
 }
 

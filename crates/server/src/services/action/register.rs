@@ -72,7 +72,7 @@ fn registration(request: v1::RegisterActionRequest) -> Result<RegisterAction, Re
             "expected a description of at most {MESSAGE_BYTES_MAX} bytes, but it has {}",
             request.description.len()
         );
-        return Err(Refusal::invalid("description", message));
+        return Err(Refusal::too_large(message).at("description"));
     }
     let (kind, module) = match request.r#type() {
         v1::ActionType::Unspecified | v1::ActionType::User => (user(&request)?, None),
@@ -145,7 +145,9 @@ fn binary(module: &[u8]) -> Result<Vec<u8>, Refusal> {
         }
         let message =
             format!("expected a module of at most {MODULE_BYTES_MAX} bytes, but it has {bytes}");
-        Err(Refusal::invalid("wasm_module", message).with_hint("strip its debug information"))
+        Err(Refusal::too_large(message)
+            .at("wasm_module")
+            .with_hint("strip its debug information"))
     };
     bounded(module.len())?;
     let binary = to_binary(module).map_err(rejected)?.into_owned();
