@@ -174,7 +174,8 @@ mod tests {
         expect_result("echo done", "success", r#""done""#).await;
         expect_result("printf 'a\\n\"b\"\\n'", "success", r#""a\n\"b\"""#).await;
         expect_result("true", "success", r#""""#).await;
-        expect_result("printf '\\377'", "success", "\"\u{fffd}\"").await;
+        let bytes = "printf '\\377'";
+        expect_error(bytes, FailKind::NoRetry, "output_not_utf8", "UTF-8").await;
     }
 
     #[tokio::test]

@@ -51,9 +51,9 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
     match status.code() {
         Some(SUCCESS) => Ok(ActionResult::named_json(
             outcome_name(&outcome)?,
-            json(&output),
+            json(&output)?,
         )),
-        Some(PENDING) => Ok(ActionResult::named_json("pending", json(&output))),
+        Some(PENDING) => Ok(ActionResult::named_json("pending", json(&output)?)),
         Some(ACCEPTED) => Ok(ActionResult::accepted()),
         Some(NON_RETRYABLE) => Err(HandlerError::non_retryable(message())),
         _ => Err(HandlerError::retry(message())),
@@ -73,13 +73,16 @@ fn outcome_name(bytes: &[u8]) -> Result<String, HandlerError> {
 
 /// The output as JSON text: unchanged if it is JSON, otherwise as a string without its final line
 /// break.
-fn json(output: &[u8]) -> Vec<u8> {
+fn json(output: &[u8]) -> Result<Vec<u8>, HandlerError> {
     if views::is_json(output) {
-        return output.trim_ascii().to_vec();
+        return Ok(output.trim_ascii().to_vec());
     }
-    let text = String::from_utf8_lossy(output);
+    let text = std::str::from_utf8(output).map_err(|error| {
+        let message = format!("expected text in UTF-8 on stdout, but {error}");
+        HandlerError::no_retry(message).with_code("output_not_utf8")
+    })?;
     let text = text.trim_end_matches(['\n', '\r']);
-    Value::from(text).to_string().into_bytes()
+    Ok(Value::from(text).to_string().into_bytes())
 }
 
 /// How a program ended, for people.
@@ -104,8 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn json_is_passed_on_unchanged() {
-        assert_eq!(json(b" {\"b\": 1.50} \n"), b"{\"b\": 1.50}");
-        assert_eq!(json(b"1 2\n"), b"\"1 2\"");
+    fn json_is_passed_on_unchanged_and_other_text_as_a_string() {
+        assert_eq!(json(b" {\"b\": 1.50} \n").expect("JSON"), b"{\"b\": 1.50}");
+        assert_eq!(json(b"1 2\n").expect("text"), b"\"1 2\"");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_fail_the_task() {
+        let error = json(b"PNG\xff\xfe").expect_err("not UTF-8");
+        assert_eq!(error.code, "output_not_utf8");
     }
 }
