@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// The parts of a running replica.
 pub(crate) struct Core {
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     /// Permits for concurrent backups.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) shutdown: CancellationToken,
+    /// The open streams of appends from peers.
+    pub(crate) appends: TaskTracker,
     /// Locks the data directory.
     pub(crate) _lock: DirectoryLock,
 }

@@ -25,8 +25,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+/// How long a replica that shuts down waits until the appends that it has begun are answered.
+const APPENDS_GRACE: Duration = Duration::from_secs(1);
 
 /// The configuration of a replica.
 #[derive(Clone, Debug)]
@@ -305,6 +309,11 @@ impl Replica {
         let core = self.core();
         core.hand_over().await;
         core.shutdown.cancel();
+        // Consensus that ends under an append logs an error.
+        core.appends.close();
+        if timeout(APPENDS_GRACE, core.appends.wait()).await.is_err() {
+            tracing::debug!("appends of peers were cut");
+        }
         if let Err(error) = core.raft.shutdown().await {
             tracing::warn!(%error, "consensus did not shut down cleanly");
         }

@@ -40,6 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Starts a replica where its environment says.
 pub(crate) async fn start(config: Config, environment: Environment) -> Result<Running, StartError> {
@@ -285,6 +286,7 @@ async fn assemble(
         disk: watch::Sender::default(),
         backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
         shutdown: CancellationToken::new(),
+        appends: TaskTracker::new(),
         _lock: opened.lock,
     };
     Ok((Arc::new(core), rounds))

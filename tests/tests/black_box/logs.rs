@@ -1,10 +1,12 @@
-//! What a node logs about requests.
+//! What a node logs about requests, and when it stops.
 
 use crate::files::fixture;
 use crate::wire;
 use flotilla_api::v1;
-use flotilla_tests::DevNode;
+use flotilla_tests::{Cluster, DevNode};
 use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use tonic::Request;
 use tonic::metadata::MetadataValue;
 
@@ -54,4 +56,48 @@ fn the_log_says_for_which_request_trace_and_run_a_line_was_written() {
         (&line["level"], &line["code"]),
         (&"DEBUG".into(), &"Ok".into())
     );
+}
+
+/// Ends the load when it is dropped, also by a panic.
+struct Load<'a>(&'a AtomicBool);
+
+impl Drop for Load<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn nodes_that_are_stopped_one_after_the_other_under_load_log_no_error() {
+    let mut cluster = Cluster::start();
+    let definition = fixture("parked.yaml");
+    let flo = cluster.flo();
+    let _ = flo.text(&["workflow", "create", "-f", &definition]);
+    let is_loaded = AtomicBool::new(true);
+    let mut outputs = Vec::new();
+    thread::scope(|scope| {
+        let _load = Load(&is_loaded);
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while is_loaded.load(Ordering::Relaxed) {
+                    let _ = flo.text(&["workflow", "start", "parked"]);
+                }
+            });
+        }
+        // Each leader hands over to another one, which then sends appends to it.
+        for _ in 0..3 {
+            let leader = cluster.leader();
+            let node = cluster.node_mut(leader);
+            let status = node.stop();
+            assert!(status.success(), "{status}");
+            outputs.push(node.output());
+            node.restart();
+            cluster.await_health();
+        }
+    });
+    for output in outputs {
+        let mut lines = output.lines();
+        let error = lines.find(|line| line.contains("ERROR"));
+        assert_eq!(error, None);
+    }
 }

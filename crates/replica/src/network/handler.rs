@@ -37,7 +37,11 @@ pub(crate) struct Handler {
 
 impl Handler {
     /// Until it is known that this is not a wiped member, it takes part in nothing.
+    /// Consensus that ends takes no calls either, and would log each as an error.
     fn check_admitted(&self) -> PeerResult<()> {
+        if self.core.shutdown.is_cancelled() {
+            return Err(PeerError::Unreachable("it is stopping".to_owned()));
+        }
         if self.core.is_admitted() {
             return Ok(());
         }
@@ -64,8 +68,11 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             let core = Arc::clone(&self.core);
+            let stopping = core.shutdown.clone().cancelled_owned();
+            // Held until the last response has been taken.
+            let open = core.appends.token();
             // A request that cannot be decoded or stored ends the stream; the leader then retries.
-            let requests = requests.scan(core, |core, request| {
+            let requests = requests.take_until(stopping).scan(core, |core, request| {
                 let read = core
                     .local
                     .admit(request.sender.clone())
@@ -81,6 +88,7 @@ impl PeerCalls for Handler {
                 .raft
                 .stream_append(Box::pin(requests))
                 .map(move |result| {
+                    let _open = &open;
                     let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
                     let wall_ms = core.local.clock.wall_ms();
                     Ok(convert::appended_out(
