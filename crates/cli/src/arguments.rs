@@ -35,6 +35,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// The given namespace, if the command works in one.
+    pub(crate) fn namespace(&self) -> Option<String> {
+        match self.command {
+            Command::Cluster(_) => None,
+            _ => self.globals.namespace.clone(),
+        }
+    }
+
     /// Reads the command line of this process.
     ///
     /// # Errors

@@ -84,6 +84,23 @@ impl Failure {
         }
     }
 
+    /// The same failure of a command that worked in the given namespace. If something does not exist there, the hint
+    /// names the namespace: it may come from the environment.
+    pub(crate) fn in_namespace(self, namespace: Option<&str>) -> Self {
+        let Some(namespace) = namespace else {
+            return self;
+        };
+        if self.exit != Exit::NotFound {
+            return self;
+        }
+        let note = format!("this command used the namespace \"{namespace}\"");
+        let hint = match &self.hint {
+            Some(hint) => format!("{hint}; {note}"),
+            None => note,
+        };
+        self.with_hint(hint)
+    }
+
     /// The code, for programs.
     pub(crate) fn code(&self) -> &str {
         &self.code
@@ -250,6 +267,25 @@ mod tests {
             expect![[r#"
                 {"error":{"code":"run_not_completed","message":"expected an open run, but it ended","hint":"see flo workflow status"}}
             "#]],
+        );
+    }
+
+    #[test]
+    fn what_does_not_exist_is_looked_for_in_the_namespace_that_was_given() {
+        let failure = Failure {
+            exit: Exit::NotFound,
+            ..Failure::new(Code::RunNotCompleted, "expected it").with_hint("create it")
+        };
+        let elsewhere = failure.in_namespace(Some("shop"));
+        let hint = "create it; this command used the namespace \"shop\"";
+        assert_eq!(elsewhere.hint.as_deref(), Some(hint));
+        let refused = Failure {
+            exit: Exit::Refused,
+            ..elsewhere.with_hint("wait")
+        };
+        assert_eq!(
+            refused.in_namespace(Some("shop")).hint.as_deref(),
+            Some("wait")
         );
     }
 

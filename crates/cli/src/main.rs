@@ -43,9 +43,10 @@ fn main() -> ExitCode {
         Err(error) => return arguments::refuse(&error),
     };
     let format = arguments.globals.format;
+    let namespace = arguments.namespace();
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(format),
+        Err(failure) => failure.in_namespace(namespace.as_deref()).report(format),
     }
 }
 

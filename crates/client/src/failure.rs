@@ -13,6 +13,9 @@ const NOT_APPLIED: [&str; 4] = ["no_leader", "node_not_member", "not_leader", "o
 
 /// The hint if nothing listens at an endpoint.
 const CHECK_ENDPOINT: &str = "check the endpoint, and that a server is running there";
+/// The hint if a connection ends without an answer: servers of other protocols close it.
+const CHECK_PORT: &str =
+    "if every call fails like this, check that the endpoint is the node's `listen` address";
 
 /// A failed attempt.
 #[derive(Debug)]
@@ -89,7 +92,9 @@ impl Failure {
             } => connection_failed(status, address),
             Verdict::Again { .. } => {
                 let cause = root_cause(status);
-                error.with_message(format!("expected an answer from {address}, but {cause}"))
+                error
+                    .with_message(format!("expected an answer from {address}, but {cause}"))
+                    .with_hint(CHECK_PORT)
             }
             Verdict::Final => error,
         };
