@@ -5,9 +5,21 @@
 /// # Errors
 /// A sentence, if `=` is missing or the key is empty.
 pub(crate) fn parse(text: &str) -> Result<(String, String), String> {
+    pair(text, "KEY=VALUE")
+}
+
+/// Parses an action and its command, `NAME=CMD`.
+///
+/// # Errors
+/// A sentence, if `=` is missing or the name is empty.
+pub(crate) fn parse_command(text: &str) -> Result<(String, String), String> {
+    pair(text, "NAME=CMD")
+}
+
+fn pair(text: &str, form: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("expected KEY=VALUE, but it is {text:?}")),
+        _ => Err(format!("expected {form}, but it is {text:?}")),
     }
 }
 

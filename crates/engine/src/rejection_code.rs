@@ -79,7 +79,7 @@ macro_rules! hint {
 codes! {
     WorkflowNotFound "workflow_not_found" NotFound
         "The namespace has no workflow with this name."
-        => "create it with `flo workflow create -f FILE`";
+        => "`flo workflow list` shows the workflows; create one with `flo workflow create -f FILE`";
     VersionNotFound "version_not_found" NotFound
         "The workflow has no such version."
         => "`flo workflow list` shows the latest version of each workflow; omit --version to use it";
@@ -155,8 +155,8 @@ codes! {
         "A handler returned an outcome that is reserved for the engine, such as `target_not_found`."
         => "return another outcome";
     WorkerNotFound "worker_not_found" NotFound
-        "The worker is not registered: it never was, or it sent no heartbeat for too long."
-        => "`flo worker list` shows the registered workers; a worker that receives this error registers again";
+        "The worker is not registered. A worker that receives this code must register again."
+        => "`flo worker list` shows the registered workers";
     WorkerReplaced "worker_replaced" Conflict
         "A newer process has registered with the same worker id."
         => "give each process its own --worker-id";

@@ -64,8 +64,8 @@ impl ClusterView {
     pub(crate) fn advice(&self) -> String {
         if !self.is_formed() {
             return format!(
-                "the first start of a cluster needs all nodes of its `peers`: start the others; \
-                 the log of node {} says which ones it waits for",
+                "the first start of a cluster needs all nodes of its `peers`, and a node that joins one needs \
+                 `flo cluster add-learner`; the log of node {} says what it waits for",
                 self.responding_node_id
             );
         }
@@ -290,7 +290,7 @@ mod tests {
             ..v1::ClusterStatus::default()
         });
         expect!["no cluster is formed yet, as node 2 sees it"].assert_eq(&view.text());
-        expect!["the first start of a cluster needs all nodes of its `peers`: start the others; the log of node 2 says which ones it waits for"].assert_eq(&view.advice());
+        expect!["the first start of a cluster needs all nodes of its `peers`, and a node that joins one needs `flo cluster add-learner`; the log of node 2 says what it waits for"].assert_eq(&view.advice());
         assert!(!view.has_leader());
     }
 

@@ -176,7 +176,7 @@ impl<R: Read> Input<R> {
         let found = crc32fast::hash(&block.body);
         if found != block.checksum {
             let expected = block.checksum;
-            let reason = format!("its checksum is {expected:08x}, but its bytes give {found:08x}");
+            let reason = format!("its checksum is {expected:08x} and its bytes give {found:08x}");
             return Err(block.damaged(reason));
         }
         Ok(block)

@@ -94,7 +94,7 @@ pub(crate) struct Exec {
     program: Vec<OsString>,
 
     /// Action and the command to run for it with `sh -c`; repeatable
-    #[arg(long = "action", value_name = "NAME=CMD", value_parser = key_value::parse)]
+    #[arg(long = "action", value_name = "NAME=CMD", value_parser = key_value::parse_command)]
     actions: Vec<(String, String)>,
 
     /// Number of tasks to run at the same time
