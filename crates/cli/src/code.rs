@@ -67,8 +67,6 @@ codes! {
         "`flo cluster status`: the first members have not formed the cluster yet.";
     ConfigInvalid "config_invalid" Usage
         "A configuration file is missing or invalid.";
-    CpuUnsupported "cpu_unsupported" Machine
-        "This CPU does not have the instructions that `flo` was compiled for.";
     DataDirUnwritable "data_dir_unwritable" Machine
         "The data directory cannot be created.";
     DataDirDiverged "data_dir_diverged" Refused

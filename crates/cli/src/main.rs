@@ -9,7 +9,6 @@ mod argument_source;
 mod arguments;
 mod code;
 mod commands;
-mod cpu;
 mod definition_source;
 mod failure;
 mod file;
@@ -51,7 +50,6 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    cpu::check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
