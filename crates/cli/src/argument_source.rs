@@ -6,38 +6,21 @@ use crate::failure::Failure;
 use crate::file;
 use bytes::Bytes;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 
 /// Reads the value.
 ///
 /// # Errors
 /// `input_unreadable` for a file, or stdin, that cannot be read or is not UTF-8.
 pub(crate) fn read(argument: &str) -> Result<Bytes, Failure> {
-    let bytes = read_bytes(argument)?;
     // Commands print values as text.
-    if let Err(error) = std::str::from_utf8(&bytes) {
-        let name = name(argument);
-        let message = format!("expected {name} to be text in UTF-8, but {error}");
-        return Err(Failure::new(Code::InputUnreadable, message)
-            .with_hint("encode binary data as text, for example in base64"));
-    }
-    Ok(bytes)
-}
-
-fn read_bytes(argument: &str) -> Result<Bytes, Failure> {
-    let unreadable =
-        |error: &io::Error| file::unreadable(Code::InputUnreadable, name(argument), error);
-    if argument == "-" {
-        let mut bytes = Vec::new();
-        io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| unreadable(&error))?;
-        return Ok(bytes.into());
-    }
-    match argument.strip_prefix('@') {
-        Some(path) => Ok(fs::read(path).map_err(|error| unreadable(&error))?.into()),
-        None => Ok(Bytes::copy_from_slice(argument.as_bytes())),
-    }
+    let text = match argument.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path),
+        None if argument == "-" => io::read_to_string(io::stdin()),
+        None => Ok(argument.to_owned()),
+    };
+    text.map(Bytes::from)
+        .map_err(|error| file::unreadable(Code::InputUnreadable, name(argument), &error))
 }
 
 /// Checks that at most one value comes from stdin, which can be read once.

@@ -4,7 +4,7 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::file;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 
 /// A definition's text and its source.
 #[derive(Debug)]
@@ -24,8 +24,7 @@ impl DefinitionSource {
         let is_stdin = path == "-";
         let file_name = if is_stdin { "stdin" } else { path }.to_owned();
         let text = if is_stdin {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map(|_| text)
+            io::read_to_string(io::stdin())
         } else {
             fs::read_to_string(path)
         };
