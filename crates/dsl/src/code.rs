@@ -92,7 +92,8 @@ codes! {
     E507 Warning "An action, child workflow or trigger's stream that does not exist yet.";
     E508 Error "An invalid path.";
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
-    E510 Warning "A setting that has no effect beside the others.";
+    E510 Error "A block without steps, or with both a graph and a list.";
+    E524 Warning "A setting that has no effect beside the others.";
 }
 
 impl fmt::Display for Code {

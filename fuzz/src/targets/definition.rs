@@ -5,7 +5,8 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Definition, Part, Root, RunTarget, StepIndex, StepKind, Target as Goal, Template,
+    BlockForm, BlockIndex, Definition, Part, Root, RunTarget, StepIndex, StepKind, Target as Goal,
+    Template,
 };
 
 pub(super) const TARGET: Target = Target {
@@ -132,8 +133,16 @@ fn check_definition(definition: &Definition, text: &str) {
 
 /// Every index is valid: the engine does not check again.
 fn check_indexes(definition: &Definition) {
-    assert_eq!(definition.step(StepIndex::START).name.as_str(), "start");
+    let root = definition.block(BlockIndex::ROOT);
+    assert_eq!(root.start, StepIndex::START);
+    let start = definition.step(StepIndex::START).name.as_str();
+    assert!(root.form == BlockForm::List || start == "start");
     for step in &definition.steps {
+        let block = definition.block(step.block);
+        if let Some(next) = step.next {
+            assert_eq!(block.form, BlockForm::List);
+            assert_eq!(definition.step(next).block, step.block);
+        }
         let transitions = step.transitions.iter().map(|transition| transition.target);
         transitions.for_each(|target| check_target(definition, target));
         match &step.kind {

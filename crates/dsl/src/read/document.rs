@@ -1,22 +1,15 @@
 //! Reads the top level of a definition.
 
 use super::{
-    Context, Field, Fields, Reported, attributes,
-    graph::{self, Outline},
+    Context, Field, Fields, Reported, attributes, blocks, graph,
     metadata::{self, Metadata},
-    names::{self, START},
-    plan, schedule, step, template, terminals, trigger,
+    names, plan, schedule, step, template, terminals, trigger,
 };
-use crate::{
-    Code, Finding,
-    tree::{Kind, Node},
-};
+use crate::tree::Node;
 use flotilla_engine::{
     definition::{Definition, DefinitionExtensions, Step},
-    ids::StepName,
     limits,
 };
-use std::iter;
 
 /// Reads the whole document.
 pub(super) fn read<'doc>(
@@ -25,49 +18,51 @@ pub(super) fn read<'doc>(
 ) -> Result<Definition, Reported> {
     let mut fields = Fields::root(root, context)?;
     let metadata = metadata::read(&mut fields, context);
-    let blocks = Blocks::take(&mut fields, context);
+    let sections = Sections::take(&mut fields, context);
+    let steps = blocks::collect(&mut fields, context);
     let known = fields.finish(context);
 
-    let steps = entries(blocks.steps, context);
-    let terminals = entries(blocks.terminals, context);
-    let plans = entries(blocks.plans, context);
-    let step_fields = Most::steps().of(steps.as_deref(), context)?;
+    let terminals = entries(sections.terminals, context);
+    let plans = entries(sections.plans, context);
     let terminal_fields = Most::steps().of(terminals.as_deref(), context)?;
     let plan_fields = Most::plans().of(plans.as_deref(), context)?;
     // Collects all names before it reads anything that may refer to them.
-    let step_names = names::collect_steps(step_fields, context);
     let terminal_names = names::collect_terminals(terminal_fields, context);
     let plan_names = names::collect_plans(plan_fields, context);
 
     let plans_read = all(plan_fields, plan_names, |field, name| {
         plan::read(field, name, context)
     });
-    let mut outlines = Vec::with_capacity(step_fields.len() + 1);
-    let start_read = start(blocks.start, &mut outlines, context);
-    let steps_read = all(step_fields, step_names, |field, name| {
-        let (step, outline) = step::read(field, name, context);
-        outlines.push(outline);
-        step
-    });
+    let blocks = steps?;
+    let mut outlines = Vec::with_capacity(blocks.steps.len());
+    let steps_read: Vec<Result<Step, Reported>> = blocks
+        .steps
+        .into_iter()
+        .map(|draft| {
+            let (step, outline) = step::read(draft, context);
+            outlines.push(outline);
+            step
+        })
+        .collect();
     graph::check(&outlines, terminal_fields, context);
     let terminals_read = all(terminal_fields, terminal_names, |field, name| {
         terminals::read(field, name, context)
     });
-    let output = optional(blocks.output, context, template::read);
-    let attributes = optional(blocks.attributes, context, attributes::read);
+    let output = optional(sections.output, context, template::read);
+    let attributes = optional(sections.attributes, context, attributes::read);
     let input_schema = metadata.as_ref().ok();
     let input_schema = input_schema.and_then(|metadata| metadata.input_schema.as_deref());
-    let schedule = optional(blocks.schedule, context, |field, context| {
+    let schedule = optional(sections.schedule, context, |field, context| {
         schedule::read(field, input_schema, context)
     });
     let workflow_name = metadata.as_ref().ok().map(|metadata| metadata.name.clone());
-    let trigger = optional(blocks.trigger, context, |field, context| {
+    let trigger = optional(sections.trigger, context, |field, context| {
         trigger::read(field, workflow_name.as_ref(), context)
     });
     context.references.sort_by_key(|reference| reference.span);
 
     known
-        .and(steps.map(drop))
+        .and(blocks.complete)
         .and(terminals.map(drop))
         .and(plans.map(drop))?;
     let Metadata {
@@ -79,7 +74,6 @@ pub(super) fn read<'doc>(
         retention_ms,
         input_schema,
     } = metadata?;
-    let steps = iter::once(start_read?).chain(steps_read?).collect();
     Ok(Definition {
         name,
         version,
@@ -94,24 +88,23 @@ pub(super) fn read<'doc>(
         schedule: schedule?,
         trigger: trigger?,
         plans: plans_read?,
-        steps,
+        blocks: blocks.blocks,
+        steps: steps_read.into_iter().collect::<Result<_, _>>()?,
         extensions: DefinitionExtensions::default(),
     })
 }
 
-/// The blocks of the top level.
-struct Blocks<'doc> {
+/// The sections of the top level beside the metadata and the steps.
+struct Sections<'doc> {
     output: Option<Field<'doc>>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
     trigger: Option<Field<'doc>>,
     plans: Option<Field<'doc>>,
-    start: Result<Field<'doc>, Reported>,
-    steps: Option<Field<'doc>>,
 }
 
-impl<'doc> Blocks<'doc> {
+impl<'doc> Sections<'doc> {
     fn take(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Self {
         Self {
             output: fields.take("output", context),
@@ -120,55 +113,6 @@ impl<'doc> Blocks<'doc> {
             schedule: fields.take("schedule", context),
             trigger: fields.take("trigger", context),
             plans: fields.take("plans", context),
-            start: take_start(fields, context),
-            steps: fields.take("steps", context),
-        }
-    }
-}
-
-fn take_start<'doc>(
-    fields: &mut Fields<'doc>,
-    context: &mut Context<'doc>,
-) -> Result<Field<'doc>, Reported> {
-    let Some(field) = fields.take(START, context) else {
-        let finding = Finding::new(
-            Code::E103,
-            fields.span,
-            "expected a start step at the top level, but it is missing",
-        );
-        return Err(context.error(finding.hint("add `start:` with `run:` or `waitForSignal:`")));
-    };
-    let is_empty = match &field.node.kind {
-        Kind::Null => true,
-        Kind::Mapping(entries) => entries.is_empty(),
-        _ => false,
-    };
-    if is_empty {
-        let finding = Finding::new(
-            Code::E103,
-            field.span(),
-            "expected a start step, but it is empty",
-        );
-        return Err(context.error(finding));
-    }
-    Ok(field)
-}
-
-fn start<'doc>(
-    field: Result<Field<'doc>, Reported>,
-    outlines: &mut Vec<Outline<'doc>>,
-    context: &mut Context<'doc>,
-) -> Result<Step, Reported> {
-    match field {
-        Ok(field) => {
-            let name = StepName::new(START).expect("`start` is a well-formed step name");
-            let (step, outline) = step::read(&field, Ok(name), context);
-            outlines.push(outline);
-            step
-        }
-        Err(reported) => {
-            outlines.push(Outline::unknown(START));
-            Err(reported)
         }
     }
 }

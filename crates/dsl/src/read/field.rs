@@ -94,7 +94,7 @@ impl<'doc> Field<'doc> {
         context: &mut Context<'doc>,
     ) {
         let message = format!("{} has no effect {because}", self.place);
-        let finding = Finding::new(Code::E510, self.key_span, message);
+        let finding = Finding::new(Code::E524, self.key_span, message);
         context.warn(finding.hint(hint));
     }
 

@@ -25,14 +25,6 @@ impl<'doc> Outline<'doc> {
         }
     }
 
-    /// A step about which nothing is known.
-    pub(super) fn unknown(name: &'doc str) -> Self {
-        Self {
-            is_complete: false,
-            ..Self::new(name, Span::START)
-        }
-    }
-
     fn next_steps(&self) -> impl Iterator<Item = usize> {
         self.edges.iter().filter_map(|edge| match edge {
             Target::Step(index) => Some(index.position()),

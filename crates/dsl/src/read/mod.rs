@@ -6,6 +6,7 @@
 
 mod attributes;
 mod backoff;
+mod blocks;
 mod cache;
 mod context;
 mod document;

@@ -1,7 +1,7 @@
 //! The names that a document defines, collected before anything that refers to them is read.
 
 use super::{Context, Field, Reported};
-use crate::{Code, Finding, quote::quote};
+use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
     definition::{BuiltInTerminal, PlanIndex, StepIndex, Target, TerminalIndex},
     ids::{NameInvalid, PlanName, StepName, TerminalName},
@@ -18,7 +18,8 @@ const BUILT_IN_PREFIX: &str = "flo.";
 /// Names to positions, each in document order.
 #[derive(Debug, Default)]
 pub(super) struct Names<'doc> {
-    steps: BTreeMap<&'doc str, StepIndex>,
+    /// With the line of each.
+    steps: BTreeMap<&'doc str, (StepIndex, u32)>,
     terminals: BTreeMap<&'doc str, TerminalIndex>,
     plans: BTreeMap<&'doc str, PlanIndex>,
     /// The plans that have a fallback (E509).
@@ -31,7 +32,7 @@ impl<'doc> Names<'doc> {
         if name == START || name == START_IN_PATHS {
             return Some(StepIndex::START);
         }
-        self.steps.get(name).copied()
+        self.steps.get(name).map(|(index, _)| *index)
     }
 
     pub(super) fn plan(&self, name: &str) -> Option<PlanIndex> {
@@ -77,30 +78,29 @@ impl<'doc> Names<'doc> {
     }
 }
 
-/// Validates and collects the names under `steps` (E105).
-pub(super) fn collect_steps<'doc>(
-    steps: &[Field<'doc>],
+/// Validates the name of the step at `index` and makes it known (E105).
+pub(super) fn add_step<'doc>(
+    name: &'doc str,
+    span: Span,
+    index: StepIndex,
     context: &mut Context<'doc>,
-) -> Vec<Result<StepName, Reported>> {
-    let read = |(position, step): (usize, &Field<'doc>)| {
-        if step.key == START || step.key == START_IN_PATHS {
-            let message = format!(
-                "the step name {} is reserved for the start step",
-                quote(step.key)
-            );
-            let finding = Finding::new(Code::E105, step.key_span, message);
-            return Err(
-                context.error(finding.hint("the start step is at the top level, under `start`"))
-            );
-        }
-        // Position 0 of the definition's list is the start step.
-        context
-            .names
-            .steps
-            .insert(step.key, StepIndex(index(position + 1)));
-        name(StepName::new(step.key), step, context)
-    };
-    steps.iter().enumerate().map(read).collect()
+) -> Result<StepName, Reported> {
+    let is_reserved = name == START || name == START_IN_PATHS;
+    if is_reserved && index != StepIndex::START {
+        let message = format!(
+            "the step name {} is reserved for the start step",
+            quote(name)
+        );
+        let finding = Finding::new(Code::E105, span, message);
+        return Err(context.error(finding.hint("`start` is the name of the workflow's first step")));
+    }
+    if let Some((_, first_line)) = context.names.steps.get(name) {
+        let hint = format!("the first one is at line {first_line}");
+        let message = format!("duplicate step {}", quote(name));
+        return Err(context.error(Finding::new(Code::E105, span, message).hint(hint)));
+    }
+    context.names.steps.insert(name, (index, span.line));
+    StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))
 }
 
 /// Validates and collects the names under `terminals`; after the steps' names (E107).

@@ -2,33 +2,34 @@
 
 use super::{
     Context, Field, Reported,
+    blocks::StepDraft,
     graph::Outline,
     policy, target, template,
     transitions::{self, Transitions},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
-use flotilla_engine::{
-    definition::{RunStep, RunTarget, Step, StepExtensions, StepKind},
-    ids::StepName,
+use flotilla_engine::definition::{
+    BlockForm, BuiltInTerminal, RunStep, RunTarget, Step, StepExtensions, StepIndex, StepKind,
+    Target,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
 /// errors.
 pub(super) fn read<'doc>(
-    field: &Field<'doc>,
-    name: Result<StepName, Reported>,
+    draft: StepDraft<'doc>,
     context: &mut Context<'doc>,
 ) -> (Result<Step, Reported>, Outline<'doc>) {
-    let mut outline = Outline::new(field.key, field.key_span);
-    let mut fields = match field.fields(context) {
+    let mut outline = Outline::new(draft.label, draft.span);
+    let mut fields = match draft.fields {
         Ok(fields) => fields,
         Err(reported) => {
             outline.is_complete = false;
             return (Err(reported), outline);
         }
     };
-    let block = Block {
+    let body = Body {
+        form: draft.form,
         place: fields.place.clone(),
         span: fields.span,
         run: fields.take("run", context),
@@ -41,11 +42,18 @@ pub(super) fn read<'doc>(
     let known = fields.finish(context);
     // An unknown key may hide transitions, so the outline is incomplete.
     outline.is_complete &= known.is_ok();
-    let kind = block.kind(&transitions, &mut outline, context);
+    if draft.form == BlockForm::List {
+        outline
+            .edges
+            .extend(edges_in_list(draft.next, &transitions));
+    }
+    let kind = body.kind(&transitions, &mut outline, context);
     let step = move || {
         known?;
         Ok(Step {
-            name: name?,
+            name: draft.name?,
+            block: draft.block,
+            next: draft.next,
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),
@@ -54,8 +62,22 @@ pub(super) fn read<'doc>(
     (step(), outline)
 }
 
+/// Where a step of a list leads without transitions (W50a).
+fn edges_in_list(
+    next: Option<StepIndex>,
+    transitions: &Transitions<'_>,
+) -> impl Iterator<Item = Target> {
+    let next = next.map_or(Target::BuiltIn(BuiltInTerminal::Completed), Target::Step);
+    let failed = Target::BuiltIn(BuiltInTerminal::Failed);
+    let next = (!transitions.has("success")).then_some(next);
+    let failed = (!transitions.has("failure")).then_some(failed);
+    next.into_iter().chain(failed)
+}
+
 /// A step's fields, except transitions, and where they are.
-struct Block<'doc> {
+struct Body<'doc> {
+    /// The form of the step's block.
+    form: BlockForm,
     /// Describes the step in findings.
     place: String,
     span: Span,
@@ -66,7 +88,7 @@ struct Block<'doc> {
     poll: Option<Field<'doc>>,
 }
 
-impl<'doc> Block<'doc> {
+impl<'doc> Body<'doc> {
     fn kind(
         self,
         transitions: &Transitions<'doc>,
@@ -80,7 +102,9 @@ impl<'doc> Block<'doc> {
             (None, Some(wait)) => {
                 let unmixed = self.refuse_run_keys(context);
                 let step = wait::read(wait, outline, context);
-                transitions::lint_wait_step(transitions, outline, context);
+                if self.form == BlockForm::Graph {
+                    transitions::lint_wait_step(transitions, outline, context);
+                }
                 unmixed?;
                 step.map(StepKind::Wait)
             }
@@ -118,7 +142,9 @@ impl<'doc> Block<'doc> {
             .as_ref()
             .map(|field| policy::poll(field, context))
             .transpose();
-        transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
+        if self.form == BlockForm::Graph {
+            transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
+        }
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {

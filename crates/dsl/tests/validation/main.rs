@@ -7,6 +7,7 @@ mod flow;
 mod form;
 mod grammar;
 mod keys;
+mod lists;
 mod names;
 mod plans;
 mod policies;

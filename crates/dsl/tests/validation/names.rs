@@ -9,32 +9,32 @@ fn e101_e102_e103_e108_missing_keys() {
     check(
         "description: nothing else\n",
         expect![[r#"
-        error[E101]: expected a name at the top level, but it is missing
-         --> w.yaml:1:1
-          |
-        1 | description: nothing else
-          | ^
+            error[E101]: expected a name at the top level, but it is missing
+             --> w.yaml:1:1
+              |
+            1 | description: nothing else
+              | ^
 
-        error[E102]: expected a version at the top level, but it is missing
-         --> w.yaml:1:1
-          |
-        1 | description: nothing else
-          | ^
+            error[E102]: expected a version at the top level, but it is missing
+             --> w.yaml:1:1
+              |
+            1 | description: nothing else
+              | ^
 
-        error[E103]: expected a start step at the top level, but it is missing
-         --> w.yaml:1:1
-          |
-        1 | description: nothing else
-          | ^
-          = hint: add `start:` with `run:` or `waitForSignal:`
+            error[E103]: expected a start step at the top level, but it is missing
+             --> w.yaml:1:1
+              |
+            1 | description: nothing else
+              | ^
+              = hint: add `start:` with `run:` or `waitForSignal:`, or make `steps:` a list
 
-        error[E108]: expected a kind at the top level, but it is missing
-         --> w.yaml:1:1
-          |
-        1 | description: nothing else
-          | ^
-          = hint: add `kind: Workflow`
-    "#]],
+            error[E108]: expected a kind at the top level, but it is missing
+             --> w.yaml:1:1
+              |
+            1 | description: nothing else
+              | ^
+              = hint: add `kind: Workflow`
+        "#]],
     );
 }
 
@@ -130,14 +130,14 @@ fn e105_duplicate_and_reserved_step_names() {
               |
             8 |   start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
               |   ^^^^^
-              = hint: the start step is at the top level, under `start`
+              = hint: `start` is the name of the workflow's first step
 
             error[E105]: the step name "_start" is reserved for the start step
              --> w.yaml:9:3
               |
             9 |   _start: {run: "@actions/a", transitions: {success: a, failure: flo.Failed}}
               |   ^^^^^^
-              = hint: the start step is at the top level, under `start`
+              = hint: `start` is the name of the workflow's first step
 
             warning[E301]: step "start" cannot be reached from the start
              --> w.yaml:8:3

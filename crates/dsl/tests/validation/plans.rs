@@ -158,11 +158,11 @@ fn e403_a_rate_limit_that_limits_nothing() {
 }
 
 #[test]
-fn e510_a_timeout_of_sync_tracking() {
+fn e524_a_timeout_of_sync_tracking() {
     check_plan(
         "        tracking: {mode: sync, timeout_ms: 1000}\n",
         expect![[r#"
-            warning[E510]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
+            warning[E524]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
              --> w.yaml:9:32
               |
             9 |         tracking: {mode: sync, timeout_ms: 1000}
@@ -173,7 +173,7 @@ fn e510_a_timeout_of_sync_tracking() {
     check_plan(
         "        tracking: {timeout_ms: 1000}\n",
         expect![[r#"
-        warning[E510]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
+        warning[E524]: plans.p.executors[0].tracking.timeout_ms has no effect with `mode: sync`
          --> w.yaml:9:20
           |
         9 |         tracking: {timeout_ms: 1000}

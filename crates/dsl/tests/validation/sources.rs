@@ -1,4 +1,4 @@
-//! E504, E506, E510 and the blocks that start or find runs: schedule, trigger, search attributes (W3).
+//! E504, E506, E524 and the blocks that start or find runs: schedule, trigger, search attributes (W3).
 
 use crate::{accept_block, check_block};
 use expect_test::expect;
@@ -55,11 +55,11 @@ fn e504_an_interval_that_is_not_above_0() {
 }
 
 #[test]
-fn e510_a_time_zone_beside_an_interval() {
+fn e524_a_time_zone_beside_an_interval() {
     check_block(
         "schedule: {interval: 60000, timezone: Europe/Berlin}\n",
         expect![[r#"
-            warning[E510]: schedule.timezone has no effect beside `interval`
+            warning[E524]: schedule.timezone has no effect beside `interval`
              --> w.yaml:4:29
               |
             4 | schedule: {interval: 60000, timezone: Europe/Berlin}
@@ -70,11 +70,11 @@ fn e510_a_time_zone_beside_an_interval() {
 }
 
 #[test]
-fn e510_a_mode_of_a_trigger() {
+fn e524_a_mode_of_a_trigger() {
     check_block(
         "trigger: {stream: orders, mode: exclusive}\n",
         expect![[r#"
-            warning[E510]: trigger.mode has no effect on a trigger, which is the only consumer of its group
+            warning[E524]: trigger.mode has no effect on a trigger, which is the only consumer of its group
              --> w.yaml:4:27
               |
             4 | trigger: {stream: orders, mode: exclusive}
@@ -85,7 +85,7 @@ fn e510_a_mode_of_a_trigger() {
     check_block(
         "trigger: {stream: orders, mode: key_shared}\n",
         expect![[r#"
-            warning[E510]: trigger.mode has no effect on a trigger, which is the only consumer of its group
+            warning[E524]: trigger.mode has no effect on a trigger, which is the only consumer of its group
              --> w.yaml:4:27
               |
             4 | trigger: {stream: orders, mode: key_shared}

@@ -5,6 +5,7 @@
 
 mod attribute;
 mod backoff;
+mod block;
 mod plan;
 mod source;
 mod step;
@@ -12,6 +13,7 @@ mod template;
 
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
+pub use block::{Block, BlockForm, BlockIndex};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
@@ -58,7 +60,9 @@ pub struct Definition {
     pub trigger: Option<Trigger>,
     /// Inline plans (W30), in document order.
     pub plans: Vec<Plan>,
-    /// The steps. Invariant: never empty; index 0 is the start step, called `start` (W10).
+    /// The blocks (W50). Invariant: never empty; index 0 is the workflow's own.
+    pub blocks: Vec<Block>,
+    /// The steps of all blocks. Invariant: never empty; index 0 is the start step (W10).
     pub steps: Vec<Step>,
     /// What later engine versions added.
     pub extensions: DefinitionExtensions,
@@ -100,6 +104,15 @@ impl Definition {
     #[must_use]
     pub fn step(&self, index: StepIndex) -> &Step {
         &self.steps[index.position()]
+    }
+
+    /// The block at `index`.
+    ///
+    /// # Panics
+    /// When the index is not of this definition: a bug, since indexes are made with it.
+    #[must_use]
+    pub fn block(&self, index: BlockIndex) -> &Block {
+        &self.blocks[index.position()]
     }
 
     /// The plan at `index`.

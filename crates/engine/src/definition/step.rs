@@ -1,6 +1,6 @@
 //! Steps, transitions and terminals.
 
-use super::{PlanIndex, PollPolicy, RetryPolicy, Template};
+use super::{BlockIndex, PlanIndex, PollPolicy, RetryPolicy, Template};
 use crate::extensions::extensions;
 use crate::ids::{
     ActionName, OutcomeName, SignalType, StepName, TerminalName, WorkflowName, WorkflowVersion,
@@ -42,8 +42,12 @@ impl StepIndex {
 /// The smallest unit of work (the manual's "step").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The step's name; `start` for the start step.
+    /// The step's name, unique in the definition; `start` for the start step of a graph.
     pub name: StepName,
+    /// The block that it belongs to.
+    pub block: BlockIndex,
+    /// The step after it in a list; `None` for the last one, and in graphs (W50a).
+    pub next: Option<StepIndex>,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.

@@ -1,7 +1,7 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::failure::{self, Exit};
-use super::outcome::{is_retried, name, transition};
+use super::outcome::{destination, is_retried, name};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -65,7 +65,7 @@ pub(super) fn finish_step(
         return Ok(());
     }
     failure::complete_output(turn, run, &mut target_result);
-    let work = match transition(step, &target_result.outcome) {
+    let work = match destination(&definition.definition, step, &target_result.outcome) {
         Some(target) => {
             let exit = Exit {
                 definition: &definition.definition,

@@ -6,8 +6,8 @@ use crate::script::define;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::codec::encode;
 use flotilla_engine::definition::{
-    AttributeKind, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute, Segment,
-    Step, StepExtensions, StepIndex, StepKind, Target, Template, Transition,
+    AttributeKind, BlockIndex, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute,
+    Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template, Transition,
 };
 use flotilla_engine::ids::{
     AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
@@ -508,6 +508,8 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
                 format!("s{number}")
             })
             .expect("a name"),
+            block: BlockIndex::ROOT,
+            next: None,
             kind: StepKind::Run(RunStep {
                 target: RunTarget::Action(samples::action()),
                 input: Some(Template {

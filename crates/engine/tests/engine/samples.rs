@@ -9,12 +9,13 @@ pub(crate) use data::{
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
-    CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor, ExecutorExtensions,
-    Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path, Plan, PlanExtensions,
-    PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule,
-    SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind, Target,
-    Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Breaker, BuiltInTerminal,
+    Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
+    ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
+    Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget,
+    Schedule, SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind,
+    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger,
+    WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -372,6 +373,7 @@ pub(crate) fn definition() -> Definition {
         schedule: Some(schedule()),
         trigger: Some(trigger()),
         plans: vec![plan()],
+        blocks: vec![block(BlockForm::Graph), block(BlockForm::List)],
         steps: steps(),
         extensions: DefinitionExtensions::default(),
     }
@@ -415,10 +417,19 @@ fn steps() -> Vec<Step> {
     ]
 }
 
+fn block(form: BlockForm) -> Block {
+    Block {
+        form,
+        start: StepIndex::START,
+    }
+}
+
 fn step(text: &str, kind: StepKind, target: Target) -> Step {
     let outcome = outcome();
     Step {
         name: name(text),
+        block: BlockIndex(1),
+        next: Some(StepIndex(1)),
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),

@@ -12,11 +12,11 @@
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition,
-    DefinitionExtensions, GroupMode, Idempotency, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
-    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex,
-    StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger,
-    WaitStep,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, BuiltInTerminal,
+    CustomTerminal, Definition, DefinitionExtensions, GroupMode, Idempotency, Part, Path,
+    PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute,
+    Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
@@ -29,7 +29,13 @@ pub(crate) fn define(text: &str) -> Definition {
     let mut head = Line::parse(lines.next().expect("a definition has a first line"));
     assert_eq!(head.word(), "define");
     let body: Vec<&str> = lines.collect();
-    let names = Names::of(&body);
+    let is_list = head.flag("list");
+    let form = if is_list {
+        BlockForm::List
+    } else {
+        BlockForm::Graph
+    };
+    let names = Names::of(&body, form);
     let definition = Definition {
         name: WorkflowName::new(head.word()).expect("a workflow name"),
         version: WorkflowVersion::new(head.word()).expect("a version"),
@@ -46,6 +52,10 @@ pub(crate) fn define(text: &str) -> Definition {
         schedule: keyword(&body, "schedule").next().map(schedule),
         trigger: keyword(&body, "trigger").next().map(trigger),
         plans: plan::plans(&body),
+        blocks: vec![Block {
+            form: names.form,
+            start: StepIndex::START,
+        }],
         steps: names.steps(&body),
         extensions: DefinitionExtensions::default(),
     };
@@ -64,14 +74,16 @@ fn idempotency(text: Option<&str>) -> Idempotency {
 
 /// What targets and paths are resolved against.
 struct Names {
+    form: BlockForm,
     steps: Vec<String>,
     terminals: Vec<String>,
     plans: Vec<String>,
 }
 
 impl Names {
-    fn of(body: &[&str]) -> Self {
+    fn of(body: &[&str], form: BlockForm) -> Self {
         Self {
+            form,
             steps: body.iter().filter_map(|line| step_name(line)).collect(),
             terminals: keyword(body, "terminal")
                 .map(|mut line| line.word())
@@ -105,7 +117,14 @@ impl Names {
 
     fn steps(&self, body: &[&str]) -> Vec<Step> {
         let lines = body.iter().filter(|line| step_name(line).is_some());
-        lines.map(|line| self.step(line)).collect()
+        let mut steps: Vec<Step> = lines.map(|line| self.step(line)).collect();
+        if self.form == BlockForm::List {
+            let others = steps.iter_mut().rev().skip(1).rev();
+            for (step, next) in others.zip(1..) {
+                step.next = Some(StepIndex(next));
+            }
+        }
+        steps
     }
 
     fn step(&self, text: &str) -> Step {
@@ -124,6 +143,8 @@ impl Names {
         line.end();
         Step {
             name: StepName::new(name).expect("a step name"),
+            block: BlockIndex::ROOT,
+            next: None,
             kind,
             transitions: split(transitions)
                 .iter()

@@ -14,6 +14,7 @@ use serde::Deserialize;
 pub(super) struct Form {
     pub(super) name: String,
     pub(super) version: String,
+    pub(super) blocks: Vec<Block>,
     /// The steps; the first one is the start step.
     pub(super) steps: Vec<Step>,
     pub(super) terminals: Vec<Terminal>,
@@ -21,8 +22,23 @@ pub(super) struct Form {
 }
 
 #[derive(Debug, Deserialize)]
+pub(super) struct Block {
+    pub(super) form: BlockForm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum BlockForm {
+    Graph,
+    List,
+}
+
+#[derive(Debug, Deserialize)]
 pub(super) struct Step {
     pub(super) name: String,
+    /// The position of its block.
+    pub(super) block: usize,
+    /// The position of the step after it in a list.
+    pub(super) next: Option<usize>,
     pub(super) kind: Kind,
     pub(super) transitions: Vec<Transition>,
 }

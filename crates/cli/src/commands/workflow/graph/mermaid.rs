@@ -1,11 +1,13 @@
 //! A workflow as a Mermaid flowchart.
 
-use super::form::{BuiltIn, Form, Kind, RunTarget, Step, Target};
+use super::form::{BlockForm, BuiltIn, Form, Kind, RunTarget, Step, Target};
 use crate::period;
 use std::collections::BTreeSet;
 
 /// The expiry of a wait, as the outcome of a transition.
 const TIMEOUT: &str = "timeout";
+/// The outcome that leads to the next step of a list without a transition.
+const SUCCESS: &str = "success";
 
 /// The text of the flowchart, with the start step at the top. Nodes have generated ids, because
 /// names may be reserved words of Mermaid.
@@ -15,7 +17,8 @@ pub(super) fn draw(form: &Form) -> String {
         let node = id(Target::Step(position));
         text.push_str(&format!("    {node}{}\n", shape(form, step)));
     }
-    let arrows: Vec<Arrow> = form.steps.iter().enumerate().flat_map(arrows).collect();
+    let steps = form.steps.iter().enumerate();
+    let arrows: Vec<Arrow> = steps.flat_map(|step| arrows(form, step)).collect();
     for (target, label) in terminals(form, &arrows) {
         text.push_str(&format!("    {}([{}])\n", id(target), quote(&label)));
     }
@@ -25,9 +28,10 @@ pub(super) fn draw(form: &Form) -> String {
     text
 }
 
-/// A transition out of a step.
+/// A way out of a step.
 struct Arrow {
     from: usize,
+    /// The outcome; empty for the way to the next step of a list.
     label: String,
     to: Target,
     /// Whether it is followed on expiry.
@@ -38,12 +42,15 @@ impl Arrow {
     fn text(&self) -> String {
         let line = if self.is_expiry { "-.->" } else { "-->" };
         let (from, to) = (id(Target::Step(self.from)), id(self.to));
+        if self.label.is_empty() {
+            return format!("{from} {line} {to}");
+        }
         format!("{from} {line}|{}| {to}", quote(&self.label))
     }
 }
 
-/// A step's transitions and, for a wait with a timeout, where expiry leads (W19).
-fn arrows((from, step): (usize, &Step)) -> Vec<Arrow> {
+/// A step's transitions, in a list the next step (W50a) and, for a wait with a timeout, where expiry leads (W19).
+fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
     let mut arrows: Vec<Arrow> = step
         .transitions
         .iter()
@@ -54,6 +61,17 @@ fn arrows((from, step): (usize, &Step)) -> Vec<Arrow> {
             is_expiry: false,
         })
         .collect();
+    let form = form.blocks.get(step.block).map(|block| block.form);
+    let is_named = arrows.iter().any(|arrow| arrow.label == SUCCESS);
+    if form == Some(BlockForm::List) && !is_named {
+        let end = Target::BuiltIn(BuiltIn::Completed);
+        arrows.push(Arrow {
+            from,
+            label: String::new(),
+            to: step.next.map_or(end, Target::Step),
+            is_expiry: false,
+        });
+    }
     let Kind::Wait {
         timeout_ms: Some(timeout_ms),
         on_timeout,
@@ -228,6 +246,34 @@ start:
                 flo_failed(["flo.Failed"])
                 s0 -->|"timeout"| flo_failed
                 s0 -->|"success"| flo_completed
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_steps_of_a_list_are_joined_in_their_order() {
+        let text = r#"
+kind: Workflow
+name: delivery
+version: "1"
+steps:
+  - {name: reserve, run: "@actions/reserve"}
+  - {name: pick, run: "@actions/pick", transitions: {success: ship, lost: reserve}}
+  - {name: ship, run: "@actions/ship"}
+"#;
+        check(
+            text,
+            expect![[r#"
+            %% delivery 1
+            flowchart TD
+                s0["reserve<br/>@actions/reserve"]
+                s1["pick<br/>@actions/pick"]
+                s2["ship<br/>@actions/ship"]
+                flo_completed(["flo.Completed"])
+                s0 --> s1
+                s1 -->|"success"| s2
+                s1 -->|"lost"| s0
+                s2 --> flo_completed
         "#]],
         );
     }
