@@ -190,6 +190,19 @@ numbers! {
     StreamNumber;
     /// A consumer group's number.
     GroupNumber;
+    /// The number of a scope within its run (W53).
+    ScopeNumber;
+}
+
+impl ScopeNumber {
+    /// The run itself.
+    pub const ROOT: Self = Self(0);
+}
+
+impl Default for ScopeNumber {
+    fn default() -> Self {
+        Self::ROOT
+    }
 }
 
 const RUN_ID_PREFIX: &str = "wfrun-";

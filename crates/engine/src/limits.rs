@@ -87,6 +87,12 @@ pub const RECORD_CONTENT_BYTES_MAX: usize = RECORD_BYTES_MAX - (64 << 10);
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
 pub const STEPS_MAX: usize = 4_096;
+/// Branches of a step (W55).
+pub const BRANCHES_MAX: usize = 64;
+/// Blocks around a block (W55).
+pub const NESTED_BLOCKS_MAX: usize = 16;
+/// Steps of a run that can be active at the same time (W55).
+pub const ACTIVE_STEPS_MAX: usize = 1_000;
 /// Signals of one run that wait for a step (W19).
 pub const SIGNALS_WAITING_MAX: u32 = 10_000;
 /// The payloads of the signals of one run that wait for a step, together (W19). In bytes.

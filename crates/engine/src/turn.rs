@@ -5,6 +5,7 @@ mod attribution;
 mod budget;
 mod chance;
 mod draft;
+mod run_scopes;
 mod runs;
 mod scan;
 
@@ -13,7 +14,7 @@ use budget::Visited;
 pub use budget::{Budgets, Spent};
 
 pub(crate) use draft::Draft;
-pub(crate) use runs::{ActivationRef, LoadedRun};
+pub(crate) use runs::{ActivationRef, LoadedRun, NewVisit};
 
 use runs::TurnRuns;
 

@@ -5,8 +5,8 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    BlockForm, BlockIndex, Definition, Part, Root, RunTarget, StepIndex, StepKind, Target as Goal,
-    Template,
+    Block, BlockForm, BlockIndex, Definition, Part, Root, RunTarget, StepIndex, StepKind,
+    Target as Goal, Template,
 };
 
 pub(super) const TARGET: Target = Target {
@@ -31,6 +31,10 @@ pub(super) const TARGET: Target = Target {
         "run: \"@plan/p\"",
         "run: \"@workflow/w:1\"",
         "waitForSignal:",
+        "parallel: {branches: {b: {run: \"@actions/a\"}}}",
+        "branches:",
+        "- {name: s, run: \"@actions/a\"}\n",
+        "failure: flo.End.e",
         "inputMapping:",
         "retry:",
         "poll:",
@@ -137,6 +141,9 @@ fn check_indexes(definition: &Definition) {
     assert_eq!(root.start, StepIndex::START);
     let start = definition.step(StepIndex::START).name.as_str();
     assert!(root.form == BlockForm::List || start == "start");
+    for (position, block) in (0..).zip(&definition.blocks) {
+        check_block(definition, BlockIndex(position), block);
+    }
     for step in &definition.steps {
         let block = definition.block(step.block);
         if let Some(next) = step.next {
@@ -144,7 +151,16 @@ fn check_indexes(definition: &Definition) {
             assert_eq!(definition.step(next).block, step.block);
         }
         let transitions = step.transitions.iter().map(|transition| transition.target);
-        transitions.for_each(|target| check_target(definition, target));
+        transitions.for_each(|target| {
+            check_target(definition, target);
+            if let Goal::Step(next) = target {
+                assert_eq!(
+                    definition.step(next).block,
+                    step.block,
+                    "a block has one entry"
+                );
+            }
+        });
         match &step.kind {
             StepKind::Run(run) => {
                 if let RunTarget::Plan(plan) = run.target {
@@ -157,6 +173,14 @@ fn check_indexes(definition: &Definition) {
                     .into_iter()
                     .for_each(|target| check_target(definition, target));
             }
+            StepKind::Parallel(parallel) => {
+                assert!(!parallel.branches.is_empty());
+                for branch in &parallel.branches {
+                    let opener = definition.block(branch.block).opener;
+                    let opener = opener.expect("a branch has an opener");
+                    assert_eq!(definition.step(opener).name, step.name);
+                }
+            }
         }
     }
     check_template(definition, definition.output.as_ref());
@@ -168,11 +192,26 @@ fn check_indexes(definition: &Definition) {
     }
 }
 
+/// The first step of a block belongs to it, and the blocks form a tree: each comes after the one around it.
+fn check_block(definition: &Definition, index: BlockIndex, block: &Block) {
+    assert_eq!(definition.step(block.start).block, index);
+    check_template(definition, block.output.as_ref());
+    match block.opener {
+        Some(opener) => {
+            assert!(definition.step(opener).block < index);
+            let branches = definition.branches(opener);
+            assert!(branches.iter().any(|branch| branch.block == index));
+        }
+        None => assert_eq!(index, BlockIndex::ROOT),
+    }
+}
+
 fn check_target(definition: &Definition, target: Goal) {
     match target {
         Goal::Step(step) => assert!(step.position() < definition.steps.len()),
         Goal::BuiltIn(_) => {}
         Goal::Custom(terminal) => assert!(terminal.position() < definition.terminals.len()),
+        Goal::End(end) => assert!(end.position() < definition.ends.len()),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Runs of several steps that external workers execute and count: each acknowledged run completes,
-//! each of its steps once.
+//! Runs of several steps, one of which has branches, that external workers execute and count: each
+//! acknowledged run completes, each of its steps and branches once.
 
 use super::calls::{attempt, await_end, define, events, run, runs, start};
 use super::session::Invocation;
@@ -7,6 +7,7 @@ use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
+use flotilla_client::v1::Event;
 use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
@@ -33,12 +34,29 @@ steps:
     retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
     transitions: {success: third, failure: flo.Failed}
   third:
-    run: \"@actions/chaos-count\"
-    inputMapping: {key: $.input.key}
-    retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+    parallel:
+      branches:
+        left:
+          run: \"@actions/chaos-count\"
+          inputMapping: {key: $.input.key}
+          retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+        right:
+          - name: right
+            run: \"@actions/chaos-count\"
+            inputMapping: {key: $.input.key}
+            retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+          - name: tail
+            run: \"@actions/chaos-count\"
+            inputMapping: {key: $.steps.right.output.key}
+            retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
     transitions: {success: flo.Completed, failure: flo.Failed}
 ";
-const STEPS: [&str; 3] = ["start", "second", "third"];
+/// The steps that a run completes, sorted.
+const STEPS: [&str; 6] = ["left", "right", "second", "start", "tail", "third"];
+/// The step that no worker executes.
+const WITH_BRANCHES: &str = "third";
+/// The scopes that a run opens and ends, sorted.
+const SCOPES: [&str; 2] = ["third/left", "third/right"];
 const ACTIONS: &[&str] = &["chaos-count"];
 const PAUSE: Duration = Duration::from_millis(120);
 /// How often to check whether the runs have ended, after all faults are healed.
@@ -57,7 +75,12 @@ struct Ended {
     run_id: String,
     status: String,
     seqs: Vec<u64>,
+    /// The names of the completed steps, sorted.
     steps_completed: Vec<String>,
+    /// The paths of the scopes that started, sorted.
+    scopes_started: Vec<String>,
+    /// The paths of the scopes that ended, sorted.
+    scopes_ended: Vec<String>,
 }
 
 impl Workload for Steps {
@@ -137,8 +160,14 @@ impl Ended {
             wrong(format!(
                 "{key} completed the steps {steps:?} instead of {STEPS:?}"
             ));
+        } else if self.scopes_started != SCOPES || self.scopes_ended != SCOPES {
+            let (started, ended) = (&self.scopes_started, &self.scopes_ended);
+            wrong(format!(
+                "{key} started the scopes {started:?} and ended {ended:?} instead of {SCOPES:?}"
+            ));
         }
-        for step in &self.steps_completed {
+        let steps = self.steps_completed.iter();
+        for step in steps.filter(|step| *step != WITH_BRANCHES) {
             if !executions.contains_key(&(key.clone(), step.clone())) {
                 wrong(format!(
                     "{step} of {key} completed, but no worker executed it"
@@ -204,15 +233,20 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
     let input: Value = serde_json::from_slice(&run.input).unwrap_or_default();
-    let completed = events
-        .iter()
-        .filter(|event| event.r#type == "step_completed");
+    let of_type = |wanted: &str, name: fn(&Event) -> &String| {
+        let events = events.iter().filter(|event| event.r#type == wanted);
+        let mut names: Vec<String> = events.map(|event| name(event).clone()).collect();
+        names.sort_unstable();
+        names
+    };
     Ok(Ended {
         key: input["key"].as_str().unwrap_or_default().to_owned(),
         run_id: run_id.to_owned(),
         status: run.status().as_str_name().to_owned(),
         seqs: events.iter().map(|event| event.seq).collect(),
-        steps_completed: completed.map(|event| event.step.clone()).collect(),
+        steps_completed: of_type("step_completed", |event| &event.step),
+        scopes_started: of_type("scope_started", |event| &event.scope),
+        scopes_ended: of_type("scope_ended", |event| &event.scope),
     })
 }
 
@@ -229,7 +263,7 @@ mod tests {
         };
         let executed = STEPS.map(|step| operation("execute", json!({"key": "k", "step": step})));
         let ended = json!([{"key": "k", "run_id": "r", "status": status, "seqs": [1, 2],
-            "steps_completed": steps_completed}]);
+            "steps_completed": steps_completed, "scopes_started": SCOPES, "scopes_ended": SCOPES}]);
         let mut operations = vec![operation("start", json!({"key": "k"}))];
         operations.extend(executed);
         History {
@@ -247,8 +281,14 @@ mod tests {
         assert_eq!(Steps::default().check(&stuck).len(), 1);
         let twice = history(
             "RUN_STATUS_COMPLETED",
-            &["start", "second", "second", "third"],
+            &[
+                "left", "right", "second", "second", "start", "tail", "third",
+            ],
         );
         assert_eq!(Steps::default().check(&twice).len(), 1);
+        let mut lost = history("RUN_STATUS_COMPLETED", &STEPS);
+        let ended = lost.final_reads.get_mut("steps").expect("the reads");
+        ended[0]["scopes_ended"] = json!(["third/left"]);
+        assert_eq!(Steps::default().check(&lost).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The workload of clients: an order in three steps, and a workflow that a schedule starts.
+//! The workload of clients: an order in three steps, the last of which has branches, and a workflow that a schedule starts.
 
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
@@ -45,7 +45,19 @@ steps:
     transitions:
       success: ship
   ship:
-    run: "@actions/ship"
+    parallel:
+      branches:
+        parcel:
+          run: "@actions/ship"
+        letter:
+          - name: print
+            run: "@actions/ship"
+          - name: send
+            waitForSignal:
+              type: sent
+              timeoutMs: 200
+            transitions:
+              timeout: flo.Completed
     transitions:
       success: flo.Completed
       failure: flo.Failed

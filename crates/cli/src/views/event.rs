@@ -7,12 +7,14 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 /// The fields that every event has; they override attributes of the same name.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 10] = [
     "seq",
     "at_ms",
     "raft_index",
     "type",
+    "scope",
     "step",
+    "visit",
     "detail",
     "node_id",
     "term",
@@ -32,7 +34,10 @@ pub(crate) struct EventView {
     raft_index: u64,
     #[serde(rename = "type")]
     event_type: String,
+    scope: String,
     step: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    visit: u32,
     detail: String,
     node_id: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,9 +61,22 @@ impl EventView {
             &self.raft_index.to_string(),
             &self.node_id.to_string(),
             &self.event_type,
-            &self.step,
+            &self.place(),
             &self.remarks(),
         ])
+    }
+
+    /// The step below the path of its scope, with the visit if it is not the first one.
+    fn place(&self) -> String {
+        let mut place = self.scope.clone();
+        if !self.scope.is_empty() && !self.step.is_empty() {
+            place.push('/');
+        }
+        place.push_str(&self.step);
+        if self.visit > 1 {
+            place.push_str(&format!("#{}", self.visit));
+        }
+        place
     }
 
     /// The detail, and the attributes that fit on a line.
@@ -105,13 +123,19 @@ impl From<v1::Event> for EventView {
             at_ms: event.at_ms,
             raft_index: event.raft_index,
             event_type: event.r#type,
+            scope: event.scope,
             step: event.step,
+            visit: event.visit,
             detail: event.detail,
             node_id: event.node_id,
             term: event.term,
             attributes,
         }
     }
+}
+
+fn is_zero(visit: &u32) -> bool {
+    *visit == 0
 }
 
 fn line([seq, time, index, node, event_type, step, detail]: [&str; 7]) -> String {
@@ -138,12 +162,14 @@ mod tests {
             attributes: r#"{"worker":"w-1","attempt":2,"seq":9}"#.into(),
             node_id: 3,
             term: Some(7),
+            scope: "fan/stock".to_owned(),
+            visit: 2,
         })
     }
 
     #[test]
     fn attributes_stand_beside_the_published_fields_and_never_hide_one() {
-        expect![[r#"{"seq":4,"at_ms":1000,"raft_index":812,"type":"action_started","step":"charge","detail":"charge","node_id":3,"term":7,"attempt":2,"worker":"w-1"}"#]]
+        expect![[r#"{"seq":4,"at_ms":1000,"raft_index":812,"type":"action_started","scope":"fan/stock","step":"charge","visit":2,"detail":"charge","node_id":3,"term":7,"attempt":2,"worker":"w-1"}"#]]
             .assert_eq(&serde_json::to_string(&event()).expect("printable"));
     }
 
@@ -178,7 +204,7 @@ mod tests {
         );
         assert_eq!(
             event().line(),
-            "   4  1970-01-01T00:00:01.000Z       812     3  action_started           charge            charge attempt=2 worker=w-1"
+            "   4  1970-01-01T00:00:01.000Z       812     3  action_started           fan/stock/charge#2  charge attempt=2 worker=w-1"
         );
     }
 

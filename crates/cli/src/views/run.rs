@@ -29,7 +29,10 @@ pub(crate) struct RunView {
 
 #[derive(Debug, Serialize)]
 struct CurrentStepView {
+    scope: String,
     step: String,
+    visit: u32,
+    kind: String,
     status: String,
     attempt: u32,
     waiting_for: Option<String>,
@@ -82,7 +85,10 @@ impl From<v1::CurrentStep> for CurrentStepView {
         Self {
             status: name(step.status()),
             waiting_for: step.waiting_for().published_name(),
+            scope: step.scope,
             step: step.step,
+            visit: step.visit,
+            kind: step.kind,
             attempt: step.attempt,
             deadline_at_ms: step.deadline_at_ms,
         }
@@ -106,15 +112,21 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    #[test]
-    fn a_waiting_run_has_exactly_the_published_fields() {
-        let step = v1::CurrentStep {
+    fn waiting_step() -> v1::CurrentStep {
+        v1::CurrentStep {
             step: "approval".to_owned(),
             status: v1::RunStatus::Waiting.into(),
             attempt: 1,
             waiting_for: v1::WaitingFor::Signal.into(),
             deadline_at_ms: Some(90_000),
-        };
+            scope: String::new(),
+            visit: 1,
+            kind: "wait_for_signal".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_waiting_run_has_exactly_the_published_fields() {
         let charged = v1::StepResult {
             outcome: Some("success".to_owned()),
             output: Some(r#"{"paid":true}"#.into()),
@@ -128,7 +140,7 @@ mod tests {
             version: "1.0.0".to_owned(),
             revision: 1,
             status: v1::RunStatus::Waiting.into(),
-            current_steps: vec![step],
+            current_steps: vec![waiting_step()],
             input: r#"{"id":7}"#.into(),
             steps: BTreeMap::from([("charge".to_owned(), charged)]),
             started_at_ms: 1_000,
@@ -148,7 +160,10 @@ mod tests {
               "detail": null,
               "current_steps": [
                 {
+                  "scope": "",
                   "step": "approval",
+                  "visit": 1,
+                  "kind": "wait_for_signal",
                   "status": "waiting",
                   "attempt": 1,
                   "waiting_for": "signal",

@@ -2,21 +2,37 @@
 
 use super::{
     Context, Field, Fields, Reported,
-    names::{self, START},
+    names::{self, NewStep, START},
+    parallel::{self, ParallelDraft},
 };
 use crate::{Code, Finding, Span, tree::Kind};
 use flotilla_engine::{
-    definition::{Block, BlockForm, BlockIndex, StepIndex},
+    definition::{Block, BlockForm, BlockIndex, Branch, StepIndex},
     ids::StepName,
-    limits::STEPS_MAX,
+    limits::{ACTIVE_STEPS_MAX, NESTED_BLOCKS_MAX, STEPS_MAX},
 };
+use std::collections::VecDeque;
 
-/// The blocks and the steps of a document, in the definition's order.
+/// The blocks and the steps of a document, in the definition's order: the workflow's own block first, then those that
+/// its steps open, and so on.
 pub(super) struct Blocks<'doc> {
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<BlockDraft<'doc>>,
     pub(super) steps: Vec<StepDraft<'doc>>,
-    /// Whether all steps could be collected.
+    /// Whether all blocks and steps could be collected.
     pub(super) complete: Result<(), Reported>,
+    /// The nested blocks whose steps are still to be collected.
+    open: VecDeque<OpenBlock<'doc>>,
+}
+
+/// A block whose steps are known.
+pub(super) struct BlockDraft<'doc> {
+    form: BlockForm,
+    pub(super) start: StepIndex,
+    opener: Option<StepIndex>,
+    /// How many blocks are around it.
+    depth: usize,
+    /// Its `output`.
+    output: Option<Field<'doc>>,
 }
 
 /// A step whose place is known, and whose fields are still to be read.
@@ -27,13 +43,42 @@ pub(super) struct StepDraft<'doc> {
     pub(super) span: Span,
     pub(super) name: Result<StepName, Reported>,
     pub(super) fields: Result<Fields<'doc>, Reported>,
+    pub(super) parallel: Option<Result<ParallelDraft<'doc>, Reported>>,
     pub(super) block: BlockIndex,
     pub(super) form: BlockForm,
     /// The step after it in a list.
     pub(super) next: Option<StepIndex>,
 }
 
-/// Collects the workflow's own block: `start` and `steps`, or `steps` as a list.
+/// A nested block, as it stands in the document.
+struct OpenBlock<'doc> {
+    index: BlockIndex,
+    /// Its value; the key is its name.
+    field: Field<'doc>,
+    /// Whether the name could be made known.
+    named: Result<(), Reported>,
+}
+
+/// A step to collect.
+struct FoundStep<'doc> {
+    /// Its name, unless there is none.
+    name: Result<(&'doc str, Span), Reported>,
+    /// Where the step is.
+    span: Span,
+    fields: Result<Fields<'doc>, Reported>,
+    /// The step after it in a list.
+    next: Option<StepIndex>,
+    /// The name of the nested block that it begins.
+    begun: Option<&'doc str>,
+}
+
+/// The steps of a graph.
+struct Graph<'doc> {
+    start: Result<FoundStep<'doc>, Reported>,
+    steps: Option<Field<'doc>>,
+}
+
+/// Collects the blocks, from the workflow's own block: `start` and `steps`, or `steps` as a list.
 pub(super) fn collect<'doc>(
     top: &mut Fields<'doc>,
     context: &mut Context<'doc>,
@@ -44,14 +89,34 @@ pub(super) fn collect<'doc>(
         blocks: Vec::new(),
         steps: Vec::new(),
         complete: Ok(()),
+        open: VecDeque::new(),
     };
+    let own = blocks.add(None);
     match steps {
-        Some(steps) if matches!(steps.node.kind, Kind::Sequence(_)) => {
-            blocks.add_list(start, &steps, context)?;
+        Some(steps) if is_list(&steps) => {
+            blocks.refuse_start(start, context);
+            blocks.add_list(own, &steps, context)?;
         }
-        steps => blocks.add_graph(required(start, top.span, context), steps, context)?,
+        steps => {
+            let start = required(start, top.span, context).map(|field| FoundStep {
+                name: Ok((START, field.key_span)),
+                span: field.key_span,
+                fields: field.fields(context),
+                next: None,
+                begun: None,
+            });
+            blocks.add_graph(own, Graph { start, steps }, context)?;
+        }
     }
+    while let Some(open) = blocks.open.pop_front() {
+        blocks.add_nested(open, context)?;
+    }
+    blocks.check_active_steps(context);
     Ok(blocks)
+}
+
+fn is_list(field: &Field<'_>) -> bool {
+    matches!(field.node.kind, Kind::Sequence(_))
 }
 
 /// The start step of the workflow's own block, if that is a graph (E103).
@@ -86,58 +151,201 @@ fn required<'doc>(
 }
 
 impl<'doc> Blocks<'doc> {
-    /// Adds a block whose steps lead on only by transitions.
-    fn add_graph(
+    /// The definition's blocks; their mappings are read now that all names are known.
+    pub(super) fn read(
+        drafts: Vec<BlockDraft<'doc>>,
+        context: &mut Context<'doc>,
+    ) -> Result<Vec<Block>, Reported> {
+        let read = |draft: BlockDraft<'doc>| {
+            let output = draft.output.as_ref();
+            let output = output.map(|field| super::template::read(field, context));
+            Ok(Block {
+                form: draft.form,
+                start: draft.start,
+                opener: draft.opener,
+                output: output.transpose()?,
+            })
+        };
+        let blocks: Vec<Result<Block, Reported>> = drafts.into_iter().map(read).collect();
+        blocks.into_iter().collect()
+    }
+
+    /// For each step the first steps of its branches.
+    pub(super) fn first_steps(&self) -> Vec<Vec<StepIndex>> {
+        let mut first_steps = vec![Vec::new(); self.steps.len()];
+        for block in &self.blocks {
+            if let Some(opener) = block.opener {
+                first_steps[opener.position()].push(block.start);
+            }
+        }
+        first_steps
+    }
+
+    /// Makes room for a block whose steps come later.
+    fn add(&mut self, opener: Option<StepIndex>) -> BlockIndex {
+        let index = BlockIndex(narrow(self.blocks.len()));
+        let around = opener.map(|opener| self.steps[opener.position()].block);
+        self.blocks.push(BlockDraft {
+            form: BlockForm::Graph,
+            start: StepIndex::START,
+            opener,
+            depth: around.map_or(0, |around| self.blocks[around.position()].depth + 1),
+            output: None,
+        });
+        index
+    }
+
+    /// Makes room for a nested block that the step collected last opens.
+    pub(super) fn open(
         &mut self,
-        start: Result<Field<'doc>, Reported>,
-        steps: Option<Field<'doc>>,
+        field: Field<'doc>,
+        named: Result<(), Reported>,
+        context: &mut Context<'doc>,
+    ) -> Result<BlockIndex, Reported> {
+        if self.blocks.len() > STEPS_MAX {
+            // Each block has a step.
+            return Err(too_many_steps(field.key_span, context));
+        }
+        let opener = StepIndex(narrow(self.steps.len() - 1));
+        let index = self.add(Some(opener));
+        if self.blocks[index.position()].depth > NESTED_BLOCKS_MAX {
+            let message =
+                format!("expected at most {NESTED_BLOCKS_MAX} nested blocks, but this is one more");
+            let finding = Finding::new(Code::E520, field.key_span, message);
+            return Err(context.error(finding));
+        }
+        self.open.push_back(OpenBlock {
+            index,
+            field,
+            named,
+        });
+        Ok(index)
+    }
+
+    /// Adds the steps of a nested block: a list, a graph, or a single step.
+    fn add_nested(
+        &mut self,
+        open: OpenBlock<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<(), Reported> {
-        let block = self.add(BlockForm::Graph);
-        let others = steps.map_or(Ok(Vec::new()), |field| field.entries(context));
-        let (others, complete) = match others {
-            Ok(others) => (others, Ok(())),
-            Err(reported) => (Vec::new(), Err(reported)),
-        };
-        self.complete = self.complete.and(complete);
-        self.check_room(
-            1 + others.len(),
-            others.iter().map(|step| step.key_span),
-            context,
-        )?;
-        let span = start.as_ref().map_or(Span::START, |field| field.key_span);
-        let fields = start.and_then(|field| field.fields(context));
-        self.steps.push(StepDraft {
-            label: START,
-            span,
-            name: Ok(StepName::new(START).expect("`start` is a well-formed step name")),
-            fields,
-            block,
-            form: BlockForm::Graph,
-            next: None,
+        let OpenBlock {
+            index,
+            field,
+            named,
+        } = open;
+        if is_list(&field) {
+            return self.add_list(index, &field, context);
+        }
+        if !matches!(field.node.kind, Kind::Mapping(_)) {
+            return self.add_unknown(index, &field, context);
+        }
+        let mut fields = field.fields(context)?;
+        if !fields.has(START) && !fields.has("steps") {
+            let name = fields.take("name", context);
+            let step = FoundStep {
+                name: name_of(&field, named, name, context),
+                ..found(&field, Ok(fields))
+            };
+            return self.add_single(index, step, context);
+        }
+        let (start, steps) = (fields.take(START, context), fields.take("steps", context));
+        self.blocks[index.position()].output = fields.take("output", context);
+        let known = fields.finish(context);
+        self.complete = self.complete.and(known);
+        match (start, steps) {
+            (start, Some(steps)) if is_list(&steps) => {
+                self.refuse_start(start, context);
+                self.add_list(index, &steps, context)
+            }
+            (Some(start), steps) => {
+                let mut fields = start.fields(context);
+                let name = fields.as_mut().ok();
+                let name = name.and_then(|fields| fields.take("name", context));
+                let start = Ok(FoundStep {
+                    name: name_of(&field, named, name, context),
+                    ..found(&field, fields)
+                });
+                self.add_graph(index, Graph { start, steps }, context)
+            }
+            (None, steps) => {
+                let message = format!(
+                    "expected {} to have a start step, but it is missing",
+                    field.place
+                );
+                let finding = Finding::new(Code::E510, field.key_span, message);
+                let hint = "add `start:`, or make `steps:` a list";
+                let start = Err(context.error(finding.hint(hint)));
+                self.add_graph(index, Graph { start, steps }, context)
+            }
+        }
+    }
+
+    /// Adds a block of which nothing is known, so that its index stays valid.
+    fn add_unknown(
+        &mut self,
+        block: BlockIndex,
+        field: &Field<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
+        let hint = "a block is a step, a list of steps, or a mapping with `start` and `steps`";
+        let finding = field.mismatch_finding(Code::E510, "a block");
+        let reported = context.error(finding.hint(hint));
+        self.add_graph(block, Graph::unknown(reported), context)
+    }
+
+    /// Adds the only step of a block.
+    fn add_single(
+        &mut self,
+        block: BlockIndex,
+        step: FoundStep<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
+        self.begin(block, BlockForm::Single);
+        self.check_room([step.span].into_iter(), context)?;
+        self.add_step(block, step, context);
+        Ok(())
+    }
+
+    /// Adds the steps of a block in which only transitions lead on.
+    fn add_graph(
+        &mut self,
+        block: BlockIndex,
+        graph: Graph<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
+        self.begin(block, BlockForm::Graph);
+        let others = graph
+            .steps
+            .map_or(Ok(Vec::new()), |field| field.entries(context));
+        let others = others.unwrap_or_else(|reported| {
+            self.complete = Err(reported);
+            Vec::new()
         });
+        let start = graph.start.unwrap_or_else(|reported| FoundStep {
+            name: Err(reported),
+            span: Span::START,
+            fields: Err(reported),
+            next: None,
+            begun: None,
+        });
+        let spans = others.iter().map(|step| step.key_span);
+        self.check_room([start.span].into_iter().chain(spans), context)?;
+        self.add_step(block, start, context);
         for step in others {
-            let index = self.next_step();
-            self.steps.push(StepDraft {
-                label: step.key,
+            let step = FoundStep {
+                name: Ok((step.key, step.key_span)),
                 span: step.key_span,
-                name: names::add_step(step.key, step.key_span, index, context),
                 fields: step.fields(context),
-                block,
-                form: BlockForm::Graph,
                 next: None,
-            });
+                begun: None,
+            };
+            self.add_step(block, step, context);
         }
         Ok(())
     }
 
-    /// Adds a block whose steps follow each other.
-    fn add_list(
-        &mut self,
-        start: Option<Field<'doc>>,
-        steps: &Field<'doc>,
-        context: &mut Context<'doc>,
-    ) -> Result<(), Reported> {
+    /// Refuses a start step beside a list (E510).
+    fn refuse_start(&mut self, start: Option<Field<'doc>>, context: &mut Context<'doc>) {
         if let Some(start) = start {
             let finding = Finding::new(
                 Code::E510,
@@ -147,6 +355,15 @@ impl<'doc> Blocks<'doc> {
             let hint = "move it to the top of the list, with a `name:`";
             self.complete = Err(context.error(finding.hint(hint)));
         }
+    }
+
+    /// Adds the steps of a block that follow each other.
+    fn add_list(
+        &mut self,
+        block: BlockIndex,
+        steps: &Field<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
         let items = steps.items(context)?;
         if items.is_empty() {
             let finding = Finding::new(
@@ -155,39 +372,69 @@ impl<'doc> Blocks<'doc> {
                 "expected a list of steps, but it is empty",
             );
             let reported = context.error(finding);
-            return self.add_graph(Err(reported), None, context);
+            return self.add_graph(block, Graph::unknown(reported), context);
         }
-        let block = self.add(BlockForm::List);
-        self.check_room(items.len(), items.iter().map(Field::span), context)?;
+        self.begin(block, BlockForm::List);
+        self.check_room(items.iter().map(Field::span), context)?;
         let last = items.len() - 1;
         for (position, item) in items.iter().enumerate() {
-            let index = self.next_step();
             let mut fields = item.fields(context);
-            let name = fields
-                .as_mut()
-                .map_err(|reported| *reported)
-                .and_then(|fields| fields.require(&["name"], context));
-            let name = name.and_then(|field| Ok((field.string(context)?, field.span())));
-            let (label, span) = name.unwrap_or(("", item.span()));
-            self.steps.push(StepDraft {
-                label,
-                span,
-                name: name.and_then(|(name, span)| names::add_step(name, span, index, context)),
+            let name = fields.as_mut().map_err(|reported| *reported);
+            let name = name.and_then(|fields| fields.require(&["name"], context));
+            let step = FoundStep {
+                name: name.and_then(|field| Ok((field.string(context)?, field.span()))),
+                span: item.span(),
                 fields,
-                block,
-                form: BlockForm::List,
-                next: (position < last).then(|| StepIndex(index.0 + 1)),
-            });
+                next: (position < last).then(|| StepIndex(self.next_step().0 + 1)),
+                begun: None,
+            };
+            self.add_step(block, step, context);
         }
         Ok(())
     }
 
-    /// Adds a block that begins with the next step; returns its index.
-    fn add(&mut self, form: BlockForm) -> BlockIndex {
-        let index = BlockIndex(narrow(self.blocks.len()));
+    /// The next step is the first one of the block.
+    fn begin(&mut self, block: BlockIndex, form: BlockForm) {
         let start = self.next_step();
-        self.blocks.push(Block { form, start });
-        index
+        let draft = &mut self.blocks[block.position()];
+        draft.form = form;
+        draft.start = start;
+    }
+
+    fn add_step(&mut self, block: BlockIndex, step: FoundStep<'doc>, context: &mut Context<'doc>) {
+        let index = self.next_step();
+        let (label, span) = step.name.unwrap_or(("", step.span));
+        let new = |(name, span)| NewStep {
+            name,
+            span,
+            index,
+            block,
+            begun: step.begun,
+        };
+        let name = match step.name {
+            Ok(name) => names::add_step(new(name), context),
+            Err(reported) => {
+                names::add_unnamed(block, context);
+                Err(reported)
+            }
+        };
+        let mut fields = step.fields;
+        let parallel = fields.as_mut().ok();
+        let parallel = parallel.and_then(|fields| fields.take("parallel", context));
+        self.steps.push(StepDraft {
+            label,
+            span,
+            name,
+            fields,
+            parallel: None,
+            block,
+            form: self.blocks[block.position()].form,
+            next: step.next,
+        });
+        if let Some(field) = parallel {
+            let draft = parallel::collect(&field, self, context);
+            self.steps[index.position()].parallel = Some(draft);
+        }
     }
 
     fn next_step(&self) -> StepIndex {
@@ -197,21 +444,81 @@ impl<'doc> Blocks<'doc> {
     /// Refuses more steps than a definition may have, at the first one that is too many.
     fn check_room(
         &self,
-        added: usize,
-        spans: impl DoubleEndedIterator<Item = Span>,
+        mut spans: impl Iterator<Item = Span>,
         context: &mut Context<'doc>,
     ) -> Result<(), Reported> {
-        let excess = (self.steps.len() + added).saturating_sub(STEPS_MAX);
-        match excess.checked_sub(1).and_then(|back| spans.rev().nth(back)) {
+        match spans.nth(STEPS_MAX - self.steps.len()) {
             None => Ok(()),
-            Some(first) => {
+            Some(first) => Err(too_many_steps(first, context)),
+        }
+    }
+
+    /// Refuses a definition of which more steps could be active at the same time than a run may have (E520).
+    fn check_active_steps(&mut self, context: &mut Context<'doc>) {
+        let mut of_blocks = vec![0_usize; self.blocks.len()];
+        // A block comes after the one whose step opens it.
+        for step in self.steps.iter().rev() {
+            let below = branches(step)
+                .iter()
+                .map(|branch| of_blocks[branch.block.position()]);
+            let active = 1 + below.sum::<usize>();
+            let most = &mut of_blocks[step.block.position()];
+            *most = (*most).max(active);
+            if active > ACTIVE_STEPS_MAX && self.complete.is_ok() {
                 let message = format!(
-                    "expected at most {STEPS_MAX} steps or terminals, but this is one more"
+                    "expected at most {ACTIVE_STEPS_MAX} active steps at the same time, but this step and its \
+                     branches can have {active}"
                 );
-                Err(context.malformed(first, message))
+                let finding = Finding::new(Code::E520, step.span, message);
+                self.complete = Err(context.error(finding));
             }
         }
     }
+}
+
+/// The branches of a step; empty for a step without any.
+fn branches<'step>(step: &'step StepDraft<'_>) -> &'step [Branch] {
+    let parallel = step.parallel.as_ref().and_then(|draft| draft.as_ref().ok());
+    parallel.map_or(&[], |draft| &draft.branches)
+}
+
+/// The step that begins a nested block, under the block's name.
+fn found<'doc>(block: &Field<'doc>, fields: Result<Fields<'doc>, Reported>) -> FoundStep<'doc> {
+    FoundStep {
+        name: Ok((block.key, block.key_span)),
+        span: block.key_span,
+        fields,
+        next: None,
+        begun: Some(block.key),
+    }
+}
+
+/// The name of the step that begins a nested block: its own, or else that of the block.
+fn name_of<'doc>(
+    block: &Field<'doc>,
+    named: Result<(), Reported>,
+    own: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<(&'doc str, Span), Reported> {
+    match own {
+        Some(name) => name.string(context).map(|text| (text, name.span())),
+        None => named.map(|()| (block.key, block.key_span)),
+    }
+}
+
+impl Graph<'_> {
+    /// A block of which nothing could be read.
+    fn unknown(reported: Reported) -> Self {
+        Self {
+            start: Err(reported),
+            steps: None,
+        }
+    }
+}
+
+fn too_many_steps(span: Span, context: &mut Context<'_>) -> Reported {
+    let message = format!("expected at most {STEPS_MAX} steps or terminals, but this is one more");
+    context.malformed(span, message)
 }
 
 fn narrow(position: usize) -> u16 {

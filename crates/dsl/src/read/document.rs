@@ -1,13 +1,15 @@
 //! Reads the top level of a definition.
 
 use super::{
-    Context, Field, Fields, Reported, attributes, blocks, graph,
+    Context, Field, Fields, Reported, attributes,
+    blocks::{self, Blocks},
+    graph,
     metadata::{self, Metadata},
     names, plan, schedule, step, template, terminals, trigger,
 };
 use crate::tree::Node;
 use flotilla_engine::{
-    definition::{Definition, DefinitionExtensions, Step},
+    definition::{Block, Definition, DefinitionExtensions, Step, note_repeats},
     limits,
 };
 
@@ -19,7 +21,7 @@ pub(super) fn read<'doc>(
     let mut fields = Fields::root(root, context)?;
     let metadata = metadata::read(&mut fields, context);
     let sections = Sections::take(&mut fields, context);
-    let steps = blocks::collect(&mut fields, context);
+    let blocks = blocks::collect(&mut fields, context);
     let known = fields.finish(context);
 
     let terminals = entries(sections.terminals, context);
@@ -33,18 +35,7 @@ pub(super) fn read<'doc>(
     let plans_read = all(plan_fields, plan_names, |field, name| {
         plan::read(field, name, context)
     });
-    let blocks = steps?;
-    let mut outlines = Vec::with_capacity(blocks.steps.len());
-    let steps_read: Vec<Result<Step, Reported>> = blocks
-        .steps
-        .into_iter()
-        .map(|draft| {
-            let (step, outline) = step::read(draft, context);
-            outlines.push(outline);
-            step
-        })
-        .collect();
-    graph::check(&outlines, terminal_fields, context);
+    let blocks_read = blocks_and_steps(blocks?, terminal_fields, context);
     let terminals_read = all(terminal_fields, terminal_names, |field, name| {
         terminals::read(field, name, context)
     });
@@ -61,10 +52,7 @@ pub(super) fn read<'doc>(
     });
     context.references.sort_by_key(|reference| reference.span);
 
-    known
-        .and(blocks.complete)
-        .and(terminals.map(drop))
-        .and(plans.map(drop))?;
+    known.and(terminals.map(drop)).and(plans.map(drop))?;
     let Metadata {
         name,
         version,
@@ -74,6 +62,7 @@ pub(super) fn read<'doc>(
         retention_ms,
         input_schema,
     } = metadata?;
+    let (blocks, steps) = blocks_read?;
     Ok(Definition {
         name,
         version,
@@ -88,10 +77,38 @@ pub(super) fn read<'doc>(
         schedule: schedule?,
         trigger: trigger?,
         plans: plans_read?,
-        blocks: blocks.blocks,
-        steps: steps_read.into_iter().collect::<Result<_, _>>()?,
+        ends: context.names.take_ends(),
+        blocks,
+        steps,
         extensions: DefinitionExtensions::default(),
     })
+}
+
+/// Reads the steps of all blocks, and checks the graphs that they form.
+fn blocks_and_steps<'doc>(
+    blocks: Blocks<'doc>,
+    terminals: &[Field<'doc>],
+    context: &mut Context<'doc>,
+) -> Result<(Vec<Block>, Vec<Step>), Reported> {
+    let first_steps = blocks.first_steps();
+    let mut outlines = Vec::with_capacity(blocks.steps.len());
+    let steps: Vec<Result<Step, Reported>> = blocks
+        .steps
+        .into_iter()
+        .zip(first_steps)
+        .map(|(draft, opens)| {
+            let (step, mut outline) = step::read(draft, context);
+            outline.opens = opens;
+            outlines.push(outline);
+            step
+        })
+        .collect();
+    graph::check(&outlines, terminals, context);
+    let read = Blocks::read(blocks.blocks, context);
+    blocks.complete?;
+    let mut steps: Vec<Step> = steps.into_iter().collect::<Result<_, _>>()?;
+    note_repeats(&mut steps);
+    Ok((read?, steps))
 }
 
 /// The sections of the top level beside the metadata and the steps.

@@ -53,6 +53,13 @@ impl<'doc> Fields<'doc> {
         }
     }
 
+    /// Whether the key is there, in either spelling.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| is_spelling_of(&entry.key, key))
+    }
+
     /// The value of a key, in its documented spelling or the other case.
     pub(super) fn take(
         &mut self,

@@ -2,7 +2,7 @@
 
 use super::{Context, Field};
 use crate::{Code, Finding, Span, quote::quote};
-use flotilla_engine::definition::{StepIndex, Target};
+use flotilla_engine::definition::{BlockIndex, StepIndex, Target};
 
 /// A step as a node of the graph.
 pub(super) struct Outline<'doc> {
@@ -13,22 +13,28 @@ pub(super) struct Outline<'doc> {
     pub(super) edges: Vec<Target>,
     /// Whether `edges` is complete; false if one could not be read.
     pub(super) is_complete: bool,
+    /// The block that it belongs to.
+    pub(super) block: BlockIndex,
+    /// The first steps of its branches.
+    pub(super) opens: Vec<StepIndex>,
 }
 
 impl<'doc> Outline<'doc> {
-    pub(super) fn new(name: &'doc str, span: Span) -> Self {
+    pub(super) fn new(name: &'doc str, span: Span, block: BlockIndex) -> Self {
         Self {
             name,
             span,
             edges: Vec::new(),
             is_complete: true,
+            block,
+            opens: Vec::new(),
         }
     }
 
     fn next_steps(&self) -> impl Iterator<Item = usize> {
         self.edges.iter().filter_map(|edge| match edge {
             Target::Step(index) => Some(index.position()),
-            Target::BuiltIn(_) | Target::Custom(_) => None,
+            Target::BuiltIn(_) | Target::Custom(_) | Target::End(_) => None,
         })
     }
 
@@ -52,7 +58,11 @@ pub(super) fn check<'doc>(
         .iter()
         .map(|step| step.next_steps().collect())
         .collect();
-    let is_reached = spread(&edges, [StepIndex::START.position()].into_iter());
+    let mut ways = edges.clone();
+    for (way, step) in ways.iter_mut().zip(steps) {
+        way.extend(step.opens.iter().map(|first| first.position()));
+    }
+    let is_reached = spread(&ways, [StepIndex::START.position()].into_iter());
     // If the start step is unknown, nothing would be reachable, which means nothing.
     let is_start_known = steps
         .first()

@@ -16,6 +16,7 @@ mod fields;
 mod graph;
 mod metadata;
 mod names;
+mod parallel;
 mod path;
 mod plan;
 mod policy;

@@ -3,8 +3,10 @@
 use super::{Context, Field, Reported};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
-    definition::{BuiltInTerminal, PlanIndex, StepIndex, Target, TerminalIndex},
-    ids::{NameInvalid, PlanName, StepName, TerminalName},
+    definition::{
+        BlockIndex, BuiltInTerminal, EndIndex, PlanIndex, StepIndex, Target, TerminalIndex,
+    },
+    ids::{NameInvalid, OutcomeName, PlanName, StepName, TerminalName},
 };
 use std::collections::BTreeMap;
 
@@ -20,6 +22,12 @@ const BUILT_IN_PREFIX: &str = "flo.";
 pub(super) struct Names<'doc> {
     /// With the line of each.
     steps: BTreeMap<&'doc str, (StepIndex, u32)>,
+    /// The block of each step.
+    blocks: Vec<BlockIndex>,
+    /// The branches, with the line of each.
+    branches: BTreeMap<&'doc str, u32>,
+    /// The outcomes of `flo.End.NAME`.
+    ends: Vec<OutcomeName>,
     terminals: BTreeMap<&'doc str, TerminalIndex>,
     plans: BTreeMap<&'doc str, PlanIndex>,
     /// The plans that have a fallback (E509).
@@ -33,6 +41,26 @@ impl<'doc> Names<'doc> {
             return Some(StepIndex::START);
         }
         self.steps.get(name).map(|(index, _)| *index)
+    }
+
+    /// The block that a step belongs to.
+    pub(super) fn block(&self, step: StepIndex) -> BlockIndex {
+        self.blocks[step.position()]
+    }
+
+    /// The place of an outcome among those of `flo.End.NAME`.
+    pub(super) fn end(&mut self, outcome: OutcomeName) -> EndIndex {
+        let known = self.ends.iter().position(|end| *end == outcome);
+        let place = known.unwrap_or_else(|| {
+            self.ends.push(outcome);
+            self.ends.len() - 1
+        });
+        EndIndex(index(place))
+    }
+
+    /// The outcomes of `flo.End.NAME`, in the order of their places.
+    pub(super) fn take_ends(&mut self) -> Vec<OutcomeName> {
+        std::mem::take(&mut self.ends)
     }
 
     pub(super) fn plan(&self, name: &str) -> Option<PlanIndex> {
@@ -78,13 +106,55 @@ impl<'doc> Names<'doc> {
     }
 }
 
-/// Validates the name of the step at `index` and makes it known (E105).
-pub(super) fn add_step<'doc>(
+/// A step whose name is to be made known.
+pub(super) struct NewStep<'doc> {
+    pub(super) name: &'doc str,
+    pub(super) span: Span,
+    pub(super) index: StepIndex,
+    pub(super) block: BlockIndex,
+    /// The name of the block that it begins: the step may have the same one.
+    pub(super) begun: Option<&'doc str>,
+}
+
+/// Notes the block of a step without a name.
+pub(super) fn add_unnamed(block: BlockIndex, context: &mut Context<'_>) {
+    context.names.blocks.push(block);
+}
+
+/// Validates the name of a branch and makes it known: branches and steps share one set of names (E105).
+pub(super) fn add_branch<'doc>(
     name: &'doc str,
     span: Span,
-    index: StepIndex,
     context: &mut Context<'doc>,
 ) -> Result<StepName, Reported> {
+    let names = &context.names;
+    let of_step = names.steps.get(name).map(|(_, line)| *line);
+    if let Some(first_line) = of_step.or_else(|| names.branches.get(name).copied()) {
+        return Err(duplicate(name, (span, first_line), context));
+    }
+    context.names.branches.insert(name, span.line);
+    StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))
+}
+
+fn duplicate(name: &str, (span, first_line): (Span, u32), context: &mut Context<'_>) -> Reported {
+    let hint = format!("the first one is at line {first_line}");
+    let message = format!("duplicate step {}", quote(name));
+    context.error(Finding::new(Code::E105, span, message).hint(hint))
+}
+
+/// Validates the name of a step and makes it known (E105).
+pub(super) fn add_step<'doc>(
+    new: NewStep<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<StepName, Reported> {
+    let NewStep {
+        name,
+        span,
+        index,
+        block,
+        begun,
+    } = new;
+    context.names.blocks.push(block);
     let is_reserved = name == START || name == START_IN_PATHS;
     if is_reserved && index != StepIndex::START {
         let message = format!(
@@ -94,10 +164,16 @@ pub(super) fn add_step<'doc>(
         let finding = Finding::new(Code::E105, span, message);
         return Err(context.error(finding.hint("`start` is the name of the workflow's first step")));
     }
-    if let Some((_, first_line)) = context.names.steps.get(name) {
-        let hint = format!("the first one is at line {first_line}");
-        let message = format!("duplicate step {}", quote(name));
-        return Err(context.error(Finding::new(Code::E105, span, message).hint(hint)));
+    if is_reserved {
+        // The start step is known by its names anyway.
+        return StepName::new(name).map_err(|error| context.malformed(span, error.to_string()));
+    }
+    let names = &context.names;
+    let of_step = names.steps.get(name).map(|(_, line)| *line);
+    let of_branch = names.branches.get(name).copied();
+    let of_branch = of_branch.filter(|_| begun != Some(name));
+    if let Some(first_line) = of_step.or(of_branch) {
+        return Err(duplicate(name, (span, first_line), context));
     }
     context.names.steps.insert(name, (index, span.line));
     StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))

@@ -4,6 +4,7 @@ use super::{
     Context, Field, Reported,
     blocks::StepDraft,
     graph::Outline,
+    parallel::{self, ParallelDraft},
     policy, target, template,
     transitions::{self, Transitions},
     wait,
@@ -20,7 +21,7 @@ pub(super) fn read<'doc>(
     draft: StepDraft<'doc>,
     context: &mut Context<'doc>,
 ) -> (Result<Step, Reported>, Outline<'doc>) {
-    let mut outline = Outline::new(draft.label, draft.span);
+    let mut outline = Outline::new(draft.label, draft.span, draft.block);
     let mut fields = match draft.fields {
         Ok(fields) => fields,
         Err(reported) => {
@@ -34,6 +35,7 @@ pub(super) fn read<'doc>(
         span: fields.span,
         run: fields.take("run", context),
         wait: fields.take("waitForSignal", context),
+        parallel: draft.parallel,
         input: fields.take_any(&["inputMapping", "input"], context),
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
@@ -42,10 +44,18 @@ pub(super) fn read<'doc>(
     let known = fields.finish(context);
     // An unknown key may hide transitions, so the outline is incomplete.
     outline.is_complete &= known.is_ok();
-    if draft.form == BlockForm::List {
-        outline
-            .edges
-            .extend(edges_in_list(draft.next, &transitions));
+    match draft.form {
+        BlockForm::Graph => {}
+        BlockForm::List => {
+            let edges = edges_in_list(draft.next, &transitions);
+            outline.edges.extend(edges);
+        }
+        BlockForm::Single if transitions.is_empty() => {
+            outline
+                .edges
+                .push(Target::BuiltIn(BuiltInTerminal::Completed));
+        }
+        BlockForm::Single => {}
     }
     let kind = body.kind(&transitions, &mut outline, context);
     let step = move || {
@@ -54,6 +64,7 @@ pub(super) fn read<'doc>(
             name: draft.name?,
             block: draft.block,
             next: draft.next,
+            may_repeat: false,
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),
@@ -83,6 +94,7 @@ struct Body<'doc> {
     span: Span,
     run: Option<Field<'doc>>,
     wait: Option<Field<'doc>>,
+    parallel: Option<Result<ParallelDraft<'doc>, Reported>>,
     input: Option<Field<'doc>>,
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
@@ -90,17 +102,18 @@ struct Body<'doc> {
 
 impl<'doc> Body<'doc> {
     fn kind(
-        self,
+        mut self,
         transitions: &Transitions<'doc>,
         outline: &mut Outline<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<StepKind, Reported> {
-        match (&self.run, &self.wait) {
-            (Some(run), None) => self
+        let parallel = self.parallel.take();
+        match (&self.run, &self.wait, parallel) {
+            (Some(run), None, None) => self
                 .run_step(run, transitions, outline, context)
                 .map(StepKind::Run),
-            (None, Some(wait)) => {
-                let unmixed = self.refuse_run_keys(context);
+            (None, Some(wait), None) => {
+                let unmixed = self.refuse_run_keys("waits for a signal", context);
                 let step = wait::read(wait, outline, context);
                 if self.form == BlockForm::Graph {
                     transitions::lint_wait_step(transitions, outline, context);
@@ -108,10 +121,28 @@ impl<'doc> Body<'doc> {
                 unmixed?;
                 step.map(StepKind::Wait)
             }
-            (run, _) => {
-                let found = if run.is_some() { "both" } else { "neither" };
+            (None, None, Some(parallel)) => {
+                let unmixed = self.refuse_run_keys("has branches", context);
+                if self.form == BlockForm::Graph {
+                    transitions::lint_run_step(transitions, outline, false, context);
+                }
+                let step = parallel::read(parallel?, context);
+                unmixed?;
+                step.map(StepKind::Parallel)
+            }
+            (run, wait, parallel) => {
+                let keys = [
+                    (run.is_some(), "`run`"),
+                    (wait.is_some(), "`waitForSignal`"),
+                    (parallel.is_some(), "`parallel`"),
+                ];
+                let keys: Vec<&str> = keys.iter().filter(|key| key.0).map(|key| key.1).collect();
+                let found = match keys.is_empty() {
+                    true => "no such key".to_owned(),
+                    false => keys.join(" and "),
+                };
                 let message = format!(
-                    "expected {} to have either `run` or `waitForSignal`, but it has {found}",
+                    "expected {} to have one of `run`, `waitForSignal` and `parallel`, but it has {found}",
                     self.place
                 );
                 Err(context.malformed(self.span, message))
@@ -164,12 +195,12 @@ impl<'doc> Body<'doc> {
         })
     }
 
-    /// Rejects keys that have no meaning with `waitForSignal`.
-    fn refuse_run_keys(&self, context: &mut Context<'doc>) -> Result<(), Reported> {
+    /// Rejects keys that only steps with a target have.
+    fn refuse_run_keys(&self, why: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
         for field in [&self.input, &self.retry, &self.poll].into_iter().flatten() {
             let message = format!(
-                "expected {} to have no `{}`, since it waits for a signal",
+                "expected {} to have no `{}`, since it {why}",
                 self.place, field.key
             );
             result = Err(context.malformed(field.key_span, message));

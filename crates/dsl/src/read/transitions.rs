@@ -3,9 +3,12 @@
 use super::{Context, Field, Reported, graph::Outline};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
-    definition::{Target, Transition},
+    definition::{BlockIndex, Target, Transition},
     ids::OutcomeName,
 };
+
+/// The prefix of a named end of a nested block (W51).
+const END: &str = "flo.End.";
 
 /// A step's `transitions` block.
 pub(super) struct Transitions<'doc> {
@@ -15,6 +18,11 @@ pub(super) struct Transitions<'doc> {
 }
 
 impl Transitions<'_> {
+    /// Whether the block is missing or empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.outcomes.as_ref().is_some_and(Vec::is_empty)
+    }
+
     /// Whether the outcome has a transition, or might have one if the block were readable.
     pub(super) fn has(&self, outcome: &str) -> bool {
         self.outcomes
@@ -82,6 +90,16 @@ pub(super) fn target<'doc>(
     };
     if let Some(target) = context.names.target(text) {
         outline.edges.push(target);
+        return within_block(target, field, outline, context);
+    }
+    if let Some(name) = text.strip_prefix(END)
+        && outline.block != BlockIndex::ROOT
+    {
+        let outcome = OutcomeName::new(name);
+        let outcome =
+            outcome.map_err(|error| context.malformed(field.span(), error.to_string()))?;
+        let target = Target::End(context.names.end(outcome));
+        outline.edges.push(target);
         return Ok(target);
     }
     let candidates: Vec<&'doc str> = context.names.targets().collect();
@@ -103,6 +121,28 @@ pub(super) fn target<'doc>(
         quote(text)
     );
     Err(context.error(Finding::new(Code::E201, field.span(), message).suggest(nearest)))
+}
+
+/// Refuses a transition out of the step's block (E515).
+fn within_block<'doc>(
+    target: Target,
+    field: &Field<'doc>,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Target, Reported> {
+    let Target::Step(step) = target else {
+        return Ok(target);
+    };
+    if context.names.block(step) == outline.block {
+        return Ok(target);
+    }
+    let message = format!(
+        "expected {} to lead to a step of the same block, but it leads out of it",
+        field.place
+    );
+    let hint = "a block ends at `flo.Completed`, `flo.Failed` or `flo.End.NAME`";
+    let finding = Finding::new(Code::E515, field.span(), message);
+    Err(context.error(finding.hint(hint)))
 }
 
 /// E502 for a step that runs a target.

@@ -19,6 +19,8 @@ fn the_steps_of_a_list_follow_each_other() {
     let list = Block {
         form: BlockForm::List,
         start: StepIndex::START,
+        opener: None,
+        output: None,
     };
     assert_eq!(definition.blocks, [list]);
     let steps = definition.steps.iter();

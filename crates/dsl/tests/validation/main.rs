@@ -9,6 +9,7 @@ mod grammar;
 mod keys;
 mod lists;
 mod names;
+mod parallel;
 mod plans;
 mod policies;
 mod sources;

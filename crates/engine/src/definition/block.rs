@@ -1,6 +1,6 @@
 //! Blocks: the steps that belong together, and how they lead to each other (W50).
 
-use super::{StepIndex, step::index};
+use super::{StepIndex, Template, step::index};
 use serde::{Deserialize, Serialize};
 
 index! {
@@ -20,6 +20,10 @@ pub struct Block {
     pub form: BlockForm,
     /// The step that it begins with.
     pub start: StepIndex,
+    /// The step that opens it; `None` for the workflow's own block.
+    pub opener: Option<StepIndex>,
+    /// What becomes its output; without one it is that of the step left last (W52). The workflow's own block does not have one.
+    pub output: Option<Template>,
 }
 
 /// The forms of a block (W50).
@@ -29,4 +33,6 @@ pub enum BlockForm {
     Graph,
     /// A list of steps: where no transition matches, a good outcome leads to the next step (W50a).
     List,
+    /// A single step. Without transitions its outcome is that of the block.
+    Single,
 }

@@ -21,14 +21,15 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    BuiltInTerminal, CustomTerminal, RunStep, RunTarget, Step, StepExtensions, StepIndex, StepKind,
-    Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
+    Branch, BuiltInTerminal, CustomTerminal, EndIndex, ParallelStep, RunStep, RunTarget, Step,
+    StepExtensions, StepIndex, StepKind, Target, TerminalIndex, TerminalStatus, Transition,
+    WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
-use crate::ids::{Namespace, PlanName, WorkflowName, WorkflowVersion};
+use crate::ids::{Namespace, OutcomeName, PlanName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
 
 /// A validated workflow definition (the manual's "workflow YAML file"; rules W0–W6).
@@ -60,6 +61,8 @@ pub struct Definition {
     pub trigger: Option<Trigger>,
     /// Inline plans (W30), in document order.
     pub plans: Vec<Plan>,
+    /// The outcomes of `flo.End.NAME` (W51).
+    pub ends: Vec<OutcomeName>,
     /// The blocks (W50). Invariant: never empty; index 0 is the workflow's own.
     pub blocks: Vec<Block>,
     /// The steps of all blocks. Invariant: never empty; index 0 is the start step (W10).
@@ -90,11 +93,17 @@ impl Definition {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let inputs = self.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Run(run) => run.input.as_ref(),
-            StepKind::Wait(_) => None,
+            StepKind::Wait(_) | StepKind::Parallel(_) => None,
         });
+        let blocks = self.blocks.iter();
+        let of_blocks = blocks.filter_map(|block| block.output.as_ref());
         let terminals = self.terminals.iter();
         let outputs = terminals.filter_map(|terminal| terminal.output.as_ref());
-        self.output.iter().chain(outputs).chain(inputs)
+        self.output
+            .iter()
+            .chain(outputs)
+            .chain(of_blocks)
+            .chain(inputs)
     }
 
     /// The step at `index`.
@@ -124,6 +133,25 @@ impl Definition {
         &self.plans[index.position()]
     }
 
+    /// The branches of the step at `index`; empty for a step without any.
+    #[must_use]
+    pub fn branches(&self, index: StepIndex) -> &[Branch] {
+        match &self.step(index).kind {
+            StepKind::Parallel(parallel) => &parallel.branches,
+            StepKind::Run(_) | StepKind::Wait(_) => &[],
+        }
+    }
+
+    /// The position of the branch that is `block` among those of the step at `opener`.
+    ///
+    /// # Panics
+    /// When that step does not open the block: a bug, since each block names its opener.
+    pub(crate) fn branch_position(&self, opener: StepIndex, block: BlockIndex) -> usize {
+        let mut branches = self.branches(opener).iter();
+        let position = branches.position(|branch| branch.block == block);
+        position.expect("a block is a branch of the step that opens it")
+    }
+
     /// The plan called `name`.
     #[must_use]
     pub fn plan_named(&self, name: &PlanName) -> Option<&Plan> {
@@ -143,7 +171,7 @@ impl Definition {
     #[must_use]
     pub fn status_at(&self, target: Target) -> Option<TerminalStatus> {
         match target {
-            Target::Step(_) => None,
+            Target::Step(_) | Target::End(_) => None,
             Target::BuiltIn(terminal) => Some(terminal.status()),
             Target::Custom(index) => Some(self.terminal(index).status),
         }

@@ -30,6 +30,10 @@ index! {
     StepIndex
 }
 index! {
+    /// The position of a name in [`super::Definition::ends`].
+    EndIndex
+}
+index! {
     /// The position of a custom terminal in [`super::Definition::terminals`].
     TerminalIndex
 }
@@ -46,8 +50,10 @@ pub struct Step {
     pub name: StepName,
     /// The block that it belongs to.
     pub block: BlockIndex,
-    /// The step after it in a list; `None` for the last one, and in graphs (W50a).
+    /// The step after it in a list; `None` for the last one, and in other blocks (W50a).
     pub next: Option<StepIndex>,
+    /// Whether it may be entered more than once in one instance of its block ([`note_repeats`]).
+    pub may_repeat: bool,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
@@ -61,13 +67,31 @@ extensions! {
     StepExtensions {}
 }
 
-/// The two kinds of step.
+/// The kinds of step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepKind {
     /// Executes a target.
     Run(RunStep),
     /// Waits for a signal.
     Wait(WaitStep),
+    /// Executes blocks concurrently.
+    Parallel(ParallelStep),
+}
+
+/// A step that executes blocks concurrently (W56).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParallelStep {
+    /// At least one, in document order.
+    pub branches: Vec<Branch>,
+}
+
+/// A branch of a [`ParallelStep`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    /// Its name, unique in the definition.
+    pub name: StepName,
+    /// What it executes.
+    pub block: BlockIndex,
 }
 
 /// A step that executes a target.
@@ -124,10 +148,42 @@ pub struct Transition {
 pub enum Target {
     /// To another step, or the same one again.
     Step(StepIndex),
-    /// To one of the four built-in terminals.
+    /// To one of the four built-in terminals; in a nested block, to the end of the block (W51).
     BuiltIn(BuiltInTerminal),
-    /// To a custom terminal.
+    /// To a custom terminal: the end of the run, from any block.
     Custom(TerminalIndex),
+    /// To the end of a nested block, with an outcome of the definition's own (`flo.End.NAME`).
+    End(EndIndex),
+}
+
+/// Notes which steps may be entered more than once in one instance of their block: those behind a transition to the
+/// same step or to one before it. Every cycle has such a transition.
+pub fn note_repeats(steps: &mut [Step]) {
+    let edges: Vec<Vec<usize>> = steps.iter().map(edges).collect();
+    let mut open: Vec<usize> = Vec::new();
+    for (from, targets) in edges.iter().enumerate() {
+        open.extend(targets.iter().filter(|to| **to <= from));
+    }
+    while let Some(step) = open.pop() {
+        if !std::mem::replace(&mut steps[step].may_repeat, true) {
+            open.extend(&edges[step]);
+        }
+    }
+}
+
+/// The steps to which a step may lead within its block.
+fn edges(step: &Step) -> Vec<usize> {
+    let expiry = match &step.kind {
+        StepKind::Wait(wait) => wait.on_timeout,
+        StepKind::Run(_) | StepKind::Parallel(_) => None,
+    };
+    let transitions = step.transitions.iter().map(|line| line.target);
+    let targets = transitions.chain(expiry).chain(step.next.map(Target::Step));
+    let step_of = |target| match target {
+        Target::Step(step) => Some(step.position()),
+        Target::BuiltIn(_) | Target::Custom(_) | Target::End(_) => None,
+    };
+    targets.filter_map(step_of).collect()
 }
 
 /// The terminals that every workflow has.

@@ -15,9 +15,9 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
-    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, PayloadOwner,
-    PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults, Work,
-    encode_key,
+    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
+    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults,
+    Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,12 +77,17 @@ impl Named {
             | ActivationState::Child(_)
             | ActivationState::ChildInput { .. }
             | ActivationState::Retry { .. }
-            | ActivationState::Poll { .. } => None,
+            | ActivationState::Poll { .. }
+            | ActivationState::Branches(_) => None,
         });
         let failures: Vec<_> = failures.collect();
         self.add(inputs.into_iter().chain(failures));
         self.add([run.record.input].into_iter().chain(run.record.output));
         turn.visit::<StepResults>(&run.number, |_, result| {
+            self.add(result.output);
+            ControlFlow::Continue(())
+        })?;
+        turn.visit::<BranchResults>(&run.number, |_, result| {
             self.add(result.output);
             ControlFlow::Continue(())
         })?;

@@ -58,7 +58,8 @@ impl<'r> Execution<'r> {
             | ActivationState::Child(_)
             | ActivationState::ChildInput { .. }
             | ActivationState::Retry { .. }
-            | ActivationState::Poll { .. } => None,
+            | ActivationState::Poll { .. }
+            | ActivationState::Branches(_) => None,
         }
     }
 

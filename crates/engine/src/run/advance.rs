@@ -1,11 +1,11 @@
 //! The loop that advances runs: it takes work from the queue and calls its handler.
 
 use super::work_queue::WorkQueue;
-use super::{child, continuation, decide, enter, execute, finish, finish_step};
+use super::{branches, child, continuation, decide, enter, execute, finish, finish_step, scope};
 use crate::ids::RunNumber;
 use crate::subject::Subject;
 use crate::tables::Work;
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 
 /// Does `work` and all work that follows from it, until all runs wait or have ended or the turn has used up its budget;
 /// a continuation does the rest in a later entry. Quarantined runs are unchanged (design rule 10).
@@ -13,19 +13,22 @@ pub(crate) fn advance(turn: &mut Turn<'_, '_>, run: RunNumber, work: Work) -> Tu
     advance_all(turn, run, [work])
 }
 
-/// Like [`advance`], for a run that got what it waited for from outside.
+/// Like [`advance`], for an active step that got what it waited for from outside.
 pub(crate) fn advance_after_wait(
     turn: &mut Turn<'_, '_>,
-    number: RunNumber,
+    at: ActivationRef,
     work: Work,
 ) -> TurnResult<()> {
-    if !turn.is_quarantined(number)
-        && let Some(mut run) = turn.load_run_if_kept(number)?
+    if !turn.is_quarantined(at.run)
+        && let Some(mut run) = turn.load_run_if_kept(at.run)?
     {
-        run.end_wait();
+        let active = run.activation(turn, at.activation)?;
+        if let Some(scope) = active.map(|active| active.scope) {
+            run.end_wait(scope);
+        }
         turn.put_back_run(run);
     }
-    advance(turn, number, work)
+    advance(turn, at.run, work)
 }
 
 /// Like [`advance`], for several pieces of work on one run.
@@ -80,7 +83,7 @@ fn carry_out(
     work: Work,
 ) -> TurnResult<()> {
     match work {
-        Work::Enter { step } => enter::enter(turn, queue, run, step),
+        Work::Enter { scope, step } => enter::enter(turn, queue, run, enter::Entry { scope, step }),
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
         Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
         Work::DecideChild {
@@ -111,8 +114,19 @@ fn carry_out(
             }
             Ok(())
         }
-        Work::Finish { terminal, detail } => {
-            let ending = finish::Ending { terminal, detail };
+        Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
+        Work::EndScope(end) => scope::end(turn, queue, run, end),
+        Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
+        Work::Finish {
+            scope,
+            terminal,
+            detail,
+        } => {
+            let ending = finish::Ending {
+                scope,
+                terminal,
+                detail,
+            };
             finish::finish(turn, queue, run, ending)
         }
         Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),

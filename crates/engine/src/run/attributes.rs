@@ -2,6 +2,7 @@
 
 use super::render::{self, MappingRefused};
 use crate::definition::AttributeKind;
+use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
 use crate::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BYTES_MAX};
 use crate::store::StoreError;
@@ -21,7 +22,7 @@ pub(super) fn compute(
         return Ok(None);
     }
     let paths = attributes.iter().map(|attribute| &attribute.from);
-    let resolved = match render::resolve(turn, run, paths)? {
+    let resolved = match render::resolve(turn, run, ScopeNumber::ROOT, paths)? {
         Ok(resolved) => resolved,
         Err(MappingRefused::Read(bytes) | MappingRefused::Made(bytes)) => {
             set(run, BTreeMap::new());

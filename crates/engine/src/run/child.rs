@@ -4,7 +4,7 @@ use super::create::{NewRun, Parent, create};
 use super::outcome;
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::effect::Effect;
-use crate::ids::{RunNumber, WorkflowName, WorkflowVersion};
+use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
@@ -51,8 +51,9 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// The work that a new child begins with.
-pub(super) const FIRST_WORK: Work = Work::Enter {
+/// The work that a new run begins with.
+pub(crate) const FIRST_WORK: Work = Work::Enter {
+    scope: ScopeNumber::ROOT,
     step: StepIndex::START,
 };
 

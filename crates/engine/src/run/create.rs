@@ -7,8 +7,8 @@ use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::tables::{
     DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
-    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, SignalCounts, StoredPayload,
-    TriggeredBy,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress, SignalCounts,
+    StoredPayload, TriggeredBy,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -71,9 +71,8 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         active_count: 0,
         activations_count: 0,
         left_count: 0,
-        last_left: None,
-        steps_since_wait: 0,
-        has_waited: false,
+        scopes_count: 0,
+        progress: ScopeProgress::default(),
         continuation: None,
         attributes: BTreeMap::new(),
         input,

@@ -10,7 +10,7 @@ use crate::run::work_queue::WorkQueue;
 use crate::tables::{
     ActivationState, DefinitionNumber, Definitions, InputChecks, InputVerdict, Work,
 };
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Delivers whether a child's input satisfies its workflow's schema.
@@ -56,7 +56,11 @@ impl DecideChildInput {
             definition,
             verdict: self.verdict.clone(),
         };
-        advance_after_wait(turn, self.parent, work)?;
+        let at = ActivationRef {
+            run: self.parent,
+            activation: self.activation,
+        };
+        advance_after_wait(turn, at, work)?;
         Ok(Done {})
     }
 }

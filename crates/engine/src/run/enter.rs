@@ -1,28 +1,46 @@
 //! Entering a step.
 
 use super::outcome::name;
-use super::render;
+use super::{branches, render, scope};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
+use crate::ids::ScopeNumber;
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, SignalsWaiting, TargetResult, TimerKey,
-    TimerKind, Work,
+    Activation, ActivationState, Awaited, EventKind, SignalsWaiting, StepResult, StepResults,
+    TargetResult, TimerKey, TimerKind, Work,
 };
-use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, Draft, LoadedRun, NewVisit, Turn, TurnResult};
+use std::sync::Arc;
 
-/// A run enters `step`: its mapping is resolved once, for all attempts.
+/// A step to enter, and the scope that enters it.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) scope: ScopeNumber,
+    pub(super) step: StepIndex,
+}
+
+/// A step is entered: its mapping is resolved once, for all attempts.
 pub(super) fn enter(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    step: StepIndex,
+    entry: Entry,
 ) -> TurnResult<()> {
-    if !run.record.status.is_open() || !queue.count_step(turn, run) {
+    let Entry { scope, step } = entry;
+    let is_scope_open = scope == ScopeNumber::ROOT || run.scope(turn, scope)?.is_some();
+    let is_open = is_scope_open && run.record.status.is_open();
+    if !is_open || !queue.count_step(turn, run, scope) {
         return Ok(());
     }
-    let active = run.activate(turn.now_ms(), step);
+    let former = former_result(turn, run, entry)?;
+    let visit = NewVisit {
+        scope,
+        step,
+        visit: 1 + former.as_ref().map_or(0, |former| former.visit),
+    };
+    let active = run.activate(turn.now_ms(), visit);
     run.note(&active, EventKind::StepStarted);
     let definition = run.definition.clone();
     match &definition.definition.step(step).kind {
@@ -35,8 +53,27 @@ pub(super) fn enter(
                 queue.push(run.number, work);
             }
         }
+        StepKind::Parallel(parallel) => {
+            branches::enter(queue, run, active, parallel);
+            if former.is_some() {
+                scope::hide_branches(turn, queue, run, entry)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// The result of the last visit to the step in this scope, if there was one.
+fn former_result(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    entry: Entry,
+) -> Result<Option<Arc<StepResult>>, StoreError> {
+    let Entry { scope, step } = entry;
+    if !run.definition.definition.step(step).may_repeat {
+        return Ok(None);
+    }
+    turn.get::<StepResults>(&(run.number, scope, step))
 }
 
 fn enter_run_step(
@@ -48,7 +85,7 @@ fn enter_run_step(
     let activation = active.number;
     let mapped = match &step.input {
         None => Ok(run.record.input),
-        Some(template) => render::stored(turn, run, template)?,
+        Some(template) => render::stored(turn, run, active.scope, template)?,
     };
     let work = match mapped {
         Ok(input) => {

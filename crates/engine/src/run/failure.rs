@@ -1,20 +1,20 @@
 //! The detail of a failed run: why it failed, as text.
 
-use super::outcome::name;
+use super::outcome::{is_good, name, of_terminal};
 use crate::definition::{Definition, Segment, Step, Target, TerminalStatus};
-use crate::ids::OutcomeName;
+use crate::ids::{OutcomeName, ScopeNumber};
 use crate::json::{self, Json};
 use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{StepResults, TargetResult, TaskError};
+use crate::tables::{ScopeEnd, StepResults, TargetResult, TaskError, Work};
 use crate::turn::{LoadedRun, Turn};
 
 /// A step that is left for where its outcome leads.
 pub(super) struct Exit<'a> {
     pub(super) definition: &'a Definition,
+    pub(super) scope: ScopeNumber,
     pub(super) step: &'a Step,
     pub(super) target_result: &'a TargetResult,
-    pub(super) target: Target,
 }
 
 impl Exit<'_> {
@@ -24,19 +24,80 @@ impl Exit<'_> {
         &self,
         turn: &mut Turn<'_, '_>,
         run: &LoadedRun,
+        target: Target,
     ) -> Result<Option<String>, StoreError> {
-        match self.definition.status_at(self.target) {
+        match self.definition.status_at(target) {
             None | Some(TerminalStatus::Completed | TerminalStatus::Cancelled) => return Ok(None),
             Some(TerminalStatus::Failed | TerminalStatus::TimedOut) => {}
         }
         let outcome = &self.target_result.outcome;
         let mut words = describe(self.step, outcome, self.target_result.reason.as_deref());
         if !is_failure(outcome)
-            && let Some(earlier) = last_failure(turn, self.definition, run)?
+            && let Some(earlier) = self.last_failure(turn, run)?
         {
             words = format!("{words} after {earlier}");
         }
         Ok(Some(cut(&words)))
+    }
+
+    /// The work that follows a transition; `detail` says why, where the target does not.
+    pub(super) fn follow(&self, target: Target, detail: Option<String>) -> Work {
+        let scope = self.scope;
+        let end = |outcome, reason| {
+            Work::EndScope(ScopeEnd {
+                scope,
+                outcome,
+                reason,
+            })
+        };
+        match target {
+            Target::Step(step) => Work::Enter { scope, step },
+            Target::BuiltIn(terminal) if scope != ScopeNumber::ROOT => {
+                end(of_terminal(terminal), detail)
+            }
+            Target::End(index) => end(self.definition.ends[index.position()].clone(), None),
+            Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
+                scope,
+                terminal: target,
+                detail,
+            },
+        }
+    }
+
+    /// The work that ends the step's block with the step's own outcome.
+    pub(super) fn end_block(&self, outcome: OutcomeName) -> Work {
+        let reason = self.target_result.reason.as_deref();
+        let reason = (!is_good(&outcome)).then(|| cut(&describe(self.step, &outcome, reason)));
+        Work::EndScope(ScopeEnd {
+            scope: self.scope,
+            outcome,
+            reason,
+        })
+    }
+
+    /// Describes how the last failed step of the scope ended.
+    fn last_failure(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        run: &LoadedRun,
+    ) -> Result<Option<String>, StoreError> {
+        let results = turn.list::<StepResults>(&(run.number, self.scope), usize::MAX)?;
+        let failed = results
+            .iter()
+            .filter(|(_, result)| is_failure(&result.outcome));
+        let Some(((_, _, step), result)) = failed.max_by_key(|(_, result)| result.order) else {
+            return Ok(None);
+        };
+        let error = match result.output {
+            Some(output) => {
+                let output = turn.payload(output)?;
+                error_in(&output)
+            }
+            None => None,
+        };
+        let reason = error.map(|error| error.describe(&result.outcome));
+        let step = self.definition.step(*step);
+        Ok(Some(describe(step, &result.outcome, reason.as_deref())))
     }
 }
 
@@ -53,31 +114,6 @@ pub(super) fn complete_output(
         let output = Json::error(target_result.outcome.as_str(), reason);
         target_result.output = Some(run.store_payload(turn, output));
     }
-}
-
-/// Describes how the last failed step ended.
-fn last_failure(
-    turn: &mut Turn<'_, '_>,
-    definition: &Definition,
-    run: &LoadedRun,
-) -> Result<Option<String>, StoreError> {
-    let results = turn.list::<StepResults>(&run.number, usize::MAX)?;
-    let failed = results
-        .iter()
-        .filter(|(_, result)| is_failure(&result.outcome));
-    let Some(((_, step), result)) = failed.max_by_key(|(_, result)| result.order) else {
-        return Ok(None);
-    };
-    let error = match result.output {
-        Some(output) => {
-            let output = turn.payload(output)?;
-            error_in(&output)
-        }
-        None => None,
-    };
-    let reason = error.map(|error| error.describe(&result.outcome));
-    let step = definition.step(*step);
-    Ok(Some(describe(step, &result.outcome, reason.as_deref())))
 }
 
 /// The error in the output of a failed step (W10a).

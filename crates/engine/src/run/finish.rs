@@ -5,20 +5,22 @@ use super::finish_step::wake_timer;
 use super::outcome::name;
 use super::{attributes, index, render};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
-use crate::ids::RunNumber;
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, Awaited, End, EventKind, InputChecks, RunRecord, RunStatus, TargetResult,
-    TriggeredBy, Work,
+    ActivationState, Awaited, BranchResults, End, EventKind, InputChecks, RunRecord, RunStatus,
+    TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, schedule, task};
 
 /// How a run ends.
 pub(super) struct Ending {
+    /// The scope that led to the terminal.
+    pub(super) scope: ScopeNumber,
     pub(super) terminal: Target,
     pub(super) detail: Option<String>,
 }
@@ -35,7 +37,6 @@ pub(super) fn finish(
     }
     let definition = run.definition.clone();
     let definition = &definition.definition;
-    tear_down(turn, queue, run)?;
     let status = definition
         .status_at(ending.terminal)
         .expect("a run ends at a terminal, never at a step");
@@ -45,7 +46,8 @@ pub(super) fn finish(
             .as_ref()
             .filter(|_| status == TerminalStatus::Completed)
     });
-    set_output(turn, run, template)?;
+    set_output(turn, run, ending.scope, template)?;
+    tear_down(turn, queue, run)?;
     let note = attributes::compute(turn, run)?;
     run.record.detail = match (ending.detail.as_deref(), note) {
         (Some(detail), Some(note)) => Some(cut(&format!("{detail}; {note}"))),
@@ -81,6 +83,7 @@ pub(super) fn cancel(
 ) -> TurnResult<()> {
     let terminal = Target::BuiltIn(BuiltInTerminal::Cancelled);
     let ending = Ending {
+        scope: ScopeNumber::ROOT,
         terminal,
         detail: reason,
     };
@@ -91,12 +94,14 @@ pub(super) fn cancel(
 fn own_output(definition: &Definition, terminal: Target) -> Option<&Template> {
     match terminal {
         Target::Custom(index) => definition.terminal(index).output.as_ref(),
-        Target::BuiltIn(_) | Target::Step(_) => None,
+        Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => None,
     }
 }
 
 fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
-    let Ending { terminal, detail } = ending;
+    let Ending {
+        terminal, detail, ..
+    } = ending;
     match status {
         TerminalStatus::Completed => EventKind::WorkflowCompleted { terminal },
         TerminalStatus::Failed => EventKind::WorkflowFailed { terminal, detail },
@@ -139,9 +144,15 @@ fn tear_down(
             ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
                 turn.clear_timer(wake_timer(at, *due_ms));
             }
+            ActivationState::Branches(_) => {
+                for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
+                    turn.delete::<BranchResults>(&key);
+                }
+            }
         }
         run.leave(&active);
     }
+    run.close_scopes(turn)?;
     Ok(())
 }
 
@@ -149,24 +160,17 @@ fn tear_down(
 fn set_output(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
+    scope: ScopeNumber,
     template: Option<&Template>,
 ) -> Result<(), StoreError> {
-    let Some(template) = template else {
-        let last = run.record.last_left;
-        run.record.output = match last {
-            Some(step) => render::output_of(turn, run, step)?,
-            None => None,
-        };
-        return Ok(());
+    // The scope is looked up before its progress is read.
+    run.scope(turn, scope)?;
+    let last = run.progress(scope).last_left;
+    run.record.output = match (template, last) {
+        (Some(template), _) => Some(render::output(turn, run, scope, template)?),
+        (None, Some(step)) => render::output_of(turn, run, scope, step)?,
+        (None, None) => None,
     };
-    let output = match render::stored(turn, run, template)? {
-        Ok(output) => output,
-        Err(refused) => {
-            let message = format!("expected an output {refused}");
-            run.store_payload(turn, Json::error("output_too_large", &message))
-        }
-    };
-    run.record.output = Some(output);
     Ok(())
 }
 
@@ -179,9 +183,12 @@ pub(super) fn note_child_end(
 ) -> TurnResult<Option<Work>> {
     let from = Awaited::Child(child_number);
     let waiting = run.activation(turn, activation)?;
-    if waiting.is_none_or(|active| active.state.awaits() != from) {
+    let Some(scope) = waiting
+        .filter(|active| active.state.awaits() == from)
+        .map(|active| active.scope)
+    else {
         return Ok(None);
-    }
+    };
     index::expire_child(turn, child_number)?;
     let child = turn.run_record(child_number)?;
     let child = child.expect("a child is kept while its parent waits for it");
@@ -198,10 +205,10 @@ pub(super) fn note_child_end(
     };
     let output = output.map(|output| run.store_payload(turn, output));
     // A child's steps count as its parent's, from the last time that either of them has waited.
-    if child.has_waited {
-        run.end_wait();
+    if child.progress.has_waited {
+        run.end_wait(scope);
     }
-    run.record.steps_since_wait += child.steps_since_wait;
+    run.progress(scope).steps_since_wait += child.progress.steps_since_wait;
     let kind = EventKind::ChildCompleted {
         child: child.id.clone(),
         outcome: outcome.clone(),

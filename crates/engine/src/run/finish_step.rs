@@ -1,7 +1,7 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::failure::{self, Exit};
-use super::outcome::{destination, is_retried, name};
+use super::outcome::{Destination, destination, is_retried, name};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -65,21 +65,22 @@ pub(super) fn finish_step(
         return Ok(());
     }
     failure::complete_output(turn, run, &mut target_result);
+    let exit = Exit {
+        definition: &definition.definition,
+        scope: active.scope,
+        step,
+        target_result: &target_result,
+    };
     let work = match destination(&definition.definition, step, &target_result.outcome) {
-        Some(target) => {
-            let exit = Exit {
-                definition: &definition.definition,
-                step,
-                target_result: &target_result,
-                target,
-            };
-            let detail = exit.detail(turn, run)?;
-            follow(target, detail)
+        Some(Destination::Target(target)) => {
+            let detail = exit.detail(turn, run, target)?;
+            exit.follow(target, detail)
         }
-        None => Work::Finish {
-            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-            detail: Some(failure::no_transition(step, &target_result)),
-        },
+        Some(Destination::End(outcome)) => exit.end_block(outcome),
+        None => {
+            let detail = Some(failure::no_transition(step, &target_result));
+            exit.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail)
+        }
     };
     leave(turn, run, &active, target_result)?;
     queue.push(run.number, work);
@@ -89,14 +90,14 @@ pub(super) fn finish_step(
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.retry.as_ref(),
-        StepKind::Wait(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) => None,
     }
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.poll.as_ref(),
-        StepKind::Wait(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) => None,
     }
 }
 
@@ -130,7 +131,7 @@ fn retry_now(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
 ) {
-    if queue.count_step(turn, run) {
+    if queue.count_step(turn, run, active.scope) {
         let (activation, attempt) = (active.number, begin_attempt(&mut active));
         run.note(&active, EventKind::StepRetry { attempt });
         active.state = ActivationState::Executing;
@@ -212,26 +213,28 @@ pub(super) fn leave(
     run.note(active, kind);
     run.leave(active);
     run.record.left_count += 1;
-    run.record.last_left = Some(active.step);
+    run.progress(active.scope).last_left = Some(active.step);
+    let first_scope = match &active.state {
+        ActivationState::Branches(state) => Some(state.first_scope),
+        ActivationState::Executing
+        | ActivationState::Action(_)
+        | ActivationState::Signal { .. }
+        | ActivationState::Child(_)
+        | ActivationState::ChildInput { .. }
+        | ActivationState::Retry { .. }
+        | ActivationState::Poll { .. }
+        | ActivationState::Plan(_) => None,
+    };
     let result = StepResult {
         outcome: target_result.outcome,
         output: target_result.output,
+        visit: active.visit,
+        first_scope,
         attempts: active.attempt,
         started_at_ms: active.started_at_ms,
         completed_at_ms: turn.now_ms(),
         order: run.record.left_count,
     };
-    turn.put::<StepResults>(&(run.number, active.step), result);
+    turn.put::<StepResults>(&(run.number, active.scope, active.step), result);
     Ok(())
-}
-
-/// Where a transition leads; `detail` says why, where the target does not.
-pub(super) fn follow(target: Target, detail: Option<String>) -> Work {
-    match target {
-        Target::Step(step) => Work::Enter { step },
-        Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
-            terminal: target,
-            detail,
-        },
-    }
 }

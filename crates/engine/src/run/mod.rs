@@ -5,6 +5,7 @@
 
 mod advance;
 mod attributes;
+mod branches;
 mod cancel;
 mod child;
 mod continuation;
@@ -19,8 +20,10 @@ mod index;
 mod outcome;
 mod release;
 mod render;
+mod scope;
 mod signal;
 mod start;
+mod visible;
 mod wake;
 mod work_queue;
 mod write;
@@ -31,6 +34,7 @@ pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
 pub(crate) use advance::{advance, advance_after_wait};
+pub(crate) use child::FIRST_WORK;
 pub(crate) use continuation::fire as fire_continuation;
 pub(crate) use create::{NewRun, create};
 pub(crate) use execute::create_action_run;

@@ -1,7 +1,7 @@
 //! Outcomes: their names, and where they lead (W11).
 
 use super::failure::is_failure;
-use crate::definition::{BlockForm, BuiltInTerminal, Definition, Step, Target};
+use crate::definition::{BlockForm, BlockIndex, BuiltInTerminal, Definition, Step, Target};
 use crate::ids::OutcomeName;
 
 /// The outcomes that the engine itself knows.
@@ -38,40 +38,64 @@ pub(crate) fn is_retried(outcome: &OutcomeName) -> bool {
     matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE)
 }
 
-/// Whether a step with this outcome did what it was there for (W50a).
-fn is_good(outcome: &OutcomeName) -> bool {
+/// Whether a step, branch or block with this outcome did what it was there for (W50a).
+pub(super) fn is_good(outcome: &OutcomeName) -> bool {
     matches!(
         outcome.as_str(),
         name::SUCCESS | name::SKIPPED | name::APPROVED
     )
 }
 
+/// Where a step leads that has ended.
+pub(super) enum Destination {
+    /// Where a transition leads.
+    Target(Target),
+    /// To the end of its block, with this outcome.
+    End(OutcomeName),
+}
+
 /// Where a step that ended with `outcome` leads; `None` if neither its transitions nor its block say so (W11, W50a).
-pub(crate) fn destination(
+pub(super) fn destination(
     definition: &Definition,
     step: &Step,
     outcome: &OutcomeName,
-) -> Option<Target> {
-    let direct = transition(step, outcome);
+) -> Option<Destination> {
+    if let Some(target) = transition(step, outcome) {
+        return Some(Destination::Target(target));
+    }
     match definition.block(step.block).form {
-        BlockForm::Graph => direct,
-        BlockForm::List => direct.or_else(|| in_list(step, outcome)),
+        BlockForm::Graph => None,
+        BlockForm::Single if step.transitions.is_empty() => Some(Destination::End(outcome.clone())),
+        BlockForm::Single => None,
+        BlockForm::List => in_list(step, outcome),
     }
 }
 
-/// Where an outcome without a transition leads in a list: to the next step, or to the end of the run.
-fn in_list(step: &Step, outcome: &OutcomeName) -> Option<Target> {
+/// Where an outcome without a transition leads in a list: to the next step, or to the end of the list.
+fn in_list(step: &Step, outcome: &OutcomeName) -> Option<Destination> {
+    let is_nested = step.block != BlockIndex::ROOT;
     let terminal = match outcome.as_str() {
         _ if is_good(outcome) => match step.next {
-            Some(next) => return Some(Target::Step(next)),
+            Some(next) => return Some(Destination::Target(Target::Step(next))),
             None => BuiltInTerminal::Completed,
         },
+        _ if is_nested => return Some(Destination::End(outcome.clone())),
         name::TIMEOUT => BuiltInTerminal::TimedOut,
         name::CANCELLED => BuiltInTerminal::Cancelled,
         _ if is_failure(outcome) => BuiltInTerminal::Failed,
         _ => return None,
     };
-    Some(Target::BuiltIn(terminal))
+    Some(Destination::Target(Target::BuiltIn(terminal)))
+}
+
+/// The outcome of a nested block that ends at a built-in terminal (W51).
+pub(super) fn of_terminal(terminal: BuiltInTerminal) -> OutcomeName {
+    name::of(match terminal {
+        BuiltInTerminal::Completed => name::SUCCESS,
+        BuiltInTerminal::Failed => name::FAILURE,
+        BuiltInTerminal::TimedOut => name::TIMEOUT,
+        BuiltInTerminal::Cancelled => name::CANCELLED,
+    })
 }
 
 /// Where `outcome` leads: exact first, then the chain of the execution-level outcomes (W11).

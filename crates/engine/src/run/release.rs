@@ -115,7 +115,8 @@ fn release_step(
             deadline_at_ms: None,
         }
         | ActivationState::Child(_)
-        | ActivationState::Plan(_) => {}
+        | ActivationState::Plan(_)
+        | ActivationState::Branches(_) => {}
     }
     if active.state != state {
         active.state = state;
@@ -136,7 +137,7 @@ fn release_step(
             }))
         }
         Awaited::Child(child) => release_child(turn, activation, child),
-        Awaited::Signal | Awaited::Verdict | Awaited::Time => Ok(None),
+        Awaited::Signal | Awaited::Verdict | Awaited::Time | Awaited::Branches => Ok(None),
     }
 }
 

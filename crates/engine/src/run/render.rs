@@ -3,11 +3,13 @@
 //! All paths into one payload are resolved in one pass over it. A mapping therefore costs what it reads and writes, not
 //! that multiplied by its number of paths (design rule 13).
 
+use super::visible;
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
+use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
 use crate::store::StoreError;
-use crate::tables::{PayloadPart, PayloadRef, StepResults, StoredPayload};
+use crate::tables::{PayloadPart, PayloadRef, StoredPayload};
 use crate::turn::{LoadedRun, Turn};
 use std::fmt;
 use std::ops::Range;
@@ -41,37 +43,56 @@ impl fmt::Display for MappingRefused {
 pub(super) fn stored(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
+    scope: ScopeNumber,
     template: &Template,
 ) -> Result<Result<PayloadRef, MappingRefused>, StoreError> {
     if let [Part::Path(path)] = &template.parts[..]
         && path.segments.is_empty()
-        && let Some(whole) = whole(turn, run, path.root)?
+        && let Some(whole) = whole(turn, run, scope, path.root)?
     {
         return Ok(Ok(whole));
     }
-    let rendered = render(turn, run, template)?;
+    let rendered = render(turn, run, scope, template)?;
     Ok(rendered.map(|parts| run.store_payload(turn, parts.into_payload())))
 }
 
-/// What a step that was left ended with, if anything.
+/// The output of a run or block; a mapping that is too large gives an error instead (W4).
+pub(super) fn output(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+    template: &Template,
+) -> Result<PayloadRef, StoreError> {
+    Ok(match stored(turn, run, scope, template)? {
+        Ok(output) => output,
+        Err(refused) => {
+            let message = format!("expected an output {refused}");
+            run.store_payload(turn, Json::error("output_too_large", &message))
+        }
+    })
+}
+
+/// What a step that was left ended with, if anything, as it is seen from `scope`.
 pub(super) fn output_of(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
     step: StepIndex,
 ) -> Result<Option<PayloadRef>, StoreError> {
-    let result = turn.get::<StepResults>(&(run.number, step))?;
+    let result = visible::result_of(turn, run, scope, step)?;
     Ok(result.and_then(|result| result.output))
 }
 
 /// The stored payload that a root is, if it is one.
 fn whole(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
     root: Root,
 ) -> Result<Option<PayloadRef>, StoreError> {
     match root {
         Root::Input => Ok(Some(run.record.input)),
-        Root::StepOutput(step) => output_of(turn, run, step),
+        Root::StepOutput(step) => output_of(turn, run, scope, step),
         Root::StepOutcome(_) | Root::RunId | Root::Timestamp => Ok(None),
     }
 }
@@ -115,10 +136,11 @@ impl Rendered {
 /// Fills a template; an unresolved path gives `null`.
 fn render(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
     template: &Template,
 ) -> Result<Result<Rendered, MappingRefused>, StoreError> {
-    let resolved = match resolve(turn, run, template.paths())? {
+    let resolved = match resolve(turn, run, scope, template.paths())? {
         Ok(resolved) => resolved,
         Err(refused) => return Ok(Err(refused)),
     };
@@ -197,7 +219,8 @@ struct PathsOfRoot<'p> {
 /// Resolves paths, each payload that they lead into read once.
 pub(super) fn resolve<'p>(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
     paths: impl IntoIterator<Item = &'p Path>,
 ) -> Result<Result<ResolvedPaths, MappingRefused>, StoreError> {
     let mut by_root: Vec<PathsOfRoot<'p>> = Vec::new();
@@ -220,7 +243,7 @@ pub(super) fn resolve<'p>(
     let mut texts = Vec::with_capacity(by_root.len());
     let mut bytes = 0;
     for of in by_root {
-        let Some(text) = text_of(turn, run, of.root)? else {
+        let Some(text) = text_of(turn, run, scope, of.root)? else {
             continue;
         };
         bytes += text.as_str().len();
@@ -239,17 +262,18 @@ pub(super) fn resolve<'p>(
 /// The JSON text of a root; `None` if it does not exist yet.
 fn text_of(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
     root: Root,
 ) -> Result<Option<Json>, StoreError> {
     Ok(match root {
         Root::Input => Some(turn.payload(run.record.input)?),
-        Root::StepOutput(_) => match whole(turn, run, root)? {
+        Root::StepOutput(_) => match whole(turn, run, scope, root)? {
             Some(output) => Some(turn.payload(output)?),
             None => None,
         },
         Root::StepOutcome(step) => {
-            let result = turn.get::<StepResults>(&(run.number, step))?;
+            let result = visible::result_of(turn, run, scope, step)?;
             result.map(|result| Json::string(result.outcome.as_str()))
         }
         Root::RunId => Some(Json::string(run.record.id.as_str())),

@@ -15,7 +15,7 @@ use crate::tables::{
     ActivationState, Awaited, EventKind, PayloadRef, SignalIdPlaces, SignalIds, SignalRecord,
     SignalsWaiting, TargetResult, Work,
 };
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Delivers a typed signal to a run; a signal that no step waits for is stored.
@@ -159,7 +159,11 @@ impl SignalRun {
             activation,
             target_result,
         };
-        advance_after_wait(turn, number, work)
+        let at = ActivationRef {
+            run: number,
+            activation,
+        };
+        advance_after_wait(turn, at, work)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Starting a run (W20).
 
 use super::advance::advance;
+use super::child::FIRST_WORK;
 use super::create::{NewRun, create};
-use crate::definition::{Idempotency, StepIndex};
+use crate::definition::Idempotency;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::RunStarted;
-use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy, Work};
+use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
 use crate::trace::TraceContext;
 use crate::turn::{Turn, TurnResult};
 use crate::workflow::{ResolvedDefinition, newest};
@@ -76,8 +77,7 @@ impl StartRun {
             trace: self.trace,
         };
         let run = create(turn, new_run)?.number;
-        let step = StepIndex::START;
-        advance(turn, run, Work::Enter { step })?;
+        advance(turn, run, FIRST_WORK)?;
         started(turn, run, false)
     }
 

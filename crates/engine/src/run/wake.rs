@@ -2,7 +2,7 @@
 
 use super::advance::{advance, advance_after_wait};
 use super::failure::{self, Exit};
-use super::finish_step::{follow, leave};
+use super::finish_step::leave;
 use super::outcome::name;
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
@@ -16,8 +16,8 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
     let Some((mut run, mut active)) = take_waiting(turn, timer, Awaited::Time)? else {
         return Ok(());
     };
-    let number = run.number;
-    let activation = active.number;
+    let at = run.at(&active);
+    let activation = at.activation;
     if let ActivationState::Retry { .. } = active.state {
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
@@ -28,7 +28,7 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
     }
     run.put_back(active);
     turn.put_back_run(run);
-    advance_after_wait(turn, number, Work::Execute { activation })
+    advance_after_wait(turn, at, Work::Execute { activation })
 }
 
 /// The timer of a wait has fired: `onTimeout`, else a `timeout` transition, else the run's end.
@@ -68,15 +68,16 @@ pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnRes
     failure::complete_output(turn, &mut run, &mut target_result);
     let exit = Exit {
         definition: &definition.definition,
+        scope: active.scope,
         step,
         target_result: &target_result,
-        target,
     };
-    let detail = exit.detail(turn, &run)?;
+    let detail = exit.detail(turn, &run, target)?;
+    let work = exit.follow(target, detail);
     leave(turn, &mut run, &active, target_result)?;
-    run.end_wait();
+    run.end_wait(active.scope);
     turn.put_back_run(run);
-    advance(turn, number, follow(target, detail))
+    advance(turn, number, work)
 }
 
 /// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for `awaited` and for

@@ -1,7 +1,7 @@
 //! The work queue of a turn.
 
 use crate::definition::{BuiltInTerminal, Target};
-use crate::ids::RunNumber;
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::limits::RUN_STEPS_MAX;
 use crate::tables::Work;
 use crate::turn::{LoadedRun, Turn};
@@ -14,19 +14,27 @@ pub(crate) struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Adds a piece of work on `run`.
+    /// Adds a piece of work on `run`, to be done next: what follows from a piece of work is done before what was
+    /// waiting, so a branch goes as far as it can before the next one begins (W56).
     pub(crate) fn push(&mut self, run: RunNumber, work: Work) {
-        self.works.push_back((run, work));
+        self.works.push_front((run, work));
     }
 
-    /// Counts a step that the run enters or retries immediately. False if the run has reached its limit of steps
-    /// without a wait (W16): it then ends.
-    pub(crate) fn count_step(&mut self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
+    /// Counts a step that a scope of the run enters or retries immediately. False if the scope has reached its limit of
+    /// steps without a wait (W16): the run then ends.
+    pub(crate) fn count_step(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        scope: ScopeNumber,
+    ) -> bool {
         turn.spend_step();
-        run.record.steps_since_wait += 1;
-        let is_within = run.record.steps_since_wait <= RUN_STEPS_MAX;
+        let progress = run.progress(scope);
+        progress.steps_since_wait += 1;
+        let is_within = progress.steps_since_wait <= RUN_STEPS_MAX;
         if !is_within {
             let work = Work::Finish {
+                scope,
                 terminal: Target::BuiltIn(BuiltInTerminal::Failed),
                 detail: Some("max step limit reached".to_owned()),
             };

@@ -1,7 +1,6 @@
 //! Firing a schedule (W40).
 
 use super::due::{ScheduleKey, arm, block, disarm, expected};
-use crate::definition::StepIndex;
 use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
@@ -9,7 +8,7 @@ use crate::reply::ScheduleFired;
 use crate::run::{self, NewRun};
 use crate::tables::{
     DefinitionNumber, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules,
-    TriggeredBy, Work,
+    TriggeredBy,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -96,8 +95,7 @@ impl FireSchedule {
         });
         // Stored before the run advances: the run may end in this very turn, which updates the count.
         turn.put::<Schedules>(key, record);
-        let step = StepIndex::START;
-        run::advance(turn, run, Work::Enter { step })?;
+        run::advance(turn, run, run::FIRST_WORK)?;
         Ok(run_id)
     }
 }

@@ -2,14 +2,15 @@
 
 use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
 use crate::definition::StepIndex;
-use crate::ids::{ActionRunNumber, OutcomeName, RunNumber};
+use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
     /// By run and number. Live while the step is active.
     62 Activations((RunNumber, u64)) -> Activation, HOT;
-    /// By run and step: the result of the last visit to the step. Live as long as the run.
-    63 StepResults((RunNumber, StepIndex)) -> StepResult;
+    /// By run, scope and step: the result of the last visit to the step. Live as long as the run, unless the step that
+    /// opened the scope is entered again.
+    63 StepResults((RunNumber, ScopeNumber, StepIndex)) -> StepResult;
 }
 
 /// An open visit to a step.
@@ -17,8 +18,12 @@ tables! {
 pub struct Activation {
     /// Unique within the run.
     pub number: u64,
+    /// The scope that it belongs to.
+    pub scope: ScopeNumber,
     /// The step.
     pub step: StepIndex,
+    /// The visit to the step in this scope, from 1.
+    pub visit: u32,
     /// The step attempt, from 1; the action's own attempts are not counted (W13).
     pub attempt: u32,
     /// Polls since the last attempt began (W14).
@@ -62,6 +67,27 @@ pub enum ActivationState {
     },
     /// The execution of a plan.
     Plan(PlanState),
+    /// The ends of its branches.
+    Branches(Branches),
+}
+
+/// The branches of an active step (W56).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branches {
+    /// The scope of the first one; the others have the numbers after it.
+    pub first_scope: ScopeNumber,
+    /// How many have ended.
+    pub ended_count: u32,
+    /// Whether one of them has waited for something from outside.
+    pub has_waited: bool,
+}
+
+impl Branches {
+    /// The scope of the branch at `position`.
+    #[must_use]
+    pub fn scope(&self, position: u32) -> ScopeNumber {
+        ScopeNumber(self.first_scope.0 + u64::from(position))
+    }
 }
 
 /// What an activation waits for. A result from any other source is too late.
@@ -79,6 +105,8 @@ pub enum Awaited {
     Verdict,
     /// A time.
     Time,
+    /// The ends of its branches.
+    Branches,
 }
 
 impl ActivationState {
@@ -97,6 +125,7 @@ impl ActivationState {
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } => Awaited::Time,
+            Self::Branches(_) => Awaited::Branches,
         }
     }
 
@@ -110,7 +139,11 @@ impl ActivationState {
                 PlanWait::Retry { due_ms } => Some(due_ms),
                 PlanWait::Executing | PlanWait::Action(_) => None,
             },
-            Self::Executing | Self::Action(_) | Self::Child(_) | Self::ChildInput { .. } => None,
+            Self::Executing
+            | Self::Action(_)
+            | Self::Child(_)
+            | Self::ChildInput { .. }
+            | Self::Branches(_) => None,
         }
     }
 
@@ -129,7 +162,8 @@ impl ActivationState {
             | Awaited::Child(_)
             | Awaited::Signal
             | Awaited::Verdict
-            | Awaited::Time => None,
+            | Awaited::Time
+            | Awaited::Branches => None,
         }
     }
 }
@@ -141,6 +175,10 @@ pub struct StepResult {
     pub outcome: OutcomeName,
     /// Its output.
     pub output: Option<PayloadRef>,
+    /// The visit that it is the result of, from 1.
+    pub visit: u32,
+    /// The scope of the first branch, if the step had branches: their results are read through it.
+    pub first_scope: Option<ScopeNumber>,
     /// Attempts made.
     pub attempts: u32,
     /// When its first attempt began, in milliseconds.

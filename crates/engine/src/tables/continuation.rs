@@ -2,7 +2,7 @@
 
 use super::{Awaited, DefinitionNumber, PayloadRef, tables};
 use crate::definition::{StepIndex, Target};
-use crate::ids::{OutcomeName, RunNumber};
+use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -22,8 +22,10 @@ pub struct Continuation {
 /// One piece of work on a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
-    /// The run enters a step.
+    /// A step is entered.
     Enter {
+        /// In this scope.
+        scope: ScopeNumber,
         /// The step.
         step: StepIndex,
     },
@@ -60,8 +62,16 @@ pub enum Work {
         /// The child.
         child: RunNumber,
     },
+    /// A branch of a step begins (W56).
+    BeginBranch(BranchPlace),
+    /// A scope below the run ends (W51).
+    EndScope(ScopeEnd),
+    /// The results of a former visit's branches are deleted.
+    ForgetBranches(FormerBranches),
     /// The run reaches a terminal.
     Finish {
+        /// The scope that led there.
+        scope: ScopeNumber,
         /// The terminal.
         terminal: Target,
         /// Why, where the terminal does not say.
@@ -72,6 +82,35 @@ pub enum Work {
         /// The reason that the caller gave, or that the parent ended; `None` if the caller gave no reason.
         reason: Option<String>,
     },
+}
+
+/// The place of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchPlace {
+    /// The activation of the step.
+    pub activation: u64,
+    /// The position of the branch.
+    pub position: u32,
+}
+
+/// The end of a scope below the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeEnd {
+    /// The scope.
+    pub scope: ScopeNumber,
+    /// Its outcome.
+    pub outcome: OutcomeName,
+    /// Why it failed, if it did.
+    pub reason: Option<String>,
+}
+
+/// The branches of a former visit to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerBranches {
+    /// The scope of the first branch.
+    pub first_scope: ScopeNumber,
+    /// The step that they were branches of.
+    pub step: StepIndex,
 }
 
 /// The result of a step's target, before the step's policies apply.

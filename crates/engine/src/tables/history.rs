@@ -1,6 +1,6 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, PlanEvent, TaskError, tables};
+use super::{PayloadRef, PlanEvent, ScopeId, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
     ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
@@ -36,8 +36,12 @@ pub struct HistoryRecord {
 /// A fact in a run's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
+    /// The scope that it is about.
+    pub scope: ScopeId,
     /// The step that it is about.
     pub step: Option<StepIndex>,
+    /// The visit to that step in its scope, from 1; 0 without a step.
+    pub visit: u32,
     /// The activation of that step; `None` if the event is not about an activation or comes after its end.
     pub activation: Option<u64>,
     /// What happened.
@@ -97,7 +101,10 @@ impl EventKind {
             | Self::WorkflowCompleted { .. }
             | Self::RunQuarantined
             | Self::ScheduleStarted { .. }
-            | Self::RunReleased => 0,
+            | Self::RunReleased
+            | Self::ScopeStarted
+            | Self::ScopeEnded { .. }
+            | Self::BranchJoined { .. } => 0,
         }
     }
 }
@@ -278,4 +285,18 @@ pub enum EventKind {
     },
     /// The run was released from quarantine (design rule 10).
     RunReleased,
+    /// A scope was opened by a step (W53).
+    ScopeStarted,
+    /// A scope has ended.
+    ScopeEnded {
+        /// With this outcome.
+        outcome: OutcomeName,
+    },
+    /// A branch of a step has ended (W56).
+    BranchJoined {
+        /// Its position.
+        position: u32,
+        /// Its outcome.
+        outcome: OutcomeName,
+    },
 }

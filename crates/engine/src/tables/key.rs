@@ -4,8 +4,8 @@ use crate::definition::StepIndex;
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConsumerName, EventName, ExecutorName, GroupName,
     GroupNumber, IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber,
-    SignalId, SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName,
-    WorkflowVersion,
+    ScopeNumber, SignalId, SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber,
+    WorkflowName, WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -134,6 +134,30 @@ impl Key for StepIndex {
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         u16::decode(bytes).map(Self)
+    }
+}
+
+/// Short, since most rows belong to the run itself: the number of bytes, then the bytes without leading zeros.
+impl Key for ScopeNumber {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let bytes = self.0.to_be_bytes();
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let significant = &bytes[zeros..];
+        out.push(u8::try_from(significant.len()).expect("a number has at most 8 bytes"));
+        out.extend_from_slice(significant);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let count = usize::from(u8::decode(bytes)?);
+        let significant = take(bytes, count)?;
+        let mut number = [0; size_of::<u64>()];
+        let zeros = number.len().checked_sub(count)?;
+        // One number has one encoding.
+        if significant.first() == Some(&0) {
+            return None;
+        }
+        number[zeros..].copy_from_slice(significant);
+        Some(Self(u64::from_be_bytes(number)))
     }
 }
 

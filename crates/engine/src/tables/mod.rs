@@ -31,6 +31,7 @@ mod retention;
 mod run;
 mod run_index;
 mod schedule;
+mod scope;
 mod signal;
 mod stream;
 mod timer;
@@ -44,10 +45,15 @@ pub use action_run::{
     ActionRunsByAction, ActionRunsByRun, AwaitedReport, Lease, TaskError,
 };
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
-pub use activation::{Activation, ActivationState, Activations, Awaited, StepResult, StepResults};
+pub use activation::{
+    Activation, ActivationState, Activations, Awaited, Branches, StepResult, StepResults,
+};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
-pub use continuation::{Continuation, InputVerdict, PendingWorks, TargetResult, Work};
+pub use continuation::{
+    BranchPlace, Continuation, FormerBranches, InputVerdict, PendingWorks, ScopeEnd, TargetResult,
+    Work,
+};
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
     DeadLetters,
@@ -92,6 +98,9 @@ pub use run_index::{
 };
 pub use schedule::{
     FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,
+};
+pub use scope::{
+    BranchResult, BranchResults, ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
 };
 pub use signal::{SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting};
 pub(crate) use stream::record_size;

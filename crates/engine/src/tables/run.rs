@@ -1,7 +1,7 @@
 //! Workflow runs: the engine's hottest record.
 
-use super::{Continuation, DefinitionNumber, PayloadRef, SignalCounts, tables};
-use crate::definition::{StepIndex, Target, TerminalStatus};
+use super::{Continuation, DefinitionNumber, PayloadRef, ScopeProgress, SignalCounts, tables};
+use crate::definition::{Target, TerminalStatus};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::stream::RecordId;
@@ -51,12 +51,10 @@ pub struct RunRecord {
     pub activations_count: u64,
     /// Steps left so far: the [order](super::StepResult::order) of the last one.
     pub left_count: u64,
-    /// The step left last.
-    pub last_left: Option<StepIndex>,
-    /// Steps entered or retried immediately since the run last waited, including those of its children (W16).
-    pub steps_since_wait: u32,
-    /// Whether the run, or a child of it that has ended, has ever waited for something from outside.
-    pub has_waited: bool,
+    /// Scopes so far: the last one's number (W53).
+    pub scopes_count: u64,
+    /// How far the run itself has come, without the scopes below it.
+    pub progress: ScopeProgress,
     /// Present while work is deferred to a later entry (design rule 13).
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).

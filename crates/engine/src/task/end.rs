@@ -10,7 +10,7 @@ use crate::tables::{
     ActionRunOwner, ActionRunStatus, Awaited, EventKind, PayloadOwner, PayloadRef, Payloads,
     StoredPayload, TargetResult, Work,
 };
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 
 /// How an action run ends.
 pub(super) struct Ending {
@@ -130,5 +130,5 @@ fn end_step(
         activation,
         target_result,
     };
-    run::advance_after_wait(turn, run, work)
+    run::advance_after_wait(turn, ActivationRef { run, activation }, work)
 }

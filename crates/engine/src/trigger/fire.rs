@@ -3,7 +3,7 @@
 use super::batch::{TriggerBatch, input};
 use super::due::{TriggerKey, block, rearm};
 use super::live::load;
-use crate::definition::{StepIndex, Trigger};
+use crate::definition::Trigger;
 use crate::group;
 use crate::ids::{Namespace, WorkflowName};
 use crate::json::Json;
@@ -15,7 +15,7 @@ use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
     DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
-    TriggeredBy, Triggers, Work,
+    TriggeredBy, Triggers,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -246,8 +246,7 @@ impl Firing<'_> {
         let run = run::create(turn, new_run)?.number;
         let kind = EventKind::TriggerStarted { partition, records };
         turn.note_run(run, kind)?;
-        let step = StepIndex::START;
-        run::advance(turn, run, Work::Enter { step })?;
+        run::advance(turn, run, run::FIRST_WORK)?;
         Ok(())
     }
 

@@ -1,14 +1,15 @@
 //! The runs of a turn: each is loaded once, changed in place, and written once at the end of the turn.
 
+use super::run_scopes::RunScopes;
 use super::{Draft, Turn, TurnResult};
 use crate::definition::StepIndex;
-use crate::ids::RunNumber;
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, DefinitionNumber, DefinitionRecord, Definitions,
     Event, EventKind, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, RunRecord, RunStatus, Runs,
-    StoredPayload, join_parts,
+    ScopeId, ScopeProgress, ScopeRecord, StoredPayload, join_parts,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -27,7 +28,18 @@ pub(crate) struct LoadedRun {
     before: Option<Arc<RunRecord>>,
     /// The activations that were looked up, by number.
     activations: BTreeMap<u64, LoadedActivation>,
+    /// Those that were looked up. An activation that was looked up has its scope here too.
+    scopes: RunScopes,
     events: Vec<Event>,
+}
+
+/// A visit to a step that begins.
+#[derive(Clone, Copy)]
+pub(crate) struct NewVisit {
+    pub(crate) scope: ScopeNumber,
+    pub(crate) step: StepIndex,
+    /// From 1, in the scope.
+    pub(crate) visit: u32,
 }
 
 /// An activation that was looked up.
@@ -119,6 +131,7 @@ impl LoadedRun {
             definition,
             before: None,
             activations: BTreeMap::new(),
+            scopes: RunScopes::default(),
             events: Vec::with_capacity(EVENTS_COMMON),
         }
     }
@@ -131,6 +144,7 @@ impl LoadedRun {
             definition,
             before: Some(record),
             activations: BTreeMap::new(),
+            scopes: RunScopes::default(),
             events: Vec::with_capacity(EVENTS_COMMON),
         }
     }
@@ -184,14 +198,58 @@ impl LoadedRun {
         match self.activations.entry(number) {
             Entry::Occupied(loaded) => Ok(Some(loaded.into_mut())),
             Entry::Vacant(place) => {
-                let activation = turn.get::<Activations>(&(self.number, number))?;
-                Ok(activation.map(|activation| {
-                    place.insert(LoadedActivation {
-                        before: Some(activation.clone()),
-                        now: Now::Here(Draft::of(activation)),
-                    })
-                }))
+                let Some(activation) = turn.get::<Activations>(&(self.number, number))? else {
+                    return Ok(None);
+                };
+                self.scopes.look_up(turn, (self.number, activation.scope))?;
+                Ok(Some(place.insert(LoadedActivation {
+                    before: Some(activation.clone()),
+                    now: Now::Here(Draft::of(activation)),
+                })))
             }
+        }
+    }
+
+    /// The scope `number` below the run, if it is open.
+    pub(crate) fn scope(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: ScopeNumber,
+    ) -> Result<Option<&ScopeRecord>, StoreError> {
+        self.scopes.look_up(turn, (self.number, number))
+    }
+
+    /// Opens a scope below the run.
+    pub(crate) fn open_scope(&mut self, scope: ScopeRecord) {
+        self.scopes.open(scope);
+    }
+
+    /// Ends a scope that was looked up.
+    pub(crate) fn close_scope(&mut self, number: ScopeNumber) {
+        self.scopes.close(number);
+    }
+
+    /// Ends all scopes below the run.
+    pub(crate) fn close_scopes(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
+        if self.record.scopes_count == 0 {
+            return Ok(());
+        }
+        self.scopes.close_all(turn, self.number)
+    }
+
+    /// The id of a scope that was looked up, itself or with an activation.
+    pub(crate) fn scope_id(&self, number: ScopeNumber) -> ScopeId {
+        match number {
+            ScopeNumber::ROOT => ScopeId::default(),
+            number => self.scopes.id(number),
+        }
+    }
+
+    /// How far a scope has come that was looked up, itself or with an activation.
+    pub(crate) fn progress(&mut self, number: ScopeNumber) -> &mut ScopeProgress {
+        match number {
+            ScopeNumber::ROOT => &mut self.record.progress,
+            number => self.scopes.progress(number),
         }
     }
 
@@ -209,13 +267,15 @@ impl LoadedRun {
         Ok(here.map(|(number, _)| *number).collect())
     }
 
-    /// Creates an activation of `step`, executing, with the run's input. It is taken out.
-    pub(crate) fn activate(&mut self, now_ms: u64, step: StepIndex) -> Draft<Activation> {
+    /// Creates an activation of a step, executing, with the run's input. It is taken out. Its scope was looked up.
+    pub(crate) fn activate(&mut self, now_ms: u64, new: NewVisit) -> Draft<Activation> {
         self.record.activations_count += 1;
         self.record.active_count += 1;
         let activation = Activation {
             number: self.record.activations_count,
-            step,
+            scope: new.scope,
+            step: new.step,
+            visit: new.visit,
             attempt: 1,
             polls_count: 0,
             started_at_ms: now_ms,
@@ -250,8 +310,15 @@ impl LoadedRun {
 
     /// Adds an event about the run to its history.
     pub(crate) fn note_run(&mut self, kind: EventKind) {
+        self.note_scope(ScopeId::default(), kind);
+    }
+
+    /// Adds an event about a scope to the run's history.
+    pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
         self.events.push(Event {
+            scope,
             step: None,
+            visit: 0,
             activation: None,
             kind,
         });
@@ -260,7 +327,9 @@ impl LoadedRun {
     /// Adds an event about an active step to the run's history.
     pub(crate) fn note(&mut self, activation: &Activation, kind: EventKind) {
         self.events.push(Event {
+            scope: self.scope_id(activation.scope),
             step: Some(activation.step),
+            visit: activation.visit,
             activation: Some(activation.number),
             kind,
         });
@@ -273,12 +342,17 @@ impl LoadedRun {
         number: u64,
         kind: EventKind,
     ) -> Result<(), StoreError> {
-        let step = self.activation(turn, number)?.map(|active| active.step);
-        self.events.push(Event {
-            step,
-            activation: step.map(|_| number),
-            kind,
-        });
+        let active = self.activation(turn, number)?;
+        match active.map(|active| (active.scope, active.step, active.visit)) {
+            Some((scope, step, visit)) => self.events.push(Event {
+                scope: self.scope_id(scope),
+                step: Some(step),
+                visit,
+                activation: Some(number),
+                kind,
+            }),
+            None => self.note_run(kind),
+        }
         Ok(())
     }
 
@@ -336,10 +410,11 @@ impl LoadedRun {
         std::mem::take(&mut self.events)
     }
 
-    /// The run got what it waited for from outside: its limit of steps without a wait starts again (W16).
-    pub(crate) fn end_wait(&mut self) {
-        self.record.steps_since_wait = 0;
-        self.record.has_waited = true;
+    /// The scope got what it waited for from outside: its limit of steps without a wait starts again (W16).
+    pub(crate) fn end_wait(&mut self, scope: ScopeNumber) {
+        let progress = self.progress(scope);
+        progress.steps_since_wait = 0;
+        progress.has_waited = true;
     }
 
     /// The status of an open run follows from what it waits for (W21).
@@ -376,6 +451,7 @@ impl LoadedRun {
                 (Now::Taken, _) => panic!("an activation that is taken out is put back or left"),
             }
         }
+        self.scopes.write(turn, self.number);
         let is_unchanged = |before| self.record.is(before);
         if self.before.as_ref().is_some_and(is_unchanged) {
             return;

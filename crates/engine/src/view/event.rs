@@ -3,8 +3,9 @@
 use super::event_type::EventType;
 use super::plan_event;
 use super::run::terminal_name;
+use super::scope_path::scope_path;
 use crate::definition::Definition;
-use crate::ids::{NodeId, RunId, SignalId};
+use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId};
 use crate::json::quote;
 use crate::stream::RecordId;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
@@ -24,8 +25,12 @@ pub struct EventView {
     pub term: Option<u64>,
     /// The published name.
     pub type_name: &'static str,
+    /// The path of the scope that it is about; empty for the run itself (W53).
+    pub scope: String,
     /// The step that it is about.
     pub step: Option<String>,
+    /// The visit to that step in its scope, from 1; 0 without a step.
+    pub visit: u32,
     /// The detail that the manual defines for the type.
     pub detail: String,
     /// Further attributes as a JSON object; empty if there are none.
@@ -47,6 +52,13 @@ impl Attributes {
 
     pub(super) fn number(self, name: &str, value: u64) -> Self {
         self.raw(name, &value.to_string())
+    }
+
+    fn optional_number(self, name: &str, value: Option<u64>) -> Self {
+        match value {
+            Some(value) => self.number(name, value),
+            None => self,
+        }
     }
 
     pub(super) fn text(self, name: &str, value: &str) -> Self {
@@ -72,6 +84,11 @@ impl Attributes {
             Some(value) => self.text(name, value),
             None => self,
         }
+    }
+
+    fn attempt_of(self, action_run: ActionRunNumber, attempt: u32) -> Self {
+        self.text("action_run_id", &action_run.to_string())
+            .number("attempt", u64::from(attempt))
     }
 
     fn error(self, error: Option<&TaskError>) -> Self {
@@ -101,6 +118,8 @@ pub fn describe(
 ) -> EventView {
     EventView {
         type_name: event_type(&event.kind).as_str(),
+        scope: scope_path(definition, &event.scope),
+        visit: event.visit,
         step: event
             .step
             .map(|step| definition.step(step).name.to_string()),
@@ -133,7 +152,9 @@ fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
         node: record.node,
         term: (record.term > 0).then_some(record.term),
         type_name: "",
+        scope: String::new(),
         step: None,
+        visit: 0,
         detail: String::new(),
         attributes: String::new(),
     }
@@ -171,6 +192,9 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ScheduleStarted { .. } => EventType::ScheduleStarted,
         EventKind::TriggerStarted { .. } => EventType::TriggerStarted,
         EventKind::RunReleased => EventType::RunReleased,
+        EventKind::ScopeStarted => EventType::ScopeStarted,
+        EventKind::ScopeEnded { .. } => EventType::ScopeEnded,
+        EventKind::BranchJoined { .. } => EventType::BranchJoined,
     }
 }
 
@@ -212,6 +236,13 @@ fn detail(definition: &Definition, event: &Event) -> String {
             .unwrap_or_else(|| terminal_name(definition, *terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
+        EventKind::ScopeStarted => "branch".to_owned(),
+        EventKind::ScopeEnded { outcome } => outcome.to_string(),
+        EventKind::BranchJoined { position, .. } => {
+            let branches = event.step.map_or(&[][..], |step| definition.branches(step));
+            let branch = branches.get(*position as usize);
+            branch.map_or_else(String::new, |branch| branch.name.to_string())
+        }
     }
 }
 
@@ -222,7 +253,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WorkflowStarted { parent, .. } => {
             none.optional("parent_run_id", parent.as_ref().map(RunId::as_str))
         }
-        EventKind::StepCompleted { outcome, .. } => none.text("outcome", outcome.as_str()),
+        EventKind::StepCompleted { outcome, .. } | EventKind::BranchJoined { outcome, .. } => {
+            none.text("outcome", outcome.as_str())
+        }
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::RetryScheduled { attempt, due_ms } => none
             .number("attempt", u64::from(*attempt))
@@ -231,10 +264,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             .number("poll", u64::from(*poll))
             .number("due_at_ms", *due_ms),
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
-        EventKind::WaitingForSignal { deadline_at_ms, .. } => match deadline_at_ms {
-            Some(deadline_at_ms) => none.number("deadline_at_ms", *deadline_at_ms),
-            None => none,
-        },
+        EventKind::WaitingForSignal { deadline_at_ms, .. } => {
+            none.optional_number("deadline_at_ms", *deadline_at_ms)
+        }
         EventKind::SignalReceived { id, .. } => {
             none.optional("signal_id", id.as_ref().map(SignalId::as_str))
         }
@@ -250,17 +282,14 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             action_run,
             attempt,
             ..
-        } => none
-            .text("action_run_id", &action_run.to_string())
-            .number("attempt", u64::from(*attempt)),
+        } => none.attempt_of(*action_run, *attempt),
         EventKind::ActionRetryScheduled {
             action_run,
             attempt,
             due_ms,
             ..
         } => none
-            .text("action_run_id", &action_run.to_string())
-            .number("attempt", u64::from(*attempt))
+            .attempt_of(*action_run, *attempt)
             .number("due_at_ms", *due_ms),
         EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
         EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
@@ -283,7 +312,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildStarted { .. }
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined
-        | EventKind::RunReleased => none,
+        | EventKind::RunReleased
+        | EventKind::ScopeStarted
+        | EventKind::ScopeEnded { .. } => none,
     }
 }
 

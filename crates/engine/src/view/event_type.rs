@@ -55,6 +55,9 @@ types! {
     ScheduleStarted "schedule_started" "A firing of the workflow's schedule started the run." [""] ["scheduled_at_ms"];
     TriggerStarted "trigger_started" "A firing of the workflow's trigger started the run."
         ["the stream"] ["stream" "partition" "record_ids"];
+    ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch`"] [];
+    ScopeEnded "scope_ended" "A scope ended." ["the outcome"] [];
+    BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
     StepCompleted "step_completed" "The run left the step, with an outcome." ["the step"] ["outcome"];
     StepRetry "step_retry" "The step started another attempt." ["the step"] ["attempt"];

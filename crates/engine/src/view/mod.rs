@@ -22,6 +22,7 @@ mod retention;
 mod run;
 mod run_detail;
 mod schedule;
+mod scope_path;
 mod step_visit;
 mod stream;
 mod timer;

@@ -2,7 +2,8 @@
 
 use super::payload;
 use super::run_detail::{quarantine_detail, run_detail};
-use crate::definition::{Definition, Target};
+use super::scope_path::scope_path;
+use crate::definition::{Definition, Step, StepKind, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
     WorkflowVersion,
@@ -11,8 +12,8 @@ use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
-    DefinitionRecord, Definitions, PlanWait, RunNames, RunRecord, RunStatus, Runs, StepResults,
-    TriggeredBy, encode_prefix, read, visit,
+    DefinitionRecord, Definitions, PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes,
+    StepResults, TriggeredBy, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -92,8 +93,14 @@ pub struct RunRow {
 /// An active step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentStep {
+    /// The path of its scope; empty for the run itself (W53).
+    pub scope: String,
     /// Its name.
     pub step: StepName,
+    /// The visit to it in its scope, from 1.
+    pub visit: u32,
+    /// What kind of step it is: `run`, `wait_for_signal` or `parallel`.
+    pub kind: &'static str,
     /// The attempt, from 1.
     pub attempt: u32,
     /// When its first attempt began, in milliseconds.
@@ -117,6 +124,8 @@ pub enum WaitingFor {
     Poll,
     /// The report on an accepted task (W38).
     Report,
+    /// The ends of its branches (W56).
+    Branches,
 }
 
 /// The result of a visit to a step.
@@ -222,7 +231,7 @@ pub fn run(
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
         },
-        current_steps: current_steps(reader, &active, definition)?,
+        current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
         output,
         steps: steps(reader, number, definition)?,
@@ -283,6 +292,7 @@ pub(super) fn terminal_name(definition: &Definition, target: Target) -> String {
         Target::Step(step) => definition.step(step).name.to_string(),
         Target::BuiltIn(terminal) => terminal.name().to_owned(),
         Target::Custom(index) => definition.terminal(index).name.to_string(),
+        Target::End(index) => format!("flo.End.{}", definition.ends[index.position()]),
     }
 }
 
@@ -302,6 +312,7 @@ pub(super) fn active(
 
 fn current_steps(
     reader: &dyn Reader,
+    number: RunNumber,
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Vec<CurrentStep>, StoreError> {
@@ -323,15 +334,29 @@ fn current_steps(
             }
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
+            ActivationState::Branches(_) => Some((WaitingFor::Branches, None)),
         };
+        let step = definition.step(active.step);
+        let scope = read::<Scopes>(reader, &(number, active.scope))?;
         steps.push(CurrentStep {
-            step: definition.step(active.step).name.clone(),
+            scope: scope.map_or_else(String::new, |open| scope_path(definition, &open.id)),
+            step: step.name.clone(),
+            visit: active.visit,
+            kind: kind(step),
             attempt: active.attempt,
             started_at_ms: active.started_at_ms,
             waiting_for,
         });
     }
     Ok(steps)
+}
+
+fn kind(step: &Step) -> &'static str {
+    match step.kind {
+        StepKind::Run(_) => "run",
+        StepKind::Wait(_) => "wait_for_signal",
+        StepKind::Parallel(_) => "parallel",
+    }
 }
 
 /// A leased task is waited for until its lease ends, an accepted one until its report is overdue.
@@ -369,10 +394,12 @@ fn steps(
 ) -> Result<BTreeMap<StepName, StepView>, StoreError> {
     let mut results = Vec::new();
     let range = KeyRange::prefix(&encode_prefix::<StepResults>(&number));
-    visit::<StepResults>(reader, &range, Order::Ascending, |(_, step), result| {
+    visit::<StepResults>(reader, &range, Order::Ascending, |(_, _, step), result| {
         results.push((step, result));
         ControlFlow::Continue(())
     })?;
+    // Of a step that several scopes have left, the last one.
+    results.sort_by_key(|(_, result)| result.order);
     let mut views = BTreeMap::new();
     for (step, result) in results {
         let output = match result.output {

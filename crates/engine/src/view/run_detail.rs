@@ -109,7 +109,9 @@ impl Awaiting<'_> {
             ActivationState::ChildInput { .. } => {
                 Some("waits for the check of the child's input".to_owned())
             }
-            ActivationState::Executing | ActivationState::Signal { .. } => None,
+            ActivationState::Executing
+            | ActivationState::Signal { .. }
+            | ActivationState::Branches(_) => None,
         })
     }
 

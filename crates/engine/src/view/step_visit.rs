@@ -79,7 +79,8 @@ pub fn steps_left(
     visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
         search.look_at(first, &record)
     })?;
-    let found = search.finish(|step| read::<StepResults>(reader, &(number, step)))?;
+    let found =
+        search.finish(|place| read::<StepResults>(reader, &(number, place.scope, place.step)))?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
@@ -89,7 +90,8 @@ pub fn steps_left(
         StepVisit {
             key: VisitKey {
                 run: number,
-                step: found.step,
+                scope: found.place.scope,
+                step: found.place.step,
                 entered_at_ms: found.entered_at_ms,
             },
             namespace: run.namespace.clone(),
@@ -97,7 +99,7 @@ pub fn steps_left(
             workflow: definition.name.clone(),
             version: definition.version.clone(),
             trace,
-            step: definition.step(found.step).name.clone(),
+            step: definition.step(found.place.step).name.clone(),
             left_at_ms: found.end.at_ms,
             raft_index: found.end.raft_index,
             node: found.end.node,

@@ -1,7 +1,7 @@
 //! Reads the trace of a run, and the position of its tasks in it.
 
 use crate::definition::StepIndex;
-use crate::ids::{ActionRunNumber, RunNumber};
+use crate::ids::{ActionRunNumber, RunNumber, ScopeNumber};
 use crate::store::{Reader, StoreError};
 use crate::tables::{ActionRunOwner, ActionRuns, Activations, Runs, read};
 use crate::trace::TraceContext;
@@ -13,6 +13,8 @@ use crate::trace::TraceContext;
 pub struct VisitKey {
     /// The run.
     pub run: RunNumber,
+    /// The scope, within the run (W53).
+    pub scope: ScopeNumber,
     /// The step.
     pub step: StepIndex,
     /// The time of the entry in which the run entered the step, in milliseconds.
@@ -58,6 +60,7 @@ pub fn task_visit(
     Ok(Some(TaskVisit {
         key: VisitKey {
             run,
+            scope: active.scope,
             step: active.step,
             entered_at_ms: active.started_at_ms,
         },

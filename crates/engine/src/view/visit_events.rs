@@ -50,7 +50,9 @@ mod tests {
                 node: NodeId(1),
                 term: None,
                 type_name: "",
+                scope: String::new(),
                 step: None,
+                visit: 0,
                 detail: String::new(),
                 attributes: String::new(),
             });

@@ -8,16 +8,23 @@
 use super::event::{EventView, describe};
 use super::visit_events::VisitEvents;
 use crate::definition::{Definition, StepIndex};
-use crate::ids::{NodeId, OutcomeName};
+use crate::ids::{NodeId, OutcomeName, ScopeNumber};
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
 use crate::store::StoreError;
 use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, StepResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
 
+/// A step of a scope: at any time, at most one visit to it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) scope: ScopeNumber,
+    pub(super) step: StepIndex,
+}
+
 /// A visit of which both ends are known.
 pub(super) struct FoundVisit {
-    pub(super) step: StepIndex,
+    pub(super) place: Place,
     pub(super) entered_at_ms: u64,
     pub(super) attempts: u32,
     pub(super) is_beginning_missing: bool,
@@ -47,9 +54,9 @@ pub(super) struct VisitSearch<'a> {
     definition: &'a Definition,
     entries: RangeInclusive<u64>,
     /// Visits whose beginning is not found yet.
-    ended: BTreeMap<StepIndex, VisitEnd>,
+    ended: BTreeMap<Place, VisitEnd>,
     /// Steps that were left behind the place of the search.
-    left: BTreeSet<StepIndex>,
+    left: BTreeSet<Place>,
     /// The end of the run, if it is wanted, and how many of the steps that it has ended are not found yet.
     run_end: Option<(VisitEnd, u64)>,
     found: Vec<FoundVisit>,
@@ -98,7 +105,10 @@ impl<'a> VisitSearch<'a> {
             seq -= 1;
             let entry = HistoryEntry { seq, event, record };
             match event.step {
-                Some(step) => self.look_at_step(step, entry),
+                Some(step) => {
+                    let scope = event.scope.number;
+                    self.look_at_step(Place { scope, step }, entry);
+                }
                 None => self.look_at_run(entry),
             }
         }
@@ -111,16 +121,16 @@ impl<'a> VisitSearch<'a> {
     /// Those of the look-up.
     pub(super) fn finish(
         mut self,
-        result_of: impl Fn(StepIndex) -> Result<Option<StepResult>, StoreError>,
+        result_of: impl Fn(Place) -> Result<Option<StepResult>, StoreError>,
     ) -> Result<Vec<FoundVisit>, StoreError> {
-        for (step, end) in std::mem::take(&mut self.ended) {
+        for (place, end) in std::mem::take(&mut self.ended) {
             if end.is_remembered
-                && let Some(result) = result_of(step)?
+                && let Some(result) = result_of(place)?
             {
-                self.found.push(end.remembered(step, &result));
+                self.found.push(end.remembered(place, &result));
             }
         }
-        self.found.sort_by_key(|found| (found.end.seq, found.step));
+        self.found.sort_by_key(|found| (found.end.seq, found.place));
         Ok(self.found)
     }
 
@@ -150,33 +160,33 @@ impl<'a> VisitSearch<'a> {
         }
     }
 
-    fn look_at_step(&mut self, step: StepIndex, entry: HistoryEntry<'_>) {
+    fn look_at_step(&mut self, place: Place, entry: HistoryEntry<'_>) {
         if let EventKind::StepCompleted { outcome, .. } = &entry.event.kind {
-            let is_last = self.left.insert(step);
+            let is_last = self.left.insert(place);
             if self.entries.contains(&entry.record.raft_index) {
                 let end = entry.end(Some(outcome.clone()), is_last);
-                self.ended.insert(step, end);
+                self.ended.insert(place, end);
             }
             return;
         }
-        let Some(mut end) = self.ended.remove(&step).or_else(|| self.under_way(step)) else {
+        let Some(mut end) = self.ended.remove(&place).or_else(|| self.under_way(place)) else {
             return;
         };
         if entry.event.kind == EventKind::StepStarted {
-            self.found.push(end.entered(step, entry.record.at_ms));
+            self.found.push(end.entered(place, entry.record.at_ms));
             return;
         }
         if let EventKind::StepRetry { attempt } = entry.event.kind {
             end.attempt.get_or_insert(attempt);
         }
         end.events.add(self.describe(entry));
-        self.ended.insert(step, end);
+        self.ended.insert(place, end);
     }
 
     /// The visit to a step that the run's end has ended, when the search first meets it.
-    fn under_way(&mut self, step: StepIndex) -> Option<VisitEnd> {
+    fn under_way(&mut self, place: Place) -> Option<VisitEnd> {
         let (end, left_to_find) = self.run_end.as_mut()?;
-        if *left_to_find == 0 || self.left.contains(&step) {
+        if *left_to_find == 0 || self.left.contains(&place) {
             return None;
         }
         *left_to_find -= 1;
@@ -220,9 +230,9 @@ impl HistoryEntry<'_> {
 
 impl VisitEnd {
     /// The visit that began then.
-    fn entered(self, step: StepIndex, entered_at_ms: u64) -> FoundVisit {
+    fn entered(self, place: Place, entered_at_ms: u64) -> FoundVisit {
         FoundVisit {
-            step,
+            place,
             entered_at_ms,
             attempts: self.attempt.unwrap_or(1),
             is_beginning_missing: false,
@@ -231,9 +241,9 @@ impl VisitEnd {
     }
 
     /// The visit whose beginning only the run's record tells.
-    fn remembered(self, step: StepIndex, result: &StepResult) -> FoundVisit {
+    fn remembered(self, place: Place, result: &StepResult) -> FoundVisit {
         FoundVisit {
-            step,
+            place,
             entered_at_ms: result.started_at_ms,
             attempts: result.attempts,
             is_beginning_missing: true,

@@ -510,6 +510,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
             .expect("a name"),
             block: BlockIndex::ROOT,
             next: None,
+            may_repeat: true,
             kind: StepKind::Run(RunStep {
                 target: RunTarget::Action(samples::action()),
                 input: Some(Template {

@@ -3,7 +3,7 @@
 use crate::{samples, tables, testdata};
 use flotilla_engine::NodeId;
 use flotilla_engine::definition::StepIndex;
-use flotilla_engine::rows::{Event, HistoryRecord};
+use flotilla_engine::rows::{Event, HistoryRecord, ScopeId};
 use flotilla_engine::view::{self, EventType, EventView};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -34,7 +34,10 @@ fn views() -> Vec<EventView> {
     };
     let view = |kind| {
         let event = Event {
-            step: Some(StepIndex(0)),
+            scope: ScopeId::default(),
+            // The step with branches.
+            step: Some(StepIndex(4)),
+            visit: 1,
             activation: Some(1),
             kind,
         };

@@ -9,7 +9,7 @@ use flotilla_engine::limits::{
 };
 use flotilla_engine::rows::{
     ActionRuns, ActionRunsByRun, Event, EventKind, History, HistoryRecord, RunRemains, Runs,
-    TaskError, encode_key, encode_record,
+    ScopeId, TaskError, encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{Body, CancelRun, NodeId, SweepRuns};
@@ -41,7 +41,9 @@ fn replica() -> Replica {
 /// Adds a record to the history of the run, as if one turn had made these events.
 fn add_history(replica: &mut Replica, first_event: u64, kinds: Vec<EventKind>) {
     let event = |kind| Event {
+        scope: ScopeId::default(),
         step: None,
+        visit: 0,
         activation: None,
         kind,
     };

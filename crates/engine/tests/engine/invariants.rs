@@ -8,6 +8,7 @@ mod plans;
 mod retention;
 mod run_indexes;
 mod schedules;
+mod scopes;
 mod signals;
 mod streams;
 mod traces;
@@ -141,6 +142,9 @@ impl<'a> State<'a> {
                 );
             }
         }
+        let definition = read::<Definitions>(self.store, &run.definition);
+        let definition = definition.expect("a run is pinned to a definition that is kept");
+        scopes::check(self.store, number, run, &definition.definition);
         let results = rows::<StepResults>(self.store, &number);
         let outputs = results.iter().filter_map(|(_, result)| result.output);
         outputs
@@ -191,6 +195,12 @@ impl<'a> State<'a> {
                     self.timers.contains(&timer(TimerKind::StepWake, due_ms))
                 }
             },
+            ActivationState::Branches(branches) => {
+                let steps = rows::<Activations>(self.store, &number);
+                let scopes = (0..64).map(|position| branches.scope(position));
+                let is_any = |scope| steps.iter().any(|(_, step)| step.scope == scope);
+                scopes.into_iter().any(is_any)
+            }
         };
         assert!(
             is_met || self.has_work_left(number, active.number),
@@ -209,7 +219,12 @@ impl<'a> State<'a> {
             | Work::DecideChild { activation, .. }
             | Work::FinishStep { activation, .. }
             | Work::ChildEnded { activation, .. } => activation == awaiting,
-            Work::Enter { .. } | Work::Finish { .. } | Work::Cancel { .. } => false,
+            Work::BeginBranch(place) => place.activation == awaiting,
+            Work::Enter { .. }
+            | Work::EndScope(_)
+            | Work::ForgetBranches(_)
+            | Work::Finish { .. }
+            | Work::Cancel { .. } => false,
         })
     }
 

@@ -9,13 +9,13 @@ pub(crate) use data::{
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Breaker, BuiltInTerminal,
-    Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
-    ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
-    Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget,
-    Schedule, SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind,
-    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger,
-    WaitStep,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, Breaker,
+    BuiltInTerminal, Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions,
+    EndIndex, ErrorClasses, Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode,
+    Health, Idempotency, ParallelStep, Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy,
+    RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
+    Selection, Step, StepExtensions, StepIndex, StepKind, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -373,6 +373,7 @@ pub(crate) fn definition() -> Definition {
         schedule: Some(schedule()),
         trigger: Some(trigger()),
         plans: vec![plan()],
+        ends: vec![outcome()],
         blocks: vec![block(BlockForm::Graph), block(BlockForm::List)],
         steps: steps(),
         extensions: DefinitionExtensions::default(),
@@ -414,13 +415,25 @@ fn steps() -> Vec<Step> {
         ),
         step("child", run(child), Target::Step(StepIndex(3))),
         step("wait", wait, Target::BuiltIn(BuiltInTerminal::Completed)),
+        step("fan", parallel(), Target::End(EndIndex(0))),
     ]
+}
+
+fn parallel() -> StepKind {
+    StepKind::Parallel(ParallelStep {
+        branches: vec![Branch {
+            name: name("stock"),
+            block: BlockIndex(1),
+        }],
+    })
 }
 
 fn block(form: BlockForm) -> Block {
     Block {
         form,
         start: StepIndex::START,
+        opener: (form == BlockForm::List).then_some(StepIndex(1)),
+        output: Some(template()),
     }
 }
 
@@ -430,6 +443,7 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
         name: name(text),
         block: BlockIndex(1),
         next: Some(StepIndex(1)),
+        may_repeat: true,
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),

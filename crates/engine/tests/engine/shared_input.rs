@@ -7,8 +7,8 @@ use flotilla_engine::ids::RunNumber;
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{EVENT_BYTES, PAYLOAD_PART_BYTES, SHARED_BYTES_MIN};
 use flotilla_engine::rows::{
-    Activations, Event, EventKind, History, HistoryRecord, PayloadPart, Payloads, StoredPayload,
-    Table, read,
+    Activations, Event, EventKind, History, HistoryRecord, PayloadPart, Payloads, ScopeId,
+    StoredPayload, Table, read,
 };
 use flotilla_engine::{Body, NodeId, view};
 
@@ -74,7 +74,9 @@ fn contents_count_the_same_in_every_build() {
     let bytes = Payloads::content_bytes(&StoredPayload::Parts(parts));
     assert_eq!(bytes, 2 * PAYLOAD_PART_BYTES + 5);
     let event = |kind| Event {
+        scope: ScopeId::default(),
         step: None,
+        visit: 0,
         activation: None,
         kind,
     };

@@ -12,19 +12,20 @@ mod worker;
 mod workflow;
 
 use crate::samples;
-use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
-use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
+use flotilla_engine::definition::{BlockIndex, BuiltInTerminal, StepIndex, Target, TerminalStatus};
+use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
-    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, Cluster, ClusterRecord,
-    Continuation, DefinitionNumber, End, Event, History, HistoryCursor, HistoryRecord,
-    IdempotencyKeys, InputChecks, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease,
-    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads,
-    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
-    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    RunNames, RunRecord, RunStatus, Runs, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord,
+    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BranchResult,
+    BranchResults, Branches, Cluster, ClusterRecord, Continuation, DefinitionNumber, End, Event,
+    History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelQueueRecord,
+    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner,
+    PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
+    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
+    RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, ScopeId, ScopeProgress,
+    ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord,
     SignalsWaiting, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError,
     TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record,
     decode_row, encode_key, encode_record,
@@ -51,7 +52,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=75).collect(),
+        (1..=77).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -145,7 +146,11 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(workflow::rows());
     rows.extend(run_rows());
     rows.extend(activation_rows());
-    rows.push(row::<StepResults>((RunNumber(7), StepIndex(0)), result()));
+    rows.push(row::<StepResults>(
+        (RunNumber(7), ScopeNumber(300), StepIndex(0)),
+        result(),
+    ));
+    rows.extend(scope_rows());
     rows.extend(action_rows());
     rows.extend(worker::rows());
     rows.extend(plan::rows());
@@ -279,7 +284,9 @@ fn run_rows() -> Vec<Row> {
 fn activation_rows() -> Vec<Row> {
     let activation = |(number, state)| Activation {
         number,
+        scope: ScopeNumber(300),
         step: StepIndex(1),
+        visit: 2,
         attempt: 2,
         polls_count: 1,
         started_at_ms: 1_000,
@@ -300,6 +307,47 @@ fn result() -> StepResult {
         started_at_ms: 1_000,
         completed_at_ms: 2_000,
         order: 1,
+        visit: 2,
+        first_scope: Some(ScopeNumber(9)),
+    }
+}
+
+fn scope_rows() -> Vec<Row> {
+    let scope = ScopeRecord {
+        id: scope_id(),
+        parent: ScopeNumber::ROOT,
+        opener: 2,
+        block: BlockIndex(1),
+        position: 1,
+        progress: progress(),
+    };
+    let result = BranchResult {
+        outcome: samples::outcome(),
+        output: Some(samples::payload()),
+        reason: Some("because".to_owned()),
+    };
+    vec![
+        row::<Scopes>((RunNumber(7), ScopeNumber(300)), scope),
+        row::<BranchResults>((RunNumber(7), 2, 1), result),
+    ]
+}
+
+fn scope_id() -> ScopeId {
+    ScopeId {
+        number: ScopeNumber(300),
+        path: vec![ScopeStep {
+            step: StepIndex(1),
+            visit: 2,
+            position: 1,
+        }],
+    }
+}
+
+fn progress() -> ScopeProgress {
+    ScopeProgress {
+        last_left: Some(StepIndex(1)),
+        steps_since_wait: 3,
+        has_waited: true,
     }
 }
 
@@ -339,9 +387,8 @@ fn run_record() -> RunRecord {
         active_count: 2,
         activations_count: 7,
         left_count: 5,
-        last_left: Some(StepIndex(1)),
-        steps_since_wait: 3,
-        has_waited: true,
+        scopes_count: 4,
+        progress: progress(),
         continuation: Some(Continuation {
             due_ms: 1_500,
             next: 2,
@@ -385,6 +432,11 @@ fn states() -> Vec<ActivationState> {
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },
         ActivationState::Plan(plan::state()),
+        ActivationState::Branches(Branches {
+            first_scope: ScopeNumber(3),
+            ended_count: 1,
+            has_waited: true,
+        }),
     ]
 }
 
@@ -407,6 +459,8 @@ fn history() -> HistoryRecord {
         events: event::events()
             .into_iter()
             .map(|kind| Event {
+                scope: scope_id(),
+                visit: 2,
                 step: Some(StepIndex(1)),
                 activation: Some(3),
                 kind,

@@ -4,11 +4,11 @@ use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target};
-use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber, SignalType};
+use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber, ScopeNumber, SignalType};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{VISIT_EVENTS_LOOKED_AT_MAX, VISIT_EVENTS_MAX};
 use flotilla_engine::rows::{
-    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, StepResult,
+    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, ScopeId, StepResult,
     StepResults, Table, encode_key, encode_record, read,
 };
 use flotilla_engine::store::Writes;
@@ -245,7 +245,9 @@ fn parallel_steps_are_distinguished() {
 fn plant_parallel_steps(replica: &mut Replica) {
     let [first, second, third] = [0, 1, 2].map(|step| Some(StepIndex(step)));
     let event = |step: Option<StepIndex>, kind| Event {
+        scope: ScopeId::default(),
         step,
+        visit: u32::from(step.is_some()),
         activation: step.map(|step| u64::from(step.0) + 1),
         kind,
     };
@@ -275,12 +277,18 @@ fn plant_parallel_steps(replica: &mut Replica) {
     let result = StepResult {
         outcome: samples::outcome(),
         output: None,
+        visit: 1,
+        first_scope: None,
         attempts: 2,
         started_at_ms: 1,
         completed_at_ms: 3,
         order: 1,
     };
-    put::<StepResults>(replica, &(RunNumber(1), StepIndex(1)), &result);
+    put::<StepResults>(
+        replica,
+        &(RunNumber(1), ScopeNumber::ROOT, StepIndex(1)),
+        &result,
+    );
     for (index, events) in (1..).zip(histories) {
         let first = run.history.events_count + 1;
         run.history.events_count += events.len() as u64;

@@ -15,5 +15,7 @@ pub(crate) fn message(view: EventView) -> v1::Event {
         attributes: view.attributes.into(),
         node_id: view.node.0,
         term: view.term,
+        scope: view.scope,
+        visit: view.visit,
     }
 }

@@ -115,6 +115,9 @@ fn current_step(step: &CurrentStep) -> v1::CurrentStep {
         attempt: step.attempt,
         waiting_for: waiting_for.into(),
         deadline_at_ms,
+        scope: step.scope.clone(),
+        visit: step.visit,
+        kind: step.kind.to_owned(),
     }
 }
 
@@ -126,6 +129,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Retry => v1::WaitingFor::Retry,
         WaitingFor::Poll => v1::WaitingFor::Poll,
         WaitingFor::Report => v1::WaitingFor::Report,
+        WaitingFor::Branches => v1::WaitingFor::Branches,
     }
 }
 
@@ -189,7 +193,10 @@ mod tests {
 
     fn step(waiting_for: Option<(WaitingFor, Option<u64>)>) -> CurrentStep {
         CurrentStep {
+            scope: "fan/stock".to_owned(),
             step: StepName::new("pay").unwrap(),
+            visit: 1,
+            kind: "run",
             attempt: 2,
             started_at_ms: 5,
             waiting_for,

@@ -102,6 +102,7 @@ mod tests {
     fn status(outcome: Option<&str>, is_failure: bool) -> Status {
         let visit = StepVisit {
             key: VisitKey {
+                scope: flotilla_engine::ids::ScopeNumber::ROOT,
                 run: RunNumber(1),
                 step: StepIndex(0),
                 entered_at_ms: 1,

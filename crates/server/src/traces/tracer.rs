@@ -87,12 +87,13 @@ impl Tracer {
 fn name(cluster_id: &str, visit: &VisitKey) -> Vec<u8> {
     let VisitKey {
         run,
+        scope,
         step,
         entered_at_ms,
     } = visit;
     let step = u64::try_from(step.position()).unwrap_or(u64::MAX);
     let mut name = cluster_id.as_bytes().to_vec();
-    for part in [run.0, step, *entered_at_ms] {
+    for part in [run.0, scope.0, step, *entered_at_ms] {
         name.extend(part.to_be_bytes());
     }
     name

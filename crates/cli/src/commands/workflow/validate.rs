@@ -101,13 +101,13 @@ mod tests {
         assert!(!check(
             "kind: Workflow\nname: a\nversion: \"1\"\n",
             expect![[r#"
-                {"valid":false,"findings":[{"code":"E103","severity":"error","message":"expected a start step at the top level, but it is missing","line":1,"column":1,"hint":"add `start:` with `run:` or `waitForSignal:`"}]}
+                {"valid":false,"findings":[{"code":"E103","severity":"error","message":"expected a start step at the top level, but it is missing","line":1,"column":1,"hint":"add `start:` with `run:` or `waitForSignal:`, or make `steps:` a list"}]}
                 error[E103]: expected a start step at the top level, but it is missing
                  --> order.yaml:1:1
                   |
                 1 | kind: Workflow
                   | ^
-                  = hint: add `start:` with `run:` or `waitForSignal:`
+                  = hint: add `start:` with `run:` or `waitForSignal:`, or make `steps:` a list
             "#]]
         ));
     }

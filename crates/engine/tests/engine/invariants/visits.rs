@@ -1,7 +1,7 @@
 //! A run's counters of entered and left steps agree with its history.
 
 use super::{read, rows};
-use flotilla_engine::ids::RunNumber;
+use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{Activations, EventKind, HistoryRecord, RunRecord, StepResults};
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
@@ -23,12 +23,13 @@ pub(super) fn check(
             let Some(step) = event.step else {
                 continue;
             };
+            let place = (event.scope.number, step);
             match event.kind {
                 EventKind::StepStarted => {
-                    entered.insert(step, record.at_ms);
+                    entered.insert(place, record.at_ms);
                 }
                 EventKind::StepCompleted { .. } => {
-                    left.insert(step, (entered.remove(&step), record.at_ms));
+                    left.insert(place, (entered.remove(&place), record.at_ms));
                 }
                 _ => {}
             }
@@ -36,12 +37,16 @@ pub(super) fn check(
     }
     let active = rows::<Activations>(store, &number);
     for (_, active) in &active {
-        let entered_at_ms = entered.get(&active.step);
+        let entered_at_ms = entered.get(&(active.scope, active.step));
         let is_alike = entered_at_ms.is_none_or(|at_ms| *at_ms == active.started_at_ms);
         assert!(is_alike, "when {} entered {:?}", run.id, active.step);
     }
-    for (step, (entered_at_ms, left_at_ms)) in left {
-        let result = read::<StepResults>(store, &(number, step));
+    for ((scope, step), (entered_at_ms, left_at_ms)) in left {
+        let result = read::<StepResults>(store, &(number, scope, step));
+        // The results of branches are deleted when their step is entered again.
+        if scope != ScopeNumber::ROOT && result.is_none() {
+            continue;
+        }
         let result = result.expect("a step that was left has a result");
         assert_eq!(result.completed_at_ms, left_at_ms, "{} {step:?}", run.id);
         if let Some(at_ms) = entered_at_ms {
@@ -50,10 +55,14 @@ pub(super) fn check(
     }
     // The steps that were entered and not left were active when the run ended.
     let results = rows::<StepResults>(store, &number);
-    let left_last = results.iter().max_by_key(|(_, result)| result.order);
-    let last = left_last.map(|((_, step), result)| (*step, result.order));
-    let order = (run.left_count > 0).then_some(run.left_count);
-    assert_eq!(run.last_left.zip(order), last, "what {} left last", run.id);
+    let of_run = results
+        .iter()
+        .filter(|((_, scope, _), _)| *scope == ScopeNumber::ROOT);
+    let left_last = of_run.max_by_key(|(_, result)| result.order);
+    let last = left_last.map(|((_, _, step), _)| *step);
+    assert_eq!(run.progress.last_left, last, "what {} left last", run.id);
+    let orders = results.iter().map(|(_, result)| result.order);
+    assert!(orders.max() <= Some(run.left_count), "{}", run.id);
     let under_way_count = run.activations_count - run.left_count;
     let active_count = active.len();
     assert_eq!(run.active_count as usize, active_count, "{}", run.id);

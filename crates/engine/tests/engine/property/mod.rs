@@ -3,6 +3,7 @@
 mod cursors;
 mod data;
 mod dead_letters;
+mod definitions;
 mod groups;
 mod moves;
 mod plan_moves;

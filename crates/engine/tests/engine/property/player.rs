@@ -1,6 +1,7 @@
 //! A replica that plays random moves: what they mean depends on the state that they meet.
 
 use super::data;
+use super::definitions::DEFINITIONS;
 use super::moves::{Intent, Move, OfferPlan};
 use super::{dead_letters, schedule};
 use crate::invariants::rows;
@@ -28,8 +29,9 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 
 const ACTIONS: [&str; 4] = ["a", "b", "c", "missing"];
-const WORKFLOWS: [&str; 10] = [
+const WORKFLOWS: [&str; 11] = [
     "work", "leaf", "checked", "parent", "rounds", "strict", "timed", "none", "planned", "turns",
+    "fanned",
 ];
 const WORKERS: [&str; 4] = ["w0", "w1", "w2", "w3"];
 const SIGNALS: [&str; 3] = ["go", "tick", "other"];
@@ -43,36 +45,6 @@ const OUTCOMES: [&str; 5] = [
 
 const EXECUTORS: [&str; 3] = ["one", "two", "unknown"];
 const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
-
-const DEFINITIONS: [&str; 9] = [
-    "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
-     poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
-     ask: wait go timeout=500 -> success=nest timeout=nest\n \
-     nest: run @workflow/leaf:1 input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
-     -> success=flo.Completed failure=flo.Failed",
-    "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
-     start: run @b retry(2 constant 0) poll(1 constant 10) \
-     -> success=flo.Completed failure=flo.Failed",
-    "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
-     wait: wait go timeout=300 -> success=flo.Completed",
-    "define parent 1\n start: run @workflow/checked retry(3 exponential 50 within=400) \
-     -> success=again failure=again execution_failure=flo.Failed\n \
-     again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
-    "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
-    "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
-    "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
-     cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
-     executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
-     executor pay two @b breaker(1 60 2) rate(second=2)\n \
-     start: run @plan/pay retry(2 constant 30) poll(1 constant 20) \
-     -> success=flo.Completed failure=flo.Failed pending=flo.Failed",
-    "define turns 1\n plan pay round-robin fallback({\"spare\":1})\n \
-     executor pay one @missing\n \
-     executor pay two @c breaker(1 50 1) async(300)\n \
-     executor pay three @b rate(minute=2)\n \
-     start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
-    "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
-];
 
 pub(super) struct Player {
     pub(super) engine: Engine,

@@ -7,21 +7,31 @@
 //!   attribute customer string $.input.customer
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
+//!   fan: parallel -> success=flo.Completed
+//!   branch mail of fan single
+//!     mail: run @mail
+//!   branch stock of fan list output={"at":"$.steps.pick.output"}
+//!     reserve: run @reserve
+//!     pick: run @pick -> lost=flo.End.lost
 //! ```
+//!
+//! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, BuiltInTerminal,
-    CustomTerminal, Definition, DefinitionExtensions, GroupMode, Idempotency, Part, Path,
-    PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute,
-    Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Transition, Trigger, WaitStep,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
+    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency,
+    ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget,
+    Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind, Target,
+    Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
     TerminalName, WorkflowName, WorkflowVersion,
 };
+
+use std::ops::Range;
 
 /// The definition in `text`, whose first line holds the workflow's own settings.
 pub(crate) fn define(text: &str) -> Definition {
@@ -52,10 +62,8 @@ pub(crate) fn define(text: &str) -> Definition {
         schedule: keyword(&body, "schedule").next().map(schedule),
         trigger: keyword(&body, "trigger").next().map(trigger),
         plans: plan::plans(&body),
-        blocks: vec![Block {
-            form: names.form,
-            start: StepIndex::START,
-        }],
+        ends: names.ends.clone(),
+        blocks: names.blocks(),
         steps: names.steps(&body),
         extensions: DefinitionExtensions::default(),
     };
@@ -74,8 +82,9 @@ fn idempotency(text: Option<&str>) -> Idempotency {
 
 /// What targets and paths are resolved against.
 struct Names {
-    form: BlockForm,
     steps: Vec<String>,
+    blocks: Vec<BlockLines>,
+    ends: Vec<OutcomeName>,
     terminals: Vec<String>,
     plans: Vec<String>,
 }
@@ -83,8 +92,9 @@ struct Names {
 impl Names {
     fn of(body: &[&str], form: BlockForm) -> Self {
         Self {
-            form,
             steps: body.iter().filter_map(|line| step_name(line)).collect(),
+            blocks: BlockLines::all(body, form),
+            ends: ends(body),
             terminals: keyword(body, "terminal")
                 .map(|mut line| line.word())
                 .collect(),
@@ -118,13 +128,41 @@ impl Names {
     fn steps(&self, body: &[&str]) -> Vec<Step> {
         let lines = body.iter().filter(|line| step_name(line).is_some());
         let mut steps: Vec<Step> = lines.map(|line| self.step(line)).collect();
-        if self.form == BlockForm::List {
-            let others = steps.iter_mut().rev().skip(1).rev();
-            for (step, next) in others.zip(1..) {
-                step.next = Some(StepIndex(next));
+        for (block, lines) in (0..).zip(&self.blocks) {
+            for position in lines.steps.clone() {
+                let is_followed = lines.form == BlockForm::List && position + 1 < lines.steps.end;
+                let step = &mut steps[usize::from(position)];
+                step.block = BlockIndex(block);
+                step.next = is_followed.then_some(StepIndex(position + 1));
             }
         }
+        note_repeats(&mut steps);
         steps
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let block = |lines: &BlockLines| Block {
+            form: lines.form,
+            start: StepIndex(lines.steps.start),
+            opener: lines.opener.as_ref().map(|opener| self.step_index(opener)),
+            output: lines.output.as_ref().map(|text| self.template(text)),
+        };
+        self.blocks.iter().map(block).collect()
+    }
+
+    /// The branches of a step: the blocks that it opens.
+    fn branches(&self, opener: &str) -> Vec<Branch> {
+        let blocks = (0..).zip(&self.blocks);
+        let own = blocks.filter(|(_, lines)| lines.opener.as_deref() == Some(opener));
+        let branch = |(block, lines): (u16, &BlockLines)| Branch {
+            name: StepName::new(lines.name.as_str()).expect("a branch name"),
+            block: BlockIndex(block),
+        };
+        own.map(branch).collect()
+    }
+
+    fn step_index(&self, name: &str) -> StepIndex {
+        StepIndex(position(&self.steps, name).expect("a step of this definition"))
     }
 
     fn step(&self, text: &str) -> Step {
@@ -138,13 +176,17 @@ impl Names {
                 timeout_ms: line.number("timeout"),
                 on_timeout: line.option("on-timeout").map(|text| self.target(&text)),
             }),
-            other => panic!("expected `run` or `wait`, but found {other}"),
+            "parallel" => StepKind::Parallel(ParallelStep {
+                branches: self.branches(name),
+            }),
+            other => panic!("expected `run`, `wait` or `parallel`, but found {other}"),
         };
         line.end();
         Step {
             name: StepName::new(name).expect("a step name"),
             block: BlockIndex::ROOT,
             next: None,
+            may_repeat: false,
             kind,
             transitions: split(transitions)
                 .iter()
@@ -204,6 +246,12 @@ impl Names {
             .find(|one| one.name() == text);
         let step = position(&self.steps, text).map(|index| Target::Step(StepIndex(index)));
         let custom = || position(&self.terminals, text);
+        if let Some(end) = text.strip_prefix(END) {
+            let mut ends = self.ends.iter();
+            let index = ends.position(|known| known.as_str() == end);
+            let index = index.and_then(|index| u16::try_from(index).ok());
+            return Target::End(EndIndex(index.expect("an end of this definition")));
+        }
         built_in
             .map(Target::BuiltIn)
             .or(step)
@@ -260,6 +308,75 @@ impl Names {
             root,
             segments: parts.flat_map(segments).collect(),
         }
+    }
+}
+
+/// The prefix of a named end of a block.
+const END: &str = "flo.End.";
+
+/// The named ends of blocks, in the order in which they are first named.
+fn ends(body: &[&str]) -> Vec<OutcomeName> {
+    let mut ends = Vec::new();
+    for word in body.iter().flat_map(|line| line.split([' ', '='])) {
+        if let Some(end) = word.strip_prefix(END) {
+            let end = OutcomeName::new(end).expect("an outcome");
+            if !ends.contains(&end) {
+                ends.push(end);
+            }
+        }
+    }
+    ends
+}
+
+/// The lines of a block.
+struct BlockLines {
+    name: String,
+    opener: Option<String>,
+    form: BlockForm,
+    output: Option<String>,
+    /// The positions of its steps.
+    steps: Range<u16>,
+}
+
+impl BlockLines {
+    fn all(body: &[&str], form: BlockForm) -> Vec<Self> {
+        let mut blocks = vec![Self {
+            name: String::new(),
+            opener: None,
+            form,
+            output: None,
+            steps: 0..0,
+        }];
+        for text in body {
+            let current = blocks.last_mut().expect("the workflow's own block");
+            if let Some(line) = text.strip_prefix("branch ") {
+                let start = current.steps.end;
+                blocks.push(Self::branch(Line::parse(line), start));
+            } else if step_name(text).is_some() {
+                current.steps.end += 1;
+            }
+        }
+        blocks
+    }
+
+    /// `stock of fan list output=$.steps.pick.output`
+    fn branch(mut line: Line, start: u16) -> Self {
+        let name = line.word();
+        assert_eq!(line.word(), "of");
+        let block = Self {
+            name,
+            opener: Some(line.word()),
+            form: match line.word().as_str() {
+                "graph" => BlockForm::Graph,
+                "list" => BlockForm::List,
+                "single" => BlockForm::Single,
+                other => panic!("expected the form of a block, but found {other}"),
+            },
+            output: line.option("output"),
+            steps: start..start,
+        };
+        line.end();
+        block
     }
 }
 

@@ -4,7 +4,9 @@ use super::show::{definition_of, line, option, payload, shortened, step_name, ta
 use super::world::World;
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{Namespace, RunId, RunNumber};
-use flotilla_engine::rows::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
+use flotilla_engine::rows::{
+    Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord, ScopeId, ScopeStep,
+};
 use flotilla_engine::view::{EventView, HistoryRange};
 use flotilla_engine::{NodeId, view};
 
@@ -44,10 +46,16 @@ pub(super) fn published(world: &World, namespace: &Namespace, id: &str) -> Vec<S
 }
 
 pub(super) fn event_as_published(event: EventView) -> String {
-    let step = event.step.unwrap_or_default();
+    let mut step = event.step.unwrap_or_default();
+    if !event.scope.is_empty() {
+        step = format!("[{}] {step}", event.scope);
+    }
+    if event.visit > 1 {
+        step = format!("{step}#{}", event.visit);
+    }
     let words = [
         event.type_name,
-        &step,
+        step.trim_end(),
         "|",
         &event.detail,
         &event.attributes,
@@ -56,12 +64,34 @@ pub(super) fn event_as_published(event: EventView) -> String {
     format!("  {} {}", event.seq, words.join(" "))
 }
 
+/// `[fan/stock 2]`: the path and the number of a scope below the run.
+fn scope_in_words(definition: &Definition, scope: &ScopeId) -> String {
+    let step = |step: &ScopeStep| {
+        let branch = definition.branches(step.step).get(step.position as usize);
+        let branch = branch.map_or("?", |branch| branch.name.as_str());
+        let visit = match step.visit {
+            1 => String::new(),
+            visit => format!("#{visit}"),
+        };
+        format!("{}{visit}/{branch}", step_name(definition, step.step))
+    };
+    let path: Vec<String> = scope.path.iter().map(step).collect();
+    if path.is_empty() {
+        return String::new();
+    }
+    format!("[{} {}]", path.join("/"), scope.number.0)
+}
+
 fn event_in_words(world: &World, definition: &Definition, event: &Event) -> String {
-    let step = event
+    let mut step = event
         .step
         .map_or_else(String::new, |step| step_name(definition, step));
+    if event.visit > 1 {
+        step = format!("{step}#{}", event.visit);
+    }
+    let scope = scope_in_words(definition, &event.scope);
     let (name, detail) = kind_in_words(world, definition, &event.kind);
-    let words = [name.to_owned(), step, detail];
+    let words = [name.to_owned(), scope, step, detail];
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     words
         .into_iter()
@@ -130,6 +160,11 @@ fn kind_in_words(
         | EventKind::RunQuarantined
         | EventKind::RunReleased => end_in_words(definition, kind),
         EventKind::Plan(_) => as_published(definition, kind),
+        EventKind::ScopeStarted => ("scope_started", String::new()),
+        EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),
+        EventKind::BranchJoined { position, outcome } => {
+            ("branch_joined", format!("{position} {outcome}"))
+        }
         EventKind::ScheduleStarted { firing_ms } => {
             ("schedule_started", format!("firing of {firing_ms}"))
         }
@@ -144,7 +179,9 @@ fn kind_in_words(
 /// As callers see it.
 fn as_published(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
     let event = Event {
+        scope: ScopeId::default(),
         step: None,
+        visit: 0,
         activation: None,
         kind: kind.clone(),
     };

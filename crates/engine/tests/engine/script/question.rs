@@ -15,7 +15,7 @@ use super::trigger;
 use super::world::World;
 use crate::invariants;
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
+    ActionName, ActionRunNumber, Namespace, RunNumber, ScopeNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::rows::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster, Definitions,
@@ -373,8 +373,11 @@ fn show_run(world: &World, number: RunNumber) -> String {
     }
     let mut results = invariants::rows::<StepResults>(&world.store, &number);
     results.sort_by_key(|(_, result)| result.order);
-    for ((_, step), result) in &results {
-        let name = step_name(definition, *step);
+    for ((_, scope, step), result) in &results {
+        let mut name = step_name(definition, *step);
+        if *scope != ScopeNumber::ROOT {
+            name = format!("[{}] {name}", scope.0);
+        }
         let output = option(
             " output=",
             &result.output.map(|output| payload(world, output)),

@@ -186,6 +186,9 @@ fn waiting_for(active: &Activation) -> String {
         ActivationState::Retry { due_ms } => format!("retry at {due_ms}"),
         ActivationState::Poll { due_ms } => format!("poll at {due_ms}"),
         ActivationState::Plan(plan) => format!("plan's {}", waiting_for_plan(plan)),
+        ActivationState::Branches(branches) => {
+            format!("branches from [{}]", branches.first_scope.0)
+        }
     }
 }
 
@@ -202,6 +205,7 @@ pub(super) fn target(definition: &Definition, target: Target) -> String {
         Target::Step(step) => step_name(definition, step),
         Target::BuiltIn(terminal) => terminal.name().to_owned(),
         Target::Custom(index) => definition.terminal(index).name.to_string(),
+        Target::End(index) => format!("flo.End.{}", definition.ends[index.position()]),
     }
 }
 

@@ -87,6 +87,7 @@ fn visit(world: &World, id: &str) -> String {
     };
     let view::VisitKey {
         run,
+        scope: _,
         step,
         entered_at_ms,
     } = visit.key;

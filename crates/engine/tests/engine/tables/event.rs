@@ -18,7 +18,22 @@ pub(crate) fn events() -> Vec<EventKind> {
         records: vec![samples::record_id()],
     });
     events.push(EventKind::RunReleased);
+    events.extend(scope_events());
     events
+}
+
+fn scope_events() -> Vec<EventKind> {
+    let outcome = samples::outcome();
+    vec![
+        EventKind::ScopeStarted,
+        EventKind::ScopeEnded {
+            outcome: outcome.clone(),
+        },
+        EventKind::BranchJoined {
+            position: 0,
+            outcome,
+        },
+    ]
 }
 
 fn step_events() -> Vec<EventKind> {

@@ -17,6 +17,8 @@ pub(super) struct Form {
     pub(super) blocks: Vec<Block>,
     /// The steps; the first one is the start step.
     pub(super) steps: Vec<Step>,
+    /// The outcomes of `flo.End.NAME`.
+    pub(super) ends: Vec<String>,
     pub(super) terminals: Vec<Terminal>,
     pub(super) plans: Vec<Plan>,
 }
@@ -24,12 +26,15 @@ pub(super) struct Form {
 #[derive(Debug, Deserialize)]
 pub(super) struct Block {
     pub(super) form: BlockForm,
+    /// The position of the first step.
+    pub(super) start: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) enum BlockForm {
     Graph,
     List,
+    Single,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,6 +58,16 @@ pub(super) enum Kind {
         timeout_ms: Option<u64>,
         on_timeout: Option<Target>,
     },
+    Parallel {
+        branches: Vec<Branch>,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Branch {
+    pub(super) name: String,
+    /// The position of the block.
+    pub(super) block: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,6 +94,8 @@ pub(super) enum Target {
     BuiltIn(BuiltIn),
     /// The custom terminal's position.
     Custom(usize),
+    /// The position of the outcome among the ends.
+    End(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

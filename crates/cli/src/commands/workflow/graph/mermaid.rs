@@ -1,6 +1,6 @@
 //! A workflow as a Mermaid flowchart.
 
-use super::form::{BlockForm, BuiltIn, Form, Kind, RunTarget, Step, Target};
+use super::form::{BlockForm, Branch, BuiltIn, Form, Kind, RunTarget, Step, Target};
 use crate::period;
 use std::collections::BTreeSet;
 
@@ -13,14 +13,13 @@ const SUCCESS: &str = "success";
 /// names may be reserved words of Mermaid.
 pub(super) fn draw(form: &Form) -> String {
     let mut text = format!("%% {} {}\nflowchart TD\n", form.name, form.version);
-    for (position, step) in form.steps.iter().enumerate() {
-        let node = id(Target::Step(position));
-        text.push_str(&format!("    {node}{}\n", shape(form, step)));
-    }
-    let steps = form.steps.iter().enumerate();
-    let arrows: Vec<Arrow> = steps.flat_map(|step| arrows(form, step)).collect();
+    draw_block(form, OWN_BLOCK, &mut text);
+    let arrows: Vec<Arrow> = (0..form.blocks.len())
+        .flat_map(|block| block_arrows(form, block))
+        .collect();
     for (target, label) in terminals(form, &arrows) {
-        text.push_str(&format!("    {}([{}])\n", id(target), quote(&label)));
+        let node = id(OWN_BLOCK, target);
+        text.push_str(&format!("    {node}([{}])\n", quote(&label)));
     }
     for arrow in &arrows {
         text.push_str(&format!("    {}\n", arrow.text()));
@@ -28,20 +27,98 @@ pub(super) fn draw(form: &Form) -> String {
     text
 }
 
-/// A way out of a step.
+/// The position of the workflow's own block.
+const OWN_BLOCK: usize = 0;
+
+/// Adds the steps of a block, and those of the blocks that they open as subgraphs. A nested block
+/// has its ends as nodes.
+fn draw_block(form: &Form, block: usize, text: &mut String) {
+    let depth = depth(form, block);
+    let indent = "    ".repeat(depth + 1);
+    for (position, step) in steps(form, block) {
+        let node = id(block, Target::Step(position));
+        text.push_str(&format!("{indent}{node}{}\n", shape(form, step)));
+        for branch in branches(step) {
+            let (inner, name) = (branch.block, quote(&branch.name));
+            text.push_str(&format!("{indent}subgraph b{inner} [{name}]\n"));
+            draw_block(form, inner, text);
+            text.push_str(&format!("{indent}end\n"));
+        }
+    }
+    if block == OWN_BLOCK {
+        return;
+    }
+    let arrows = block_arrows(form, block);
+    let targets: BTreeSet<Target> = arrows.iter().map(|arrow| arrow.to).collect();
+    for target in targets {
+        if let Some(outcome) = end(form, target) {
+            let node = id(block, target);
+            text.push_str(&format!("{indent}{node}([{}])\n", quote(outcome)));
+        }
+    }
+}
+
+fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
+    let steps = form.steps.iter().enumerate();
+    steps.filter(move |(_, step)| step.block == block)
+}
+
+fn branches(step: &Step) -> &[Branch] {
+    match &step.kind {
+        Kind::Parallel { branches } => branches,
+        Kind::Run { .. } | Kind::Wait { .. } => &[],
+    }
+}
+
+/// How many blocks are around a block.
+fn depth(form: &Form, block: usize) -> usize {
+    let opens = |step: &&Step| branches(step).iter().any(|branch| branch.block == block);
+    let opener = form.steps.iter().find(opens);
+    opener.map_or(0, |opener| 1 + depth(form, opener.block))
+}
+
+/// The outcome of a nested block that ends at a target.
+fn end(form: &Form, target: Target) -> Option<&str> {
+    match target {
+        Target::BuiltIn(BuiltIn::Completed) => Some(SUCCESS),
+        Target::BuiltIn(BuiltIn::Failed) => Some("failure"),
+        Target::BuiltIn(BuiltIn::TimedOut) => Some(TIMEOUT),
+        Target::BuiltIn(BuiltIn::Cancelled) => Some("cancelled"),
+        Target::End(position) => form.ends.get(position).map(String::as_str),
+        Target::Step(_) | Target::Custom(_) => None,
+    }
+}
+
+/// A way out of a step, or into a branch.
 struct Arrow {
+    /// The position of the step's block.
+    block: usize,
     from: usize,
-    /// The outcome; empty for the way to the next step of a list.
+    /// The outcome; empty for the way to the next step of a list, and into a branch.
     label: String,
     to: Target,
-    /// Whether it is followed on expiry.
-    is_expiry: bool,
+    line: Line,
+}
+
+/// The kinds of ways.
+#[derive(Clone, Copy)]
+enum Line {
+    Transition,
+    /// Followed on expiry.
+    Expiry,
+    /// Into a branch, whose first step is the target.
+    Branch,
 }
 
 impl Arrow {
     fn text(&self) -> String {
-        let line = if self.is_expiry { "-.->" } else { "-->" };
-        let (from, to) = (id(Target::Step(self.from)), id(self.to));
+        let line = match self.line {
+            Line::Transition => "-->",
+            Line::Expiry => "-.->",
+            Line::Branch => "==>",
+        };
+        let from = id(self.block, Target::Step(self.from));
+        let to = id(self.block, self.to);
         if self.label.is_empty() {
             return format!("{from} {line} {to}");
         }
@@ -49,50 +126,46 @@ impl Arrow {
     }
 }
 
-/// A step's transitions, in a list the next step (W50a) and, for a wait with a timeout, where expiry leads (W19).
+fn block_arrows(form: &Form, block: usize) -> Vec<Arrow> {
+    let steps = steps(form, block);
+    steps.flat_map(|step| arrows(form, step)).collect()
+}
+
+/// A step's branches and transitions, in a list the next step (W50a) and, for a wait with a timeout, where expiry leads
+/// (W19).
 fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
-    let mut arrows: Vec<Arrow> = step
-        .transitions
-        .iter()
-        .map(|transition| Arrow {
-            from,
-            label: transition.outcome.clone(),
-            to: transition.target,
-            is_expiry: false,
-        })
-        .collect();
-    let form = form.blocks.get(step.block).map(|block| block.form);
-    let is_named = arrows.iter().any(|arrow| arrow.label == SUCCESS);
-    if form == Some(BlockForm::List) && !is_named {
+    let arrow = |label: &str, to, line| Arrow {
+        block: step.block,
+        from,
+        label: label.to_owned(),
+        to,
+        line,
+    };
+    let own = form.blocks.get(step.block);
+    let starts = branches(step).iter().filter_map(|branch| {
+        let inner = form.blocks.get(branch.block)?;
+        Some(arrow("", Target::Step(inner.start), Line::Branch))
+    });
+    let transitions = step.transitions.iter();
+    let transitions = transitions.map(|line| arrow(&line.outcome, line.target, Line::Transition));
+    let mut arrows: Vec<Arrow> = starts.chain(transitions).collect();
+    let is_named = |outcome: &str| step.transitions.iter().any(|line| line.outcome == outcome);
+    if own.is_some_and(|own| own.form == BlockForm::List) && !is_named(SUCCESS) {
         let end = Target::BuiltIn(BuiltIn::Completed);
-        arrows.push(Arrow {
-            from,
-            label: String::new(),
-            to: step.next.map_or(end, Target::Step),
-            is_expiry: false,
-        });
+        let to = step.next.map_or(end, Target::Step);
+        arrows.push(arrow("", to, Line::Transition));
     }
-    let Kind::Wait {
+    if let Kind::Wait {
         timeout_ms: Some(timeout_ms),
         on_timeout,
         ..
     } = &step.kind
-    else {
-        return arrows;
-    };
-    let label = format!("after {}", period::show_ms(*timeout_ms));
-    let has_transition = arrows.iter().any(|arrow| arrow.label == TIMEOUT);
-    let to = match on_timeout {
-        Some(target) => *target,
-        None if has_transition => return arrows,
-        None => Target::BuiltIn(BuiltIn::TimedOut),
-    };
-    arrows.push(Arrow {
-        from,
-        label,
-        to,
-        is_expiry: true,
-    });
+        && (on_timeout.is_some() || !is_named(TIMEOUT))
+    {
+        let to = on_timeout.unwrap_or(Target::BuiltIn(BuiltIn::TimedOut));
+        let label = format!("after {}", period::show_ms(*timeout_ms));
+        arrows.push(arrow(&label, to, Line::Expiry));
+    }
     arrows
 }
 
@@ -102,6 +175,7 @@ fn shape(form: &Form, step: &Step) -> String {
         Kind::Wait { signal_type, .. } => {
             format!("{{{{{}}}}}", label(&format!("signal {signal_type}")))
         }
+        Kind::Parallel { .. } => format!("[/{}\\]", label("parallel")),
         Kind::Run { target } => match target {
             RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
             RunTarget::Plan(position) => {
@@ -117,12 +191,13 @@ fn shape(form: &Form, step: &Step) -> String {
     }
 }
 
-/// The reachable terminals and all custom ones, with their labels.
+/// The terminals of the workflow that are reached, and all custom ones, with their labels.
 fn terminals(form: &Form, arrows: &[Arrow]) -> Vec<(Target, String)> {
     let custom = (0..form.terminals.len()).map(Target::Custom);
-    let targets: BTreeSet<Target> = arrows.iter().map(|arrow| arrow.to).chain(custom).collect();
+    let own = arrows.iter().filter(|arrow| arrow.block == OWN_BLOCK);
+    let targets: BTreeSet<Target> = own.map(|arrow| arrow.to).chain(custom).collect();
     let label = |target| match target {
-        Target::Step(_) => None,
+        Target::Step(_) | Target::End(_) => None,
         Target::BuiltIn(terminal) => Some(terminal.name().to_owned()),
         Target::Custom(position) => {
             let terminal = form.terminals.get(position)?;
@@ -133,11 +208,14 @@ fn terminals(form: &Form, arrows: &[Arrow]) -> Vec<(Target, String)> {
     targets.into_iter().filter_map(labeled).collect()
 }
 
-fn id(target: Target) -> String {
+/// The id of a node, as a step of the block names it.
+fn id(block: usize, target: Target) -> String {
     match target {
         Target::Step(position) => format!("s{position}"),
         Target::Custom(position) => format!("t{position}"),
-        Target::BuiltIn(terminal) => format!("flo_{}", terminal.status()),
+        Target::End(position) => format!("b{block}_end{position}"),
+        Target::BuiltIn(terminal) if block == OWN_BLOCK => format!("flo_{}", terminal.status()),
+        Target::BuiltIn(terminal) => format!("b{block}_{}", terminal.status()),
     }
 }
 
@@ -274,6 +352,74 @@ steps:
                 s1 -->|"success"| s2
                 s1 -->|"lost"| s0
                 s2 --> flo_completed
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_branches_of_a_step_are_subgraphs() {
+        let text = r#"
+kind: Workflow
+name: order
+version: "1"
+terminals: {Lost: {status: failed}}
+start:
+  parallel:
+    branches:
+      mail: {run: "@actions/mail"}
+      stock:
+        - {name: reserve, run: "@actions/reserve"}
+        - {name: pick, parallel: {branches: {left: {run: "@actions/left"}, right: {run: "@actions/right"}}}}
+      invoice:
+        start: {run: "@actions/render", transitions: {success: send, failure: flo.End.unpaid}}
+        steps:
+          send: {run: "@actions/send", transitions: {success: flo.Completed, failure: flo.Failed, lost: Lost}}
+  transitions: {success: flo.Completed, failure: flo.Failed}
+"#;
+        check(
+            text,
+            expect![[r#"
+            %% order 1
+            flowchart TD
+                s0[/"start<br/>parallel"\]
+                subgraph b1 ["mail"]
+                    s1["mail<br/>@actions/mail"]
+                end
+                subgraph b2 ["stock"]
+                    s2["reserve<br/>@actions/reserve"]
+                    s3[/"pick<br/>parallel"\]
+                    subgraph b4 ["left"]
+                        s6["left<br/>@actions/left"]
+                    end
+                    subgraph b5 ["right"]
+                        s7["right<br/>@actions/right"]
+                    end
+                    b2_completed(["success"])
+                end
+                subgraph b3 ["invoice"]
+                    s4["invoice<br/>@actions/render"]
+                    s5["send<br/>@actions/send"]
+                    b3_completed(["success"])
+                    b3_failed(["failure"])
+                    b3_end0(["unpaid"])
+                end
+                flo_completed(["flo.Completed"])
+                flo_failed(["flo.Failed"])
+                t0(["Lost<br/>failed"])
+                s0 ==> s1
+                s0 ==> s2
+                s0 ==> s4
+                s0 -->|"success"| flo_completed
+                s0 -->|"failure"| flo_failed
+                s2 --> s3
+                s3 ==> s6
+                s3 ==> s7
+                s3 --> b2_completed
+                s4 -->|"success"| s5
+                s4 -->|"failure"| b3_end0
+                s5 -->|"success"| b3_completed
+                s5 -->|"failure"| b3_failed
+                s5 -->|"lost"| t0
         "#]],
         );
     }

@@ -1,0 +1,134 @@
+//! The scopes below a run: how they begin and end (W51–W53).
+
+use super::branches;
+use super::render;
+use crate::definition::BlockIndex;
+use crate::ids::ScopeNumber;
+use crate::run::enter::Entry;
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, BranchResult, EventKind, FormerBranches, PayloadRef, ScopeEnd, ScopeId,
+    ScopeProgress, ScopeRecord, ScopeStep, StepResult, StepResults, Work,
+};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use std::sync::Arc;
+
+/// A scope to open.
+pub(super) struct NewScope {
+    pub(super) number: ScopeNumber,
+    pub(super) block: BlockIndex,
+    /// The position among the branches of the step.
+    pub(super) position: u32,
+}
+
+/// Opens a scope below an active step; returns the work that enters its first step.
+pub(super) fn open(run: &mut LoadedRun, opener: &Activation, new: NewScope) -> Work {
+    let mut path = run.scope_id(opener.scope).path;
+    path.push(ScopeStep {
+        step: opener.step,
+        visit: opener.visit,
+        position: new.position,
+    });
+    let id = ScopeId {
+        number: new.number,
+        path,
+    };
+    run.note_scope(id.clone(), EventKind::ScopeStarted);
+    run.open_scope(ScopeRecord {
+        id,
+        parent: opener.scope,
+        opener: opener.number,
+        block: new.block,
+        position: new.position,
+        progress: ScopeProgress::default(),
+    });
+    Work::Enter {
+        scope: new.number,
+        step: run.definition.definition.block(new.block).start,
+    }
+}
+
+/// Ends a scope, and hands its result to the step that opened it.
+pub(super) fn end(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    end: ScopeEnd,
+) -> TurnResult<()> {
+    let Some(scope) = run.scope(turn, end.scope)?.cloned() else {
+        return Ok(());
+    };
+    let output = output(turn, run, &scope)?;
+    let outcome = end.outcome.clone();
+    run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
+    run.close_scope(end.scope);
+    let result = BranchResult {
+        outcome: end.outcome,
+        output,
+        reason: end.reason,
+    };
+    branches::join(turn, queue, run, branches::EndedBranch { scope, result })
+}
+
+/// The output of an ended block: its mapping's result, or without one that of the step left last (W52).
+fn output(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: &ScopeRecord,
+) -> Result<Option<PayloadRef>, StoreError> {
+    let definition = run.definition.clone();
+    let block = definition.definition.block(scope.block);
+    let number = scope.id.number;
+    match (&block.output, scope.progress.last_left) {
+        (Some(template), _) => render::output(turn, run, number, template).map(Some),
+        (None, Some(step)) => render::output_of(turn, run, number, step),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Hides the results of a former visit's branches while their step is active again, and has them deleted.
+pub(super) fn hide_branches(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &LoadedRun,
+    entry: Entry,
+) -> Result<(), StoreError> {
+    let Entry { scope, step } = entry;
+    let key = (run.number, scope, step);
+    let Some(former) = turn.get::<StepResults>(&key)? else {
+        return Ok(());
+    };
+    let Some(first_scope) = former.first_scope else {
+        return Ok(());
+    };
+    let hidden = StepResult {
+        first_scope: None,
+        ..Arc::unwrap_or_clone(former)
+    };
+    turn.put::<StepResults>(&key, hidden);
+    let former = FormerBranches { first_scope, step };
+    queue.push(run.number, Work::ForgetBranches(former));
+    Ok(())
+}
+
+/// Deletes the results of a former visit's branches: at most one for each step of the definition.
+pub(super) fn forget(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &LoadedRun,
+    former: FormerBranches,
+) -> TurnResult<()> {
+    let count = run.definition.definition.branches(former.step).len();
+    let numbers = (former.first_scope.0..).take(count);
+    for scope in numbers.map(ScopeNumber) {
+        for ((_, _, step), result) in turn.list::<StepResults>(&(run.number, scope), usize::MAX)? {
+            turn.delete::<StepResults>(&(run.number, scope, step));
+            if let Some(first_scope) = result.first_scope {
+                let former = FormerBranches { first_scope, step };
+                queue.push(run.number, Work::ForgetBranches(former));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Scopes: what runs concurrently within a run (W53).
+
+use super::{PayloadRef, tables};
+use crate::definition::{BlockIndex, StepIndex};
+use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// The scopes below a run, by run and number. Live until the scope ends.
+    76 Scopes((RunNumber, ScopeNumber)) -> ScopeRecord, HOT;
+    /// How the branches of a step ended, by run, activation of the step and position of the branch. Live until the step
+    /// is left.
+    77 BranchResults((RunNumber, u64, u32)) -> BranchResult;
+}
+
+/// An instance of a block below the run itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeRecord {
+    /// Its number and path.
+    pub id: ScopeId,
+    /// The scope of the step that opened it.
+    pub parent: ScopeNumber,
+    /// The activation of that step.
+    pub opener: u64,
+    /// Its block.
+    pub block: BlockIndex,
+    /// Its position among the branches of the step.
+    pub position: u32,
+    /// How far it has come.
+    pub progress: ScopeProgress,
+}
+
+/// How far a run or a scope below it has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeProgress {
+    /// The step left last.
+    pub last_left: Option<StepIndex>,
+    /// Steps entered or retried immediately since it last waited; for a run, including those of its children (W16).
+    pub steps_since_wait: u32,
+    /// Whether it has ever waited for something from outside, or for a scope or child that has.
+    pub has_waited: bool,
+}
+
+/// A scope, as an event names it: the run's history is read when the scope has long ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ScopeId {
+    /// Its number.
+    pub number: ScopeNumber,
+    /// Its path from the run, which itself has an empty path.
+    pub path: Vec<ScopeStep>,
+}
+
+/// One step down in the path of a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ScopeStep {
+    /// The step that opened the scope.
+    pub step: StepIndex,
+    /// The visit to that step, from 1.
+    pub visit: u32,
+    /// The position among the step's branches.
+    pub position: u32,
+}
+
+/// How a branch ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchResult {
+    /// Its outcome.
+    pub outcome: OutcomeName,
+    /// Its output.
+    pub output: Option<PayloadRef>,
+    /// Why it failed, if it did.
+    pub reason: Option<String>,
+}

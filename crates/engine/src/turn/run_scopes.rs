@@ -1,0 +1,104 @@
+//! The scopes below a run that a turn works on: each is looked up once, changed in place, and written with its run.
+
+use super::{Draft, Turn};
+use crate::ids::{RunNumber, ScopeNumber};
+use crate::store::StoreError;
+use crate::tables::{ScopeId, ScopeProgress, ScopeRecord, Scopes};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The scopes below a run that were looked up, by number.
+#[derive(Default)]
+pub(super) struct RunScopes(BTreeMap<ScopeNumber, LoadedScope>);
+
+/// A scope that was looked up.
+struct LoadedScope {
+    /// The scope before the turn.
+    before: Option<Arc<ScopeRecord>>,
+    /// `None` once it has ended.
+    now: Option<Draft<ScopeRecord>>,
+}
+
+impl RunScopes {
+    /// Loads a scope, if it is open and below the run.
+    pub(super) fn look_up(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        key: (RunNumber, ScopeNumber),
+    ) -> Result<Option<&ScopeRecord>, StoreError> {
+        let (_, number) = key;
+        if number != ScopeNumber::ROOT
+            && !self.0.contains_key(&number)
+            && let Some(scope) = turn.get::<Scopes>(&key)?
+        {
+            let loaded = LoadedScope {
+                before: Some(scope.clone()),
+                now: Some(Draft::of(scope)),
+            };
+            self.0.insert(number, loaded);
+        }
+        let loaded = self.0.get(&number);
+        Ok(loaded.and_then(|loaded| loaded.now.as_deref()))
+    }
+
+    /// Adds a scope that begins.
+    pub(super) fn open(&mut self, scope: ScopeRecord) {
+        let number = scope.id.number;
+        let loaded = LoadedScope {
+            before: None,
+            now: Some(Draft::of(Arc::new(scope))),
+        };
+        self.0.insert(number, loaded);
+    }
+
+    /// Ends a scope that was looked up.
+    pub(super) fn close(&mut self, number: ScopeNumber) {
+        let loaded = self.0.get_mut(&number);
+        loaded.expect("the scope was looked up").now = None;
+    }
+
+    /// Ends all scopes of the run.
+    pub(super) fn close_all(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: RunNumber,
+    ) -> Result<(), StoreError> {
+        for (key, _) in turn.list::<Scopes>(&run, usize::MAX)? {
+            self.look_up(turn, key)?;
+        }
+        for scope in self.0.values_mut() {
+            scope.now = None;
+        }
+        Ok(())
+    }
+
+    /// The id of a scope that was looked up.
+    pub(super) fn id(&self, number: ScopeNumber) -> ScopeId {
+        let loaded = self.0.get(&number);
+        let scope = loaded.and_then(|loaded| loaded.now.as_ref());
+        scope.expect(LOOKED_UP).id.clone()
+    }
+
+    /// How far a scope has come that was looked up.
+    pub(super) fn progress(&mut self, number: ScopeNumber) -> &mut ScopeProgress {
+        let loaded = self.0.get_mut(&number);
+        let scope = loaded.and_then(|loaded| loaded.now.as_mut());
+        &mut scope.expect(LOOKED_UP).progress
+    }
+
+    /// Writes what the turn changed.
+    pub(super) fn write(self, turn: &mut Turn<'_, '_>, run: RunNumber) {
+        for (number, LoadedScope { before, now }) in self.0 {
+            let key = (run, number);
+            match (now, before) {
+                (Some(scope), Some(before)) if scope.is(&before) => {}
+                (Some(scope), _) => turn.put::<Scopes>(&key, scope),
+                (None, Some(_)) => turn.delete::<Scopes>(&key),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+/// Why a scope is there.
+const LOOKED_UP: &str = "an open scope was looked up, itself or with an activation";

@@ -1,0 +1,41 @@
+//! The workflows of the property tests.
+
+/// Their definitions, in the form of the scripts.
+pub(super) const DEFINITIONS: [&str; 10] = [
+    "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
+     poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
+     ask: wait go timeout=500 -> success=nest timeout=nest\n \
+     nest: run @workflow/leaf:1 input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
+     -> success=flo.Completed failure=flo.Failed",
+    "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
+     start: run @b retry(2 constant 0) poll(1 constant 10) \
+     -> success=flo.Completed failure=flo.Failed",
+    "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
+     wait: wait go timeout=300 -> success=flo.Completed",
+    "define parent 1\n start: run @workflow/checked retry(3 exponential 50 within=400) \
+     -> success=again failure=again execution_failure=flo.Failed\n \
+     again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
+    "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
+    "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
+    "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
+     cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
+     executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
+     executor pay two @b breaker(1 60 2) rate(second=2)\n \
+     start: run @plan/pay retry(2 constant 30) poll(1 constant 20) \
+     -> success=flo.Completed failure=flo.Failed pending=flo.Failed",
+    "define turns 1\n plan pay round-robin fallback({\"spare\":1})\n \
+     executor pay one @missing\n \
+     executor pay two @c breaker(1 50 1) async(300)\n \
+     executor pay three @b rate(minute=2)\n \
+     start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
+    "define fanned 1 retention=300\n terminal Stopped failed\n \
+     start: parallel -> success=start failure=flo.Failed\n \
+     branch quick of start single\n quick: run @a retry(2 constant 100)\n \
+     branch deep of start list output={\"got\":\"$.steps.left.output\"}\n \
+     before: wait go timeout=200\n inner: parallel -> failure=after\n \
+     after: run @workflow/leaf input=\"$.steps.right.output\" -> stop=Stopped\n \
+     branch left of inner graph\n left: run @b -> success=again failure=flo.End.lost\n \
+     again: wait go timeout=50 -> success=flo.Completed\n \
+     branch right of inner single\n right: run @missing",
+    "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
+];
