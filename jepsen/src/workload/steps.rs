@@ -40,7 +40,7 @@ steps:
           run: \"@actions/chaos-count\"
           inputMapping: {key: $.input.key}
           retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
-        right:
+        line:
           - name: right
             run: \"@actions/chaos-count\"
             inputMapping: {key: $.input.key}
@@ -56,7 +56,7 @@ const STEPS: [&str; 6] = ["left", "right", "second", "start", "tail", "third"];
 /// The step that no worker executes.
 const WITH_BRANCHES: &str = "third";
 /// The scopes that a run opens and ends, sorted.
-const SCOPES: [&str; 2] = ["third/left", "third/right"];
+const SCOPES: [&str; 2] = ["third/left", "third/line"];
 const ACTIONS: &[&str] = &["chaos-count"];
 const PAUSE: Duration = Duration::from_millis(120);
 /// How often to check whether the runs have ended, after all faults are healed.
