@@ -26,8 +26,8 @@ use flotilla_engine::rows::{
     Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
     Definitions, History, IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, LeasePlace,
     PayloadRef, Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions,
-    RequestAges, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, StepResults,
-    StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
+    RequestAges, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, Scopes,
+    StepResults, StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
     WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
@@ -195,11 +195,10 @@ impl<'a> State<'a> {
                     self.timers.contains(&timer(TimerKind::StepWake, due_ms))
                 }
             },
-            ActivationState::Branches(branches) => {
-                let steps = rows::<Activations>(self.store, &number);
-                let scopes = (0..64).map(|position| branches.scope(position));
-                let is_any = |scope| steps.iter().any(|(_, step)| step.scope == scope);
-                scopes.into_iter().any(is_any)
+            // An open scope has a step or work left, which is checked elsewhere.
+            ActivationState::Branches(_) => {
+                let scopes = rows::<Scopes>(self.store, &number);
+                scopes.iter().any(|(_, open)| open.opener == active.number)
             }
         };
         assert!(

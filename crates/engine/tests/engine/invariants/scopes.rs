@@ -72,7 +72,7 @@ fn scopes_of(
     own.map(|(_, scope)| scope.position).collect()
 }
 
-/// How many branches of the step have ended.
+/// How many branches of the step have ended and left their results.
 fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: bool) -> usize {
     let ActivationState::Branches(state) = active.state else {
         assert!(open.is_empty(), "{active:?} opens no scopes");
@@ -81,5 +81,11 @@ fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: 
     let count = definition.branches(active.step).len();
     let begun_count = open.len() + state.ended_count as usize;
     assert!(begun_count == count || (begun_count < count && !is_whole));
-    state.ended_count as usize
+    let ended_count = state.ended_count as usize;
+    if ended_count == count {
+        // The results went into that of the step, which a later entry leaves.
+        assert!(!is_whole, "{active:?} has ended");
+        return 0;
+    }
+    ended_count
 }

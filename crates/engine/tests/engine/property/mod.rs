@@ -1,5 +1,6 @@
 //! Properties over random histories.
 
+mod block_trees;
 mod cursors;
 mod data;
 mod dead_letters;

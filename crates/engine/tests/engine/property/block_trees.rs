@@ -1,0 +1,208 @@
+//! A run of any tree of blocks ends as the tree says, and loses and doubles no token (W50–W53, W56).
+
+use super::player::{Player, command, create};
+use super::{budgets, config};
+use crate::invariants::{self, read, rows};
+use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::ids::{RunId, RunNumber, SignalType, WorkflowName};
+use flotilla_engine::json::Json;
+use flotilla_engine::rows::{
+    EventKind, History, RunStatus, Runs, StepResults, TimerKey, TimerKind, Timers,
+};
+use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A step of a generated workflow.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Waits for a signal; ends with `success`.
+    Waits,
+    /// Ends at once with `target_not_found`.
+    Fails,
+    /// Ends as its branches do.
+    Fans(Vec<Vec<Step>>),
+}
+
+/// The steps of a list.
+type List = Vec<Step>;
+
+/// Lists of up to three steps, with up to three levels of branches.
+fn lists() -> impl Strategy<Value = List> {
+    let leaf = prop_oneof![4 => Just(Step::Waits), 1 => Just(Step::Fails)];
+    let step = leaf.prop_recursive(3, 40, 3, |inner| {
+        let branch = prop::collection::vec(inner, 1..3);
+        prop::collection::vec(branch, 1..4).prop_map(Step::Fans)
+    });
+    prop::collection::vec(step, 1..4)
+}
+
+/// What becomes of a list: how many steps of each kind are left, and whether it ends well.
+#[derive(Default)]
+struct Expected {
+    waits_count: usize,
+    left_count: usize,
+    scopes_count: usize,
+}
+
+impl Expected {
+    /// Counts the steps of a list that are reached; true if it ends with `success`.
+    fn add(&mut self, list: &[Step]) -> bool {
+        list.iter().all(|step| {
+            self.left_count += 1;
+            match step {
+                Step::Waits => {
+                    self.waits_count += 1;
+                    true
+                }
+                Step::Fails => false,
+                Step::Fans(branches) => {
+                    self.scopes_count += branches.len();
+                    // All branches run to their end.
+                    let good = branches.iter().filter(|branch| self.add(branch));
+                    good.count() == branches.len()
+                }
+            }
+        })
+    }
+}
+
+/// The text of a workflow, as the scripts write it.
+struct Text {
+    own: String,
+    blocks: String,
+    names_count: usize,
+}
+
+impl Text {
+    fn of(list: &List) -> String {
+        let mut text = Self {
+            own: "define tree 1 list\n".to_owned(),
+            blocks: String::new(),
+            names_count: 0,
+        };
+        text.own = text.block(list, text.own.clone());
+        text.own + &text.blocks
+    }
+
+    /// Adds the lines of a list to `lines`, and the blocks that its steps open behind all others.
+    fn block(&mut self, list: &List, mut lines: String) -> String {
+        for step in list {
+            self.names_count += 1;
+            let name = format!("s{}", self.names_count);
+            let what = match step {
+                Step::Waits => "wait go",
+                Step::Fails => "run @unknown",
+                Step::Fans(_) => "parallel",
+            };
+            writeln!(lines, " {name}: {what}").expect("a string takes any text");
+            let Step::Fans(branches) = step else {
+                continue;
+            };
+            for (position, branch) in branches.iter().enumerate() {
+                let head = format!(" branch {name}b{position} of {name} list\n");
+                let inner = self.block(branch, head);
+                self.blocks.push_str(&inner);
+            }
+        }
+        lines
+    }
+}
+
+/// Plays a command in an entry of a later time: timers that are due immediately are due then.
+fn play(player: &mut Player, body: Body) {
+    let stamp = player.stamp();
+    let entry = Entry {
+        stamp: Stamp {
+            now_ms: 1_000 + player.raft_index,
+            ..stamp
+        },
+        commands: vec![command(body)],
+        offers: Vec::new(),
+    };
+    let applied = player.play(&entry);
+    assert!(applied.replies[0].is_ok(), "{:?}", applied.replies);
+    invariants::check(&player.store);
+}
+
+fn start() -> Body {
+    Body::StartRun(StartRun {
+        workflow: WorkflowName::new("tree").expect("a name"),
+        version: VersionChoice::Latest,
+        input: Json::null(),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: Some(RunId::new("it").expect("an id")),
+        trace: None,
+    })
+}
+
+fn signal() -> Body {
+    Body::SignalRun(SignalRun {
+        run_id: RunId::new("it").expect("an id"),
+        signal_type: SignalType::new("go").expect("a type"),
+        payload: Json::null(),
+        signal_id: None,
+    })
+}
+
+/// Does the work that was deferred, however little an entry may do.
+fn go_on(player: &mut Player, run: RunNumber) {
+    let is_continued = |player: &Player| {
+        let run = read::<Runs>(&player.store, &run).expect("the run");
+        run.continuation.is_some()
+    };
+    while is_continued(player) {
+        let timers = rows::<Timers>(&player.store, &());
+        let is_own =
+            |timer: &TimerKey| timer.kind == TimerKind::Continuation && timer.subject == run.0;
+        let mut own = timers.into_iter().filter(|(timer, ())| is_own(timer));
+        let (timer, ()) = own.next().expect("a continued run has a timer");
+        play(player, Body::FireTimer(FireTimer { timer }));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn every_tree_of_blocks_ends_as_it_says(list in lists(), budgets in budgets()) {
+        let mut expected = Expected::default();
+        let is_good = expected.add(&list);
+        let mut player = Player::with(budgets);
+        play(&mut player, create(&Text::of(&list), "as written"));
+        play(&mut player, start());
+        let run = rows::<Runs>(&player.store, &()).last().expect("a run").0;
+        go_on(&mut player, run);
+        for _ in 0..expected.waits_count {
+            let status = read::<Runs>(&player.store, &run).expect("the run").status;
+            prop_assert_eq!(status, RunStatus::Waiting, "too few steps wait");
+            play(&mut player, signal());
+            go_on(&mut player, run);
+        }
+        let record = read::<Runs>(&player.store, &run).expect("the run");
+        let end = if is_good { TerminalStatus::Completed } else { TerminalStatus::Failed };
+        prop_assert_eq!(record.status, RunStatus::Ended(end));
+        prop_assert_eq!(rows::<StepResults>(&player.store, &run).len(), expected.left_count);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, record) in rows::<History>(&player.store, &run) {
+            for event in record.events {
+                let name = match event.kind {
+                    EventKind::StepStarted => "started",
+                    EventKind::StepCompleted { .. } => "completed",
+                    EventKind::ScopeStarted => "opened",
+                    EventKind::ScopeEnded { .. } => "closed",
+                    EventKind::BranchJoined { .. } => "joined",
+                    _ => continue,
+                };
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        let count = |name| counts.get(name).copied().unwrap_or_default();
+        prop_assert_eq!((count("started"), count("completed")), (expected.left_count, expected.left_count));
+        for name in ["opened", "closed", "joined"] {
+            prop_assert_eq!(count(name), expected.scopes_count, "{}", name);
+        }
+    }
+}
