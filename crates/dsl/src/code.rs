@@ -94,6 +94,7 @@ codes! {
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
     E515 Error "A transition out of its block.";
+    E516 Error "A join that needs fewer than one or more than all of the branches.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
     E524 Warning "A setting that has no effect beside the others.";
 }

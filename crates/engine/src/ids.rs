@@ -205,6 +205,17 @@ impl Default for ScopeNumber {
     }
 }
 
+impl OutcomeName {
+    /// Whether only the engine gives this outcome (W11).
+    #[must_use]
+    pub fn is_execution_level(&self) -> bool {
+        matches!(
+            self.as_str(),
+            "target_not_found" | "target_disabled" | "execution_failure"
+        )
+    }
+}
+
 const RUN_ID_PREFIX: &str = "wfrun-";
 const ACTION_RUN_ID_PREFIX: &str = "arun-";
 

@@ -89,6 +89,8 @@ pub const NESTING_MAX: u16 = 16;
 pub const STEPS_MAX: usize = 4_096;
 /// Branches of a step (W55).
 pub const BRANCHES_MAX: usize = 64;
+/// Different outcomes of `flo.End.NAME` in a definition (W51).
+pub const ENDS_MAX: usize = 1_024;
 /// Blocks around a block (W55).
 pub const NESTED_BLOCKS_MAX: usize = 16;
 /// Steps of a run that can be active at the same time (W55).

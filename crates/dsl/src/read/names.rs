@@ -7,8 +7,10 @@ use flotilla_engine::{
         BlockIndex, BuiltInTerminal, EndIndex, PlanIndex, StepIndex, Target, TerminalIndex,
     },
     ids::{NameInvalid, OutcomeName, PlanName, StepName, TerminalName},
+    limits::ENDS_MAX,
 };
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The published name of the start step (W10).
 pub(super) const START: &str = "start";
@@ -27,7 +29,7 @@ pub(super) struct Names<'doc> {
     /// The branches, with the line of each.
     branches: BTreeMap<&'doc str, u32>,
     /// The outcomes of `flo.End.NAME`.
-    ends: Vec<OutcomeName>,
+    ends: BTreeMap<OutcomeName, EndIndex>,
     terminals: BTreeMap<&'doc str, TerminalIndex>,
     plans: BTreeMap<&'doc str, PlanIndex>,
     /// The plans that have a fallback (E509).
@@ -48,19 +50,21 @@ impl<'doc> Names<'doc> {
         self.blocks[step.position()]
     }
 
-    /// The place of an outcome among those of `flo.End.NAME`.
-    pub(super) fn end(&mut self, outcome: OutcomeName) -> EndIndex {
-        let known = self.ends.iter().position(|end| *end == outcome);
-        let place = known.unwrap_or_else(|| {
-            self.ends.push(outcome);
-            self.ends.len() - 1
-        });
-        EndIndex(index(place))
+    /// The place of an outcome among those of `flo.End.NAME`; `None` if there are too many of them.
+    pub(super) fn end(&mut self, outcome: OutcomeName) -> Option<EndIndex> {
+        let count = self.ends.len();
+        match self.ends.entry(outcome) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(place) if count < ENDS_MAX => Some(*place.insert(EndIndex(index(count)))),
+            Entry::Vacant(_) => None,
+        }
     }
 
     /// The outcomes of `flo.End.NAME`, in the order of their places.
     pub(super) fn take_ends(&mut self) -> Vec<OutcomeName> {
-        std::mem::take(&mut self.ends)
+        let mut ends: Vec<_> = std::mem::take(&mut self.ends).into_iter().collect();
+        ends.sort_by_key(|(_, place)| *place);
+        ends.into_iter().map(|(outcome, _)| outcome).collect()
     }
 
     pub(super) fn plan(&self, name: &str) -> Option<PlanIndex> {
@@ -127,6 +131,9 @@ pub(super) fn add_branch<'doc>(
     span: Span,
     context: &mut Context<'doc>,
 ) -> Result<StepName, Reported> {
+    if is_reserved(name) {
+        return Err(reserved(name, span, context));
+    }
     let names = &context.names;
     let of_step = names.steps.get(name).map(|(_, line)| *line);
     if let Some(first_line) = of_step.or_else(|| names.branches.get(name).copied()) {
@@ -134,6 +141,20 @@ pub(super) fn add_branch<'doc>(
     }
     context.names.branches.insert(name, span.line);
     StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))
+}
+
+/// Whether only the workflow's first step has this name.
+fn is_reserved(name: &str) -> bool {
+    name == START || name == START_IN_PATHS
+}
+
+fn reserved(name: &str, span: Span, context: &mut Context<'_>) -> Reported {
+    let message = format!(
+        "the step name {} is reserved for the start step",
+        quote(name)
+    );
+    let finding = Finding::new(Code::E105, span, message);
+    context.error(finding.hint("`start` is the name of the workflow's first step"))
 }
 
 fn duplicate(name: &str, (span, first_line): (Span, u32), context: &mut Context<'_>) -> Reported {
@@ -155,16 +176,10 @@ pub(super) fn add_step<'doc>(
         begun,
     } = new;
     context.names.blocks.push(block);
-    let is_reserved = name == START || name == START_IN_PATHS;
-    if is_reserved && index != StepIndex::START {
-        let message = format!(
-            "the step name {} is reserved for the start step",
-            quote(name)
-        );
-        let finding = Finding::new(Code::E105, span, message);
-        return Err(context.error(finding.hint("`start` is the name of the workflow's first step")));
+    if is_reserved(name) && index != StepIndex::START {
+        return Err(reserved(name, span, context));
     }
-    if is_reserved {
+    if is_reserved(name) {
         // The start step is known by its names anyway.
         return StepName::new(name).map_err(|error| context.malformed(span, error.to_string()));
     }

@@ -1,9 +1,9 @@
 //! The `parallel` block (W56).
 
-use super::{Context, Field, Fields, Reported, blocks::Blocks, names};
-use crate::{Code, Finding};
+use super::{Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, names};
+use crate::{Code, Finding, tree::Kind};
 use flotilla_engine::{
-    definition::{Branch, ParallelStep},
+    definition::{Branch, Join, OnFailure, ParallelStep},
     limits::BRANCHES_MAX,
 };
 
@@ -12,6 +12,13 @@ pub(super) struct ParallelDraft<'doc> {
     pub(super) branches: Vec<Branch>,
     fields: Fields<'doc>,
 }
+
+/// The joins that have names.
+const JOINS: [(&str, Join); 3] = [
+    ("all", Join::All),
+    ("any", Join::Any),
+    ("first", Join::First),
+];
 
 /// Collects the branches of the step that was collected last.
 pub(super) fn collect<'doc>(
@@ -54,8 +61,43 @@ pub(super) fn read<'doc>(
     draft: ParallelDraft<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<ParallelStep, Reported> {
-    draft.fields.finish(context)?;
+    let ParallelDraft {
+        branches,
+        mut fields,
+    } = draft;
+    let join = fields.take("join", context);
+    let join = or_default(join, Join::default(), |field| {
+        read_join(&field, branches.len(), context)
+    });
+    let on_failure = fields.take("onFailure", context);
+    if let (Some(field), Ok(Join::Any | Join::First)) = (&on_failure, &join) {
+        let hint = "remove it, or use `join: all` or a number";
+        field.warn_without_effect("beside this `join`", hint, context);
+    }
+    let words = [("settle", OnFailure::Settle), ("cancel", OnFailure::Cancel)];
+    let on_failure = or_default(on_failure, OnFailure::default(), |field| {
+        field.word(&words, context)
+    });
+    fields.finish(context)?;
     Ok(ParallelStep {
-        branches: draft.branches,
+        branches,
+        join: join?,
+        on_failure: on_failure?,
     })
+}
+
+/// A word, or how many branches must succeed (E516).
+fn read_join<'doc>(
+    field: &Field<'doc>,
+    branches_count: usize,
+    context: &mut Context<'doc>,
+) -> Result<Join, Reported> {
+    match &field.node.kind {
+        Kind::String(_) => field.word(&JOINS, context),
+        _ => {
+            let count_max = i64::try_from(branches_count).expect("branches are bounded");
+            let bounds = Bounds::new(1, count_max, Code::E516);
+            field.whole(bounds, context).map(Join::Count)
+        }
+    }
 }

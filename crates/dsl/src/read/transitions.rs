@@ -5,6 +5,7 @@ use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
     definition::{BlockIndex, Target, Transition},
     ids::OutcomeName,
+    limits::ENDS_MAX,
 };
 
 /// The prefix of a named end of a nested block (W51).
@@ -95,10 +96,7 @@ pub(super) fn target<'doc>(
     if let Some(name) = text.strip_prefix(END)
         && outline.block != BlockIndex::ROOT
     {
-        let outcome = OutcomeName::new(name);
-        let outcome =
-            outcome.map_err(|error| context.malformed(field.span(), error.to_string()))?;
-        let target = Target::End(context.names.end(outcome));
+        let target = named_end(name, field, context)?;
         outline.edges.push(target);
         return Ok(target);
     }
@@ -121,6 +119,30 @@ pub(super) fn target<'doc>(
         quote(text)
     );
     Err(context.error(Finding::new(Code::E201, field.span(), message).suggest(nearest)))
+}
+
+/// The end of a nested block with an outcome that the definition names (W51).
+fn named_end<'doc>(
+    name: &str,
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Target, Reported> {
+    let outcome = OutcomeName::new(name);
+    let outcome = outcome.map_err(|error| context.malformed(field.span(), error.to_string()))?;
+    if outcome.is_execution_level() {
+        let message = format!(
+            "expected {} to name an outcome that a block may have, but only the engine gives `{name}`",
+            field.place
+        );
+        return Err(context.error(Finding::new(Code::E201, field.span(), message)));
+    }
+    let end = context.names.end(outcome);
+    end.map(Target::End).ok_or_else(|| {
+        let message = format!(
+            "expected at most {ENDS_MAX} different outcomes of `flo.End`, but this is one more"
+        );
+        context.malformed(field.span(), message)
+    })
 }
 
 /// Refuses a transition out of the step's block (E515).
@@ -197,18 +219,29 @@ fn warn_without_any<'doc>(
 ) -> bool {
     if outcomes.is_empty() && outline.is_complete {
         let message = format!(
-            "step {} has no transitions: the run fails when the step ends",
-            quote(outline.name)
+            "step {} has no transitions: the {} fails when the step ends",
+            quote(outline.name),
+            what_fails(outline)
         );
         context.warn(Finding::new(Code::E502, outline.span, message));
     }
     outcomes.is_empty()
 }
 
+/// What an outcome without a transition lets fail.
+fn what_fails(outline: &Outline<'_>) -> &'static str {
+    if outline.block == BlockIndex::ROOT {
+        "run"
+    } else {
+        "branch"
+    }
+}
+
 fn warn_missing<'doc>(outcome: &str, outline: &Outline<'doc>, context: &mut Context<'doc>) {
     let message = format!(
-        "outcome `{outcome}` of step {} has no transition: the run fails there",
-        quote(outline.name)
+        "outcome `{outcome}` of step {} has no transition: the {} fails there",
+        quote(outline.name),
+        what_fails(outline)
     );
     let finding = Finding::new(Code::E502, outline.span, message);
     context.warn(finding.hint(format!("add a transition for `{outcome}`")));

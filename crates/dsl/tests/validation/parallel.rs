@@ -3,7 +3,7 @@
 use crate::{HEAD, accept_body, check_body};
 use expect_test::expect;
 use flotilla_engine::definition::{
-    BlockForm, BlockIndex, Definition, EndIndex, StepIndex, StepKind, Target,
+    BlockForm, BlockIndex, Definition, EndIndex, Join, OnFailure, StepIndex, StepKind, Target,
 };
 use std::fmt::Write;
 
@@ -234,7 +234,7 @@ fn a_parallel_step_has_branches() {
               |
             7 |   - {name: c, parallel: {branches: {d: {run: "@actions/d"}}, joins: all}}
               |                                                              ^^^^^
-              = hint: the known keys here are branches
+              = hint: did you mean "join"?
         "#]],
     );
 }
@@ -381,4 +381,147 @@ fn more_branches_than_a_definition_may_have_steps_are_refused() {
     }
     let parsed = flotilla_dsl::parse(&text);
     assert!(parsed.is_refused());
+}
+
+#[test]
+fn joins_are_words_or_numbers() {
+    let joins = ["all", "any", "first", "1", "2"].map(|join| {
+        let body = format!(
+            "steps:\n- name: fan\n  parallel:\n    join: {join}\n    branches: {{a: {{run: \"@actions/a\"}}, \
+             b: {{run: \"@actions/b\"}}}}\n"
+        );
+        let definition = accept_body(&body);
+        match &definition.steps[0].kind {
+            StepKind::Parallel(parallel) => (parallel.join, parallel.on_failure),
+            other => panic!("expected branches, but found {other:?}"),
+        }
+    });
+    let expected = [
+        Join::All,
+        Join::Any,
+        Join::First,
+        Join::Count(1),
+        Join::Count(2),
+    ];
+    assert_eq!(joins, expected.map(|join| (join, OnFailure::Settle)));
+}
+
+#[test]
+fn e516_a_join_out_of_range_and_e524_an_on_failure_without_effect() {
+    check_body(
+        r#"
+        steps:
+          - name: a
+            parallel: {branches: {b: {run: "@actions/b"}}, join: 2}
+          - name: c
+            parallel: {branches: {d: {run: "@actions/d"}}, join: 0}
+          - name: e
+            parallel: {branches: {f: {run: "@actions/f"}}, join: some}
+          - name: g
+            parallel: {branches: {h: {run: "@actions/h"}}, join: any, onFailure: cancel}
+          - name: i
+            parallel: {branches: {j: {run: "@actions/j"}}, onFailure: stop}
+        "#,
+        expect![[r#"
+            error[E516]: expected steps[0].parallel.join to be from 1 to 1, but it is the number 2
+             --> w.yaml:6:58
+              |
+            6 |     parallel: {branches: {b: {run: "@actions/b"}}, join: 2}
+              |                                                          ^
+
+            error[E516]: expected steps[1].parallel.join to be from 1 to 1, but it is the number 0
+             --> w.yaml:8:58
+              |
+            8 |     parallel: {branches: {d: {run: "@actions/d"}}, join: 0}
+              |                                                          ^
+
+            error[E100]: expected steps[2].parallel.join to be one of `all`, `any`, `first`, but it is the string "some"
+              --> w.yaml:10:58
+               |
+            10 |     parallel: {branches: {f: {run: "@actions/f"}}, join: some}
+               |                                                          ^^^^
+
+            error[E100]: expected steps[4].parallel.onFailure to be one of `settle`, `cancel`, but it is the string "stop"
+              --> w.yaml:14:63
+               |
+            14 |     parallel: {branches: {j: {run: "@actions/j"}}, onFailure: stop}
+               |                                                               ^^^^
+
+            warning[E524]: steps[3].parallel.onFailure has no effect beside this `join`
+              --> w.yaml:12:63
+               |
+            12 |     parallel: {branches: {h: {run: "@actions/h"}}, join: any, onFailure: cancel}
+               |                                                               ^^^^^^^^^
+               = hint: remove it, or use `join: all` or a number
+        "#]],
+    );
+}
+
+#[test]
+fn named_ends_are_bounded_and_never_execution_level() {
+    let text = |ends: usize| {
+        let mut text = format!("{HEAD}steps:\n- name: fan\n  parallel:\n    branches:\n");
+        text.push_str(
+            "      b:\n        start:\n          run: \"@actions/a\"\n          transitions:\n",
+        );
+        for number in 0..ends {
+            writeln!(text, "            o{number}: flo.End.e{number}")
+                .expect("a string takes any text");
+        }
+        text
+    };
+    assert_eq!(errors(&text(1_024)), [""; 0]);
+    assert_eq!(
+        errors(&text(1_025)),
+        ["E100 expected at most 1024 different outcomes of `flo.End`, but this is one more"]
+    );
+    let reserved = text(1).replace("flo.End.e0", "flo.End.target_not_found");
+    assert_eq!(errors(&reserved).len(), 1);
+}
+
+#[test]
+fn a_branch_is_not_called_start() {
+    check_body(
+        r#"
+        start:
+          parallel: {branches: {start: {run: "@actions/a"}, _start: {run: "@actions/b"}}}
+          transitions: {success: flo.Completed, failure: flo.Failed}
+        "#,
+        expect![[r#"
+            error[E105]: the step name "start" is reserved for the start step
+             --> w.yaml:5:25
+              |
+            5 |   parallel: {branches: {start: {run: "@actions/a"}, _start: {run: "@actions/b"}}}
+              |                         ^^^^^
+              = hint: `start` is the name of the workflow's first step
+
+            error[E105]: the step name "_start" is reserved for the start step
+             --> w.yaml:5:53
+              |
+            5 |   parallel: {branches: {start: {run: "@actions/a"}, _start: {run: "@actions/b"}}}
+              |                                                     ^^^^^^
+              = hint: `start` is the name of the workflow's first step
+        "#]],
+    );
+}
+
+#[test]
+fn fifteen_lists_nest_within_the_levels_of_a_document() {
+    let nested = |levels: usize| {
+        let mut text = format!("{HEAD}steps:\n- name: s0\n");
+        for level in 1..=levels {
+            let indent = " ".repeat(4 * level - 2);
+            writeln!(
+                text,
+                "{indent}parallel: {{branches: {{b{level}: [{{name: s{level},"
+            )
+            .expect("text");
+        }
+        text + &" ".repeat(80) + "run: \"@actions/a\"" + &"}]}}".repeat(levels) + "\n"
+    };
+    assert_eq!(errors(&nested(15)), [""; 0]);
+    assert_eq!(
+        errors(&nested(16)),
+        ["E100 expected at most 64 levels of nesting, but here is one more"]
+    );
 }

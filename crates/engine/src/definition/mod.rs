@@ -21,9 +21,9 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Branch, BuiltInTerminal, CustomTerminal, EndIndex, ParallelStep, RunStep, RunTarget, Step,
-    StepExtensions, StepIndex, StepKind, Target, TerminalIndex, TerminalStatus, Transition,
-    WaitStep, note_repeats,
+    Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
+    RunTarget, Step, StepExtensions, StepIndex, StepKind, Target, TerminalIndex, TerminalStatus,
+    Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 

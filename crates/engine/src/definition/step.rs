@@ -83,6 +83,34 @@ pub enum StepKind {
 pub struct ParallelStep {
     /// At least one, in document order.
     pub branches: Vec<Branch>,
+    /// What decides how the step ends.
+    pub join: Join,
+    /// What a failure that decides it does to the other branches.
+    pub on_failure: OnFailure,
+}
+
+/// What decides how a step with branches ends (W56).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Join {
+    /// The end of all branches.
+    #[default]
+    All,
+    /// The first branch that succeeds.
+    Any,
+    /// The first branch that ends.
+    First,
+    /// That many branches that succeed. Invariant: from 1 to the number of branches (E516).
+    Count(u16),
+}
+
+/// What a failure does to the branches that are still open (W56).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// They run to their end.
+    #[default]
+    Settle,
+    /// They are cancelled.
+    Cancel,
 }
 
 /// A branch of a [`ParallelStep`].

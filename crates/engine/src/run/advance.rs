@@ -1,7 +1,9 @@
 //! The loop that advances runs: it takes work from the queue and calls its handler.
 
 use super::work_queue::WorkQueue;
-use super::{branches, child, continuation, decide, enter, execute, finish, finish_step, scope};
+use super::{
+    branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step, scope,
+};
 use crate::ids::RunNumber;
 use crate::subject::Subject;
 use crate::tables::Work;
@@ -116,6 +118,7 @@ fn carry_out(
         }
         Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
         Work::EndScope(end) => scope::end(turn, queue, run, end),
+        Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
         Work::Finish {
             scope,

@@ -10,11 +10,12 @@ use crate::tables::AttributeValue;
 use crate::turn::{LoadedRun, Turn};
 use std::collections::BTreeMap;
 
-/// Computes the run's search attributes. Unresolved values and values of another type are absent; values that are too
+/// Computes the run's search attributes, as a scope sees them. Unresolved values and values of another type are absent; values that are too
 /// large are absent too, and the returned note says so.
 pub(super) fn compute(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
+    scope: ScopeNumber,
 ) -> Result<Option<String>, StoreError> {
     let definition = run.definition.clone();
     let attributes = &definition.definition.search_attributes;
@@ -22,7 +23,7 @@ pub(super) fn compute(
         return Ok(None);
     }
     let paths = attributes.iter().map(|attribute| &attribute.from);
-    let resolved = match render::resolve(turn, run, ScopeNumber::ROOT, paths)? {
+    let resolved = match render::resolve(turn, run, scope, paths)? {
         Ok(resolved) => resolved,
         Err(MappingRefused::Read(bytes) | MappingRefused::Made(bytes)) => {
             set(run, BTreeMap::new());

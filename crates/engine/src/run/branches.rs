@@ -1,9 +1,10 @@
 //! Steps with branches: they begin in document order, and the step ends when all have ended (W56).
 
+use super::failure::is_failure;
 use super::outcome::{is_good, name};
 use super::scope::{self, NewScope};
-use crate::definition::{Branch, ParallelStep};
-use crate::ids::{ScopeNumber, StepName};
+use crate::definition::{Branch, Join, OnFailure, ParallelStep, StepKind};
+use crate::ids::{OutcomeName, ScopeNumber, StepName};
 use crate::json::{Json, quote};
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::message::cut;
@@ -11,7 +12,7 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Awaited, BranchPlace, BranchResult, BranchResults, Branches,
-    EventKind, ScopeRecord, TargetResult, Work,
+    EventKind, JoinDecision, ScopeRecord, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
@@ -27,8 +28,13 @@ pub(super) fn enter(
     run.record.scopes_count += step.branches.len() as u64;
     active.state = ActivationState::Branches(Branches {
         first_scope,
+        begun_count: 0,
         ended_count: 0,
+        good_count: 0,
+        skipped_count: 0,
+        decision: None,
         has_waited: false,
+        steps_since_wait: 0,
     });
     let work = Work::BeginBranch(BranchPlace {
         activation: active.number,
@@ -38,19 +44,25 @@ pub(super) fn enter(
     queue.push(run.number, work);
 }
 
-/// Begins the branch at a place, and after it the next one.
+/// Begins the branch at a place, and after it the next one, unless the step is decided.
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     place: BranchPlace,
 ) -> TurnResult<()> {
-    let Some(active) = run.activation(turn, place.activation)?.cloned() else {
+    let Some(mut active) = run.take(turn, place.activation)? else {
         return Ok(());
     };
-    let ActivationState::Branches(state) = active.state else {
+    let ActivationState::Branches(mut state) = active.state else {
         panic!("only steps with branches begin any");
     };
+    if state.decision.is_some() {
+        run.put_back(active);
+        return Ok(());
+    }
+    state.begun_count += 1;
+    active.state = ActivationState::Branches(state);
     let definition = run.definition.clone();
     let branches = definition.definition.branches(active.step);
     let position = place.position as usize;
@@ -67,6 +79,7 @@ pub(super) fn begin(
         position: place.position,
     };
     let work = scope::open(run, &active, new);
+    run.put_back(active);
     queue.push(run.number, work);
     Ok(())
 }
@@ -77,7 +90,7 @@ pub(super) struct EndedBranch {
     pub(super) result: BranchResult,
 }
 
-/// Notes the end of a branch; the last one ends the step.
+/// Notes the end of a branch. Once the step is decided, the open branches are cancelled; the last one ends the step.
 pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -85,63 +98,136 @@ pub(super) fn join(
     ended: EndedBranch,
 ) -> TurnResult<()> {
     let EndedBranch { scope, result } = ended;
-    let activation = scope.opener;
-    let Some(mut active) = run.take(turn, activation)? else {
+    let Some(mut active) = run.take(turn, scope.opener)? else {
         return Ok(());
     };
-    let ActivationState::Branches(mut state) = active.state else {
+    let ActivationState::Branches(before) = active.state else {
         panic!("only a step with branches opens scopes");
     };
-    state.ended_count += 1;
-    state.has_waited |= scope.progress.has_waited;
-    active.state = ActivationState::Branches(state);
-    let kind = EventKind::BranchJoined {
-        position: scope.position,
-        outcome: result.outcome.clone(),
-    };
-    run.note(&active, kind);
-    turn.put::<BranchResults>(&(run.number, activation, scope.position), result);
     let definition = run.definition.clone();
-    let branches = definition.definition.branches(active.step);
-    let at = run.at(&active);
-    let is_last = state.ended_count as usize == branches.len();
-    if is_last && state.has_waited {
-        run.end_wait(active.scope);
+    let StepKind::Parallel(step) = &definition.definition.step(active.step).kind else {
+        panic!("only a step with branches opens scopes");
+    };
+    let mut state = before;
+    state.has_waited |= scope.progress.has_waited;
+    state.steps_since_wait = state.steps_since_wait.max(scope.progress.steps_since_wait);
+    count(&mut state, &result);
+    if !result.is_cancelled && state.decision.is_none() {
+        state.decision = decide(step, &state, scope.position);
     }
-    run.put_back(active);
-    if is_last {
-        let target_result = joined(turn, run, at, branches)?;
+    active.state = ActivationState::Branches(state);
+    if !result.is_cancelled {
+        let kind = EventKind::BranchJoined {
+            position: scope.position,
+            outcome: result.outcome.clone(),
+        };
+        run.note(&active, kind);
+    }
+    turn.put::<BranchResults>(&(run.number, active.number, scope.position), result);
+    let at = run.at(&active);
+    if let Some(decision) = state
+        .decision
+        .filter(|_| state.ended_count == state.begun_count)
+    {
+        // The steps of a branch count as its parent's, from the last time that either of them has waited (W16).
+        if state.has_waited {
+            run.end_wait(active.scope);
+        }
+        run.progress(active.scope).steps_since_wait += state.steps_since_wait;
+        run.put_back(active);
+        let target_result = joined(turn, run, at, decision)?;
         let work = Work::FinishStep {
-            activation,
+            activation: at.activation,
             target_result,
         };
         queue.push(run.number, work);
+        return Ok(());
+    }
+    run.put_back(active);
+    if before.decision.is_none() && state.decision.is_some() {
+        cancel_open(turn, queue, at, &state)?;
     }
     Ok(())
 }
 
-/// The result of a step all of whose branches have ended. Their rows are deleted.
+fn count(state: &mut Branches, result: &BranchResult) {
+    state.ended_count += 1;
+    if !result.is_cancelled {
+        state.good_count += u32::from(is_good(&result.outcome));
+        state.skipped_count += u32::from(result.outcome.as_str() == name::SKIPPED);
+    }
+}
+
+/// How the step ends, if the branches that have ended say so, the one at `position` last (W56).
+fn decide(step: &ParallelStep, state: &Branches, position: u32) -> Option<JoinDecision> {
+    let total = u32::try_from(step.branches.len()).expect("branches are bounded");
+    let is_over = state.ended_count == total;
+    let succeeded_count = state.good_count - state.skipped_count;
+    let raced_count = state.ended_count - state.skipped_count;
+    let failure_if = |is_failure: bool| is_failure.then_some(JoinDecision::Failure);
+    let success_if = |is_success: bool| is_success.then_some(JoinDecision::Success);
+    let cancels = step.on_failure == OnFailure::Cancel;
+    let decision = match step.join {
+        Join::All => failure_if(cancels && state.good_count < state.ended_count)
+            .or_else(|| success_if(state.good_count == total)),
+        Join::Any => success_if(succeeded_count > 0),
+        // The first one that was not skipped.
+        Join::First => (raced_count > 0).then_some(JoinDecision::First(position)),
+        Join::Count(wanted) => {
+            let wanted = u32::from(wanted);
+            let is_out_of_reach = succeeded_count + (total - state.ended_count) < wanted;
+            success_if(succeeded_count >= wanted).or_else(|| failure_if(cancels && is_out_of_reach))
+        }
+    };
+    decision
+        .or_else(|| success_if(state.skipped_count == total))
+        .or_else(|| failure_if(is_over))
+}
+
+/// Cancels the branches of a decided step that are still open.
+fn cancel_open(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    at: ActivationRef,
+    state: &Branches,
+) -> Result<(), StoreError> {
+    let results = turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)?;
+    let is_open = |position: &u32| results.iter().all(|((_, _, ended), _)| ended != position);
+    // The first one is cancelled first.
+    for position in (0..state.begun_count).rev().filter(is_open) {
+        let scope = state.scope(position);
+        queue.push(at.run, Work::CancelScope { scope });
+    }
+    Ok(())
+}
+
+/// The result of a step of which no branch is open. The rows of the branches are deleted.
 fn joined(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     at: ActivationRef,
-    branches: &[Branch],
+    decision: JoinDecision,
 ) -> TurnResult<TargetResult> {
+    let definition = run.definition.clone();
+    let active = run.activation(turn, at.activation)?;
+    let step = active.expect("the step was put back").step;
+    let branches = definition.definition.branches(step);
     let mut results = Vec::with_capacity(branches.len());
     for (position, branch) in (0..).zip(branches) {
         let key = (at.run, at.activation, position);
         let result = turn.get::<BranchResults>(&key)?;
-        let result = result.expect("the result of a branch is kept until its step ends");
-        turn.delete::<BranchResults>(&key);
+        if result.is_some() {
+            turn.delete::<BranchResults>(&key);
+        }
         results.push((branch, result));
     }
-    let failed = results.iter().find(|(_, result)| !is_good(&result.outcome));
-    let (outcome, reason, output) = match failed {
-        None => (name::SUCCESS, None, outputs(turn, &results)?),
+    let (outcome, cause) = ending(&results, decision);
+    let (reason, output) = match cause {
+        None => (None, outputs(turn, &results)?),
         Some((branch, result)) => {
             let message = describe(branch, result);
             let output = failure(turn, &results, (&branch.name, &message))?;
-            (name::FAILURE, Some(message), output)
+            (Some(message), output)
         }
     };
     let Some(output) = output else {
@@ -149,14 +235,45 @@ fn joined(
     };
     Ok(TargetResult {
         from: Awaited::Branches,
-        outcome: name::of(outcome),
+        outcome,
         output: Some(run.store_payload(turn, Json::from_checked(output))),
         reason,
         is_retryable: false,
     })
 }
 
-type Results<'a> = [(&'a Branch, Arc<BranchResult>)];
+/// The outcome of the step and, if it fails, the branch that is named as the reason: the first failed one in document
+/// order, or the one that decided.
+fn ending<'r>(
+    results: &'r Results<'_>,
+    decision: JoinDecision,
+) -> (OutcomeName, Option<(&'r Branch, &'r BranchResult)>) {
+    let known = |(branch, result): &'r (&'r Branch, Option<Arc<BranchResult>>)| {
+        Some((*branch, &**result.as_ref()?))
+    };
+    match decision {
+        JoinDecision::Success => (name::of(name::SUCCESS), None),
+        JoinDecision::Failure => {
+            let mut ended = results.iter().filter_map(known);
+            let failed =
+                ended.find(|(_, result)| !result.is_cancelled && !is_good(&result.outcome));
+            (name::of(name::FAILURE), failed)
+        }
+        JoinDecision::First(position) => {
+            let first =
+                known(&results[position as usize]).expect("a branch that decided has ended");
+            let outcome = first.1.outcome.clone();
+            let cause = is_failure(&outcome).then_some(first);
+            (outcome, cause)
+        }
+    }
+}
+
+/// What became of the branches; `None` for those that never began.
+type Results<'a> = [(&'a Branch, Option<Arc<BranchResult>>)];
+
+/// What follows the last branch at most: the ends of two objects. In bytes.
+const CLOSING_BYTES: usize = 2;
 
 /// The outputs of branches by their names; `None` if they are too large for a payload.
 fn outputs(turn: &mut Turn<'_, '_>, results: &Results<'_>) -> Result<Option<String>, StoreError> {
@@ -203,11 +320,12 @@ fn by_name(
         }
         quote(branch.name.as_str(), text);
         text.push(':');
-        match result.output {
-            Some(output) => show(result, turn.payload(output)?.as_str(), text),
-            None => show(result, "null", text),
+        match result.as_ref().map(|result| (result, result.output)) {
+            Some((result, Some(output))) => show(result, turn.payload(output)?.as_str(), text),
+            Some((result, None)) => show(result, "null", text),
+            None => text.push_str("null"),
         }
-        if text.len() > PAYLOAD_BYTES_MAX {
+        if text.len() > PAYLOAD_BYTES_MAX - CLOSING_BYTES {
             return Ok(false);
         }
     }

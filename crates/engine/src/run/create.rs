@@ -1,7 +1,7 @@
 //! Creating and finding runs.
 
 use super::attributes;
-use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber};
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
@@ -89,7 +89,8 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         parent: new_run.parent.map(|parent| parent.id),
     };
     run.note_run(kind);
-    run.record.detail = attributes::compute(turn, &mut run)?.map(|note| cut(&note));
+    run.record.detail =
+        attributes::compute(turn, &mut run, ScopeNumber::ROOT)?.map(|note| cut(&note));
     turn.add_run(run);
     Ok(CreatedRun { number, id })
 }

@@ -1,21 +1,18 @@
 //! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
-use super::enter::signal_timer;
-use super::finish_step::wake_timer;
 use super::outcome::name;
-use super::{attributes, index, render};
+use super::{attributes, cancel_scope, index, render};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
+use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, Awaited, BranchResults, End, EventKind, InputChecks, RunRecord, RunStatus,
-    TargetResult, TriggeredBy, Work,
+    Awaited, End, EventKind, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{plan, schedule, task};
 
 /// How a run ends.
 pub(super) struct Ending {
@@ -47,8 +44,9 @@ pub(super) fn finish(
             .filter(|_| status == TerminalStatus::Completed)
     });
     set_output(turn, run, ending.scope, template)?;
-    tear_down(turn, queue, run)?;
-    let note = attributes::compute(turn, run)?;
+    let note = attributes::compute(turn, run, ending.scope)?;
+    run.count_open_scopes(turn, ending.scope)?;
+    let children = tear_down(turn, run)?;
     run.record.detail = match (ending.detail.as_deref(), note) {
         (Some(detail), Some(note)) => Some(cut(&format!("{detail}; {note}"))),
         (None, Some(note)) => Some(cut(&note)),
@@ -70,6 +68,11 @@ pub(super) fn finish(
             child: run.number,
         };
         queue.push(link.run, work);
+    }
+    // They end before the parent hears of this run.
+    for child in children.into_iter().rev() {
+        let reason = Some(format!("parent {} ended", run.record.id));
+        queue.push(child, Work::Cancel { reason });
     }
     Ok(())
 }
@@ -113,47 +116,18 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
     }
 }
 
-/// Cancels everything that the run still waits for. Signals that no step will consume are deleted with the run.
-fn tear_down(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-) -> TurnResult<()> {
+/// Cancels everything that the run still waits for, but for its children, which are returned. Signals that no step will
+/// consume are deleted with the run.
+fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<RunNumber>> {
+    let mut children = Vec::new();
     for number in run.active(turn)? {
-        let Some(active) = run.take(turn, number)? else {
-            continue;
-        };
-        let at = run.at(&active);
-        match &active.state {
-            ActivationState::Executing => {}
-            ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
-            ActivationState::Plan(plan) => plan::abandon(turn, run, &active, plan)?,
-            ActivationState::Signal { deadline_at_ms } => {
-                if let Some(due_ms) = *deadline_at_ms {
-                    turn.clear_timer(signal_timer(at, due_ms));
-                }
-            }
-            ActivationState::Child(child) => {
-                index::expire_child(turn, *child)?;
-                let reason = Some(format!("parent {} ended", run.record.id));
-                queue.push(*child, Work::Cancel { reason });
-            }
-            ActivationState::ChildInput { .. } => {
-                turn.delete::<InputChecks>(&(at.run, at.activation));
-            }
-            ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
-                turn.clear_timer(wake_timer(at, *due_ms));
-            }
-            ActivationState::Branches(_) => {
-                for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
-                    turn.delete::<BranchResults>(&key);
-                }
-            }
+        if let Some(active) = run.take(turn, number)? {
+            children.extend(cancel_scope::stop(turn, run, &active)?);
+            run.leave(&active);
         }
-        run.leave(&active);
     }
     run.close_scopes(turn)?;
-    Ok(())
+    Ok(children)
 }
 
 /// The mapping's result, or without one the output of the step left last (W4).

@@ -25,14 +25,6 @@ pub(crate) mod name {
     }
 }
 
-/// Whether only the engine may give this outcome (W11).
-pub(crate) fn is_reserved(outcome: &OutcomeName) -> bool {
-    matches!(
-        outcome.as_str(),
-        name::TARGET_NOT_FOUND | name::TARGET_DISABLED | name::EXECUTION_FAILURE
-    )
-}
-
 /// Whether the step is tried again after this outcome (W12).
 pub(crate) fn is_retried(outcome: &OutcomeName) -> bool {
     matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE)
@@ -65,8 +57,7 @@ pub(super) fn destination(
     }
     match definition.block(step.block).form {
         BlockForm::Graph => None,
-        BlockForm::Single if step.transitions.is_empty() => Some(Destination::End(outcome.clone())),
-        BlockForm::Single => None,
+        BlockForm::Single => Some(Destination::End(outcome.clone())),
         BlockForm::List => in_list(step, outcome),
     }
 }
@@ -108,7 +99,7 @@ fn transition(step: &Step, outcome: &OutcomeName) -> Option<Target> {
         found.map(|line| line.target)
     };
     let direct = exact(outcome.as_str());
-    if direct.is_some() || !is_reserved(outcome) {
+    if direct.is_some() || !outcome.is_execution_level() {
         return direct;
     }
     exact(name::EXECUTION_FAILURE).or_else(|| exact(name::FAILURE))

@@ -67,6 +67,7 @@ pub(super) fn end(
         outcome: end.outcome,
         output,
         reason: end.reason,
+        is_cancelled: false,
     };
     branches::join(turn, queue, run, branches::EndedBranch { scope, result })
 }

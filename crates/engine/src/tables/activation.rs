@@ -76,10 +76,31 @@ pub enum ActivationState {
 pub struct Branches {
     /// The scope of the first one; the others have the numbers after it.
     pub first_scope: ScopeNumber,
-    /// How many have ended.
+    /// How many have begun.
+    pub begun_count: u32,
+    /// How many of these have ended or were cancelled.
     pub ended_count: u32,
+    /// How many have ended with a good outcome, those that were skipped included.
+    pub good_count: u32,
+    /// How many were skipped.
+    pub skipped_count: u32,
+    /// How the step will end, once no branch is open.
+    pub decision: Option<JoinDecision>,
     /// Whether one of them has waited for something from outside.
     pub has_waited: bool,
+    /// The largest number of steps that one of them took since it last waited.
+    pub steps_since_wait: u32,
+}
+
+/// How a step with branches ends (W56).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JoinDecision {
+    /// With `success`.
+    Success,
+    /// With `failure`.
+    Failure,
+    /// With the outcome of the branch at this position.
+    First(u32),
 }
 
 impl Branches {

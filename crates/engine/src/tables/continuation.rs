@@ -66,6 +66,11 @@ pub enum Work {
     BeginBranch(BranchPlace),
     /// A scope below the run ends (W51).
     EndScope(ScopeEnd),
+    /// A scope is cancelled with everything below it (W54).
+    CancelScope {
+        /// The scope.
+        scope: ScopeNumber,
+    },
     /// The results of a former visit's branches are deleted.
     ForgetBranches(FormerBranches),
     /// The run reaches a terminal.

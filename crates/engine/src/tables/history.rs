@@ -102,6 +102,7 @@ impl EventKind {
             | Self::RunQuarantined
             | Self::ScheduleStarted { .. }
             | Self::RunReleased
+            | Self::StepCancelled
             | Self::ScopeStarted
             | Self::ScopeEnded { .. }
             | Self::BranchJoined { .. } => 0,
@@ -285,6 +286,8 @@ pub enum EventKind {
     },
     /// The run was released from quarantine (design rule 10).
     RunReleased,
+    /// The step was cancelled with its scope (W54).
+    StepCancelled,
     /// A scope was opened by a step (W53).
     ScopeStarted,
     /// A scope has ended.

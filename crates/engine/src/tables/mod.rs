@@ -46,7 +46,8 @@ pub use action_run::{
 };
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
-    Activation, ActivationState, Activations, Awaited, Branches, StepResult, StepResults,
+    Activation, ActivationState, Activations, Awaited, Branches, JoinDecision, StepResult,
+    StepResults,
 };
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};

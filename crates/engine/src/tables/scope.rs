@@ -70,4 +70,6 @@ pub struct BranchResult {
     pub output: Option<PayloadRef>,
     /// Why it failed, if it did.
     pub reason: Option<String>,
+    /// Whether it was cancelled because the step was decided.
+    pub is_cancelled: bool,
 }

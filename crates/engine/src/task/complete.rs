@@ -7,7 +7,6 @@ use crate::ids::{Namespace, OutcomeName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::run;
 use crate::tables::ActionRunStatus;
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
@@ -26,7 +25,7 @@ pub struct CompleteTask {
 
 impl CompleteTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
-        if run::is_reserved(&self.outcome) {
+        if self.outcome.is_execution_level() {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
         let mut task = check(turn, namespace, &self.token)?.task;

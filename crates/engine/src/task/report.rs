@@ -8,7 +8,6 @@ use crate::json::Json;
 use crate::plan;
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::run::{self};
 use crate::tables::ActionRunStatus;
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
@@ -28,7 +27,7 @@ pub struct ReportTask {
 
 impl ReportTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
-        if run::is_reserved(&self.outcome) {
+        if self.outcome.is_execution_level() {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
         let number = self.token.action_run;

@@ -41,6 +41,11 @@ impl RunScopes {
         Ok(loaded.and_then(|loaded| loaded.now.as_deref()))
     }
 
+    /// The open ones, by number.
+    pub(super) fn open_ones(&self) -> impl Iterator<Item = &ScopeRecord> {
+        self.0.values().filter_map(|loaded| loaded.now.as_deref())
+    }
+
     /// Adds a scope that begins.
     pub(super) fn open(&mut self, scope: ScopeRecord) {
         let number = scope.id.number;
@@ -57,8 +62,8 @@ impl RunScopes {
         loaded.expect("the scope was looked up").now = None;
     }
 
-    /// Ends all scopes of the run.
-    pub(super) fn close_all(
+    /// Loads all scopes of the run.
+    pub(super) fn look_up_all(
         &mut self,
         turn: &mut Turn<'_, '_>,
         run: RunNumber,
@@ -66,6 +71,16 @@ impl RunScopes {
         for (key, _) in turn.list::<Scopes>(&run, usize::MAX)? {
             self.look_up(turn, key)?;
         }
+        Ok(())
+    }
+
+    /// Ends all scopes of the run.
+    pub(super) fn close_all(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: RunNumber,
+    ) -> Result<(), StoreError> {
+        self.look_up_all(turn, run)?;
         for scope in self.0.values_mut() {
             scope.now = None;
         }

@@ -219,6 +219,16 @@ impl LoadedRun {
         self.scopes.look_up(turn, (self.number, number))
     }
 
+    /// Looks up all scopes below the run.
+    pub(crate) fn look_up_scopes(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
+        self.scopes.look_up_all(turn, self.number)
+    }
+
+    /// The open scopes below the run that were looked up, in the order in which they began.
+    pub(crate) fn open_scopes(&self) -> impl Iterator<Item = &ScopeRecord> {
+        self.scopes.open_ones()
+    }
+
     /// Opens a scope below the run.
     pub(crate) fn open_scope(&mut self, scope: ScopeRecord) {
         self.scopes.open(scope);
@@ -227,6 +237,37 @@ impl LoadedRun {
     /// Ends a scope that was looked up.
     pub(crate) fn close_scope(&mut self, number: ScopeNumber) {
         self.scopes.close(number);
+    }
+
+    /// Counts the steps of a scope that ends the run, and of those around it, as steps of the run itself, from the last
+    /// time that any open scope has waited: the run's parent counts them (W16).
+    pub(crate) fn count_open_scopes(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        scope: ScopeNumber,
+    ) -> Result<(), StoreError> {
+        if self.record.scopes_count == 0 {
+            return Ok(());
+        }
+        self.scopes.look_up_all(turn, self.number)?;
+        for number in self.active(turn)? {
+            let active = self.activation(turn, number)?.map(|active| &active.state);
+            if let Some(ActivationState::Branches(branches)) = active
+                && branches.has_waited
+            {
+                self.record.progress.has_waited = true;
+            }
+        }
+        let mut number = scope;
+        while let Some(open) = self.scope(turn, number)? {
+            let (parent, steps) = (open.parent, open.progress.steps_since_wait);
+            self.record.progress.steps_since_wait += steps;
+            number = parent;
+        }
+        if self.open_scopes().any(|open| open.progress.has_waited) {
+            self.record.progress.has_waited = true;
+        }
+        Ok(())
     }
 
     /// Ends all scopes below the run.

@@ -192,6 +192,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ScheduleStarted { .. } => EventType::ScheduleStarted,
         EventKind::TriggerStarted { .. } => EventType::TriggerStarted,
         EventKind::RunReleased => EventType::RunReleased,
+        EventKind::StepCancelled => EventType::StepCancelled,
         EventKind::ScopeStarted => EventType::ScopeStarted,
         EventKind::ScopeEnded { .. } => EventType::ScopeEnded,
         EventKind::BranchJoined { .. } => EventType::BranchJoined,
@@ -207,6 +208,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::StepStarted
+        | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
         | EventKind::RetryScheduled { .. }
@@ -313,6 +315,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased
+        | EventKind::StepCancelled
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
     }

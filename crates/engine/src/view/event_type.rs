@@ -60,6 +60,7 @@ types! {
     BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
     StepCompleted "step_completed" "The run left the step, with an outcome." ["the step"] ["outcome"];
+    StepCancelled "step_cancelled" "The step was cancelled with its scope." ["the step"] [];
     StepRetry "step_retry" "The step started another attempt." ["the step"] ["attempt"];
     RetryScheduled "retry_scheduled" "The step's next attempt was scheduled." ["the step"] ["attempt" "due_at_ms"];
     PollScheduled "poll_scheduled" "The step's next poll was scheduled." ["the step"] ["poll" "due_at_ms"];

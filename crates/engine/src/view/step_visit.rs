@@ -2,6 +2,7 @@
 
 use super::event::EventView;
 use super::run::{definition_of, find_run};
+use super::scope_path::scope_path;
 use super::trace::{VisitKey, run_trace};
 use super::visit_search::{FoundVisit, VisitSearch, ends_visit};
 use crate::definition::TerminalStatus;
@@ -27,8 +28,12 @@ pub struct StepVisit {
     pub version: WorkflowVersion,
     /// The trace of the run.
     pub trace: Option<TraceContext>,
+    /// The path of the scope; empty for the run itself (W53).
+    pub scope: String,
     /// The step.
     pub step: StepName,
+    /// The visit to the step in its scope, from 1.
+    pub visit: u32,
     /// The time of the entry in which it ended, in milliseconds.
     pub left_at_ms: u64,
     /// The place of that entry in the log.
@@ -99,7 +104,9 @@ pub fn steps_left(
             workflow: definition.name.clone(),
             version: definition.version.clone(),
             trace,
+            scope: scope_path(&definition, &found.end.scope),
             step: definition.step(found.place.step).name.clone(),
+            visit: found.end.visit,
             left_at_ms: found.end.at_ms,
             raft_index: found.end.raft_index,
             node: found.end.node,

@@ -10,8 +10,9 @@ use super::visit_events::VisitEvents;
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{NodeId, OutcomeName, ScopeNumber};
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
+use crate::run::outcome_name as name;
 use crate::store::StoreError;
-use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, StepResult};
+use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, ScopeId, StepResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -34,6 +35,10 @@ pub(super) struct FoundVisit {
 /// How a visit ended, and what was found of it so far.
 #[derive(Clone)]
 pub(super) struct VisitEnd {
+    /// The scope of the step.
+    pub(super) scope: ScopeId,
+    /// The visit to the step in its scope, from 1.
+    pub(super) visit: u32,
     /// The event that ended it.
     seq: u64,
     pub(super) at_ms: u64,
@@ -149,7 +154,8 @@ impl<'a> VisitSearch<'a> {
             }
             return;
         }
-        if self.is_done() {
+        // The beginning and the end of a scope are not about the steps of other scopes.
+        if self.is_done() || entry.event.scope.number != ScopeNumber::ROOT {
             return;
         }
         let event = self.describe(entry);
@@ -161,15 +167,26 @@ impl<'a> VisitSearch<'a> {
     }
 
     fn look_at_step(&mut self, place: Place, entry: HistoryEntry<'_>) {
-        if let EventKind::StepCompleted { outcome, .. } = &entry.event.kind {
-            let is_last = self.left.insert(place);
+        let outcome = match &entry.event.kind {
+            EventKind::StepCompleted { outcome, .. } => Some(outcome.clone()),
+            EventKind::StepCancelled => Some(name::of(name::CANCELLED)),
+            _ => None,
+        };
+        if let Some(outcome) = outcome {
+            let is_first = self.left.insert(place);
+            // A visit that was cancelled has no result.
+            let is_last = is_first && entry.event.kind != EventKind::StepCancelled;
             if self.entries.contains(&entry.record.raft_index) {
-                let end = entry.end(Some(outcome.clone()), is_last);
+                let end = entry.end(Some(outcome), is_last);
                 self.ended.insert(place, end);
             }
             return;
         }
-        let Some(mut end) = self.ended.remove(&place).or_else(|| self.under_way(place)) else {
+        let Some(mut end) = self
+            .ended
+            .remove(&place)
+            .or_else(|| self.under_way(place, entry.event))
+        else {
             return;
         };
         if entry.event.kind == EventKind::StepStarted {
@@ -184,13 +201,17 @@ impl<'a> VisitSearch<'a> {
     }
 
     /// The visit to a step that the run's end has ended, when the search first meets it.
-    fn under_way(&mut self, place: Place) -> Option<VisitEnd> {
+    fn under_way(&mut self, place: Place, event: &Event) -> Option<VisitEnd> {
         let (end, left_to_find) = self.run_end.as_mut()?;
         if *left_to_find == 0 || self.left.contains(&place) {
             return None;
         }
         *left_to_find -= 1;
-        Some(end.clone())
+        Some(VisitEnd {
+            scope: event.scope.clone(),
+            visit: event.visit,
+            ..end.clone()
+        })
     }
 
     /// How many steps were active when the run ended.
@@ -210,12 +231,17 @@ impl<'a> VisitSearch<'a> {
 
 /// Whether a visit, or all of a run's, ended with this event.
 pub(super) fn ends_visit(event: &Event) -> bool {
-    matches!(event.kind, EventKind::StepCompleted { .. }) || is_end(&event.kind)
+    matches!(
+        event.kind,
+        EventKind::StepCompleted { .. } | EventKind::StepCancelled
+    ) || is_end(&event.kind)
 }
 
 impl HistoryEntry<'_> {
     fn end(self, outcome: Option<OutcomeName>, is_remembered: bool) -> VisitEnd {
         VisitEnd {
+            scope: self.event.scope.clone(),
+            visit: self.event.visit,
             seq: self.seq,
             at_ms: self.record.at_ms,
             raft_index: self.record.raft_index,

@@ -221,6 +221,7 @@ impl<'a> State<'a> {
             Work::BeginBranch(place) => place.activation == awaiting,
             Work::Enter { .. }
             | Work::EndScope(_)
+            | Work::CancelScope { .. }
             | Work::ForgetBranches(_)
             | Work::Finish { .. }
             | Work::Cancel { .. } => false,

@@ -12,10 +12,10 @@ use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, Breaker,
     BuiltInTerminal, Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions,
     EndIndex, ErrorClasses, Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode,
-    Health, Idempotency, ParallelStep, Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy,
-    RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
-    Selection, Step, StepExtensions, StepIndex, StepKind, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
+    Health, Idempotency, Join, OnFailure, ParallelStep, Part, Path, Plan, PlanExtensions,
+    PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule,
+    SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind, Target,
+    Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -425,6 +425,8 @@ fn parallel() -> StepKind {
             name: name("stock"),
             block: BlockIndex(1),
         }],
+        join: Join::Count(1),
+        on_failure: OnFailure::Cancel,
     })
 }
 

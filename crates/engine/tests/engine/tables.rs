@@ -20,15 +20,15 @@ use flotilla_engine::rows::{
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
     ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BranchResult,
     BranchResults, Branches, Cluster, ClusterRecord, Continuation, DefinitionNumber, End, Event,
-    History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelQueueRecord,
-    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner,
-    PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
-    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, ScopeId, ScopeProgress,
-    ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord,
-    SignalsWaiting, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError,
-    TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record,
-    decode_row, encode_key, encode_record,
+    History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, JoinDecision,
+    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
+    ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
+    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs,
+    ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces,
+    SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, StoredPayload, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
+    decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -325,6 +325,7 @@ fn scope_rows() -> Vec<Row> {
         outcome: samples::outcome(),
         output: Some(samples::payload()),
         reason: Some("because".to_owned()),
+        is_cancelled: true,
     };
     vec![
         row::<Scopes>((RunNumber(7), ScopeNumber(300)), scope),
@@ -434,8 +435,13 @@ fn states() -> Vec<ActivationState> {
         ActivationState::Plan(plan::state()),
         ActivationState::Branches(Branches {
             first_scope: ScopeNumber(3),
-            ended_count: 1,
+            begun_count: 3,
+            ended_count: 2,
+            good_count: 1,
+            skipped_count: 0,
+            decision: Some(JoinDecision::First(1)),
             has_waited: true,
+            steps_since_wait: 3,
         }),
     ]
 }

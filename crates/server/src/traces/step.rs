@@ -16,7 +16,9 @@ pub(super) fn span(visit: StepVisit, placed: Placed) -> Span {
         KeyValue::new("flotilla.workflow", visit.workflow.to_string()),
         KeyValue::new("flotilla.version", visit.version.to_string()),
         KeyValue::new("flotilla.run_id", visit.run_id.to_string()),
+        KeyValue::new("flotilla.scope", visit.scope.clone()),
         KeyValue::new("flotilla.step", visit.step.to_string()),
+        KeyValue::new("flotilla.visit", i64::from(visit.visit)),
         KeyValue::new("flotilla.attempts", i64::from(visit.attempts)),
     ];
     let outcome = visit.outcome.as_ref().map(ToString::to_string);
@@ -112,6 +114,8 @@ mod tests {
             workflow: WorkflowName::new("order").unwrap(),
             version: WorkflowVersion::new("1.0.0").unwrap(),
             trace: None,
+            scope: "fan/stock".to_owned(),
+            visit: 2,
             step: StepName::new("pay").unwrap(),
             left_at_ms: 3,
             raft_index: 9,

@@ -79,13 +79,15 @@ fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: 
         return 0;
     };
     let count = definition.branches(active.step).len();
-    let begun_count = open.len() + state.ended_count as usize;
-    assert!(begun_count == count || (begun_count < count && !is_whole));
-    let ended_count = state.ended_count as usize;
-    if ended_count == count {
+    let (begun_count, ended_count) = (state.begun_count as usize, state.ended_count as usize);
+    assert_eq!(begun_count, open.len() + ended_count, "{active:?}");
+    let is_decided = state.decision.is_some();
+    assert!(begun_count == count || (begun_count < count && (is_decided || !is_whole)));
+    if is_decided && begun_count == ended_count {
         // The results went into that of the step, which a later entry leaves.
         assert!(!is_whole, "{active:?} has ended");
         return 0;
     }
+    assert!(!is_decided || !is_whole, "{active:?} is decided");
     ended_count
 }

@@ -31,6 +31,9 @@ pub(super) fn check(
                 EventKind::StepCompleted { .. } => {
                     left.insert(place, (entered.remove(&place), record.at_ms));
                 }
+                EventKind::StepCancelled => {
+                    entered.remove(&place);
+                }
                 _ => {}
             }
         }

@@ -6,8 +6,9 @@ use crate::invariants::{self, read, rows};
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
+use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
-    EventKind, History, RunStatus, Runs, StepResults, TimerKey, TimerKind, Timers,
+    EventKind, History, RunNames, RunStatus, Runs, StepResults, TimerKey, TimerKind, Timers,
 };
 use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
 use proptest::prelude::*;
@@ -19,21 +20,23 @@ use std::fmt::Write;
 enum Step {
     /// Waits for a signal; ends with `success`.
     Waits,
-    /// Ends at once with `target_not_found`.
+    /// Ends immediately with `target_not_found`.
     Fails,
-    /// Ends as its branches do.
-    Fans(Vec<Vec<Step>>),
+    /// Ends as its branches do, by the join.
+    Fans(&'static str, Vec<Vec<Step>>),
 }
 
 /// The steps of a list.
 type List = Vec<Step>;
 
 /// Lists of up to three steps, with up to three levels of branches.
-fn lists() -> impl Strategy<Value = List> {
+fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
     let leaf = prop_oneof![4 => Just(Step::Waits), 1 => Just(Step::Fails)];
-    let step = leaf.prop_recursive(3, 40, 3, |inner| {
+    let step = leaf.prop_recursive(3, 40, 3, move |inner| {
         let branch = prop::collection::vec(inner, 1..3);
-        prop::collection::vec(branch, 1..4).prop_map(Step::Fans)
+        let branches = prop::collection::vec(branch, 1..4);
+        let fans = (prop::sample::select(joins), branches);
+        fans.prop_map(|(join, branches)| Step::Fans(join, branches))
     });
     prop::collection::vec(step, 1..4)
 }
@@ -57,7 +60,7 @@ impl Expected {
                     true
                 }
                 Step::Fails => false,
-                Step::Fans(branches) => {
+                Step::Fans(_, branches) => {
                     self.scopes_count += branches.len();
                     // All branches run to their end.
                     let good = branches.iter().filter(|branch| self.add(branch));
@@ -94,10 +97,10 @@ impl Text {
             let what = match step {
                 Step::Waits => "wait go",
                 Step::Fails => "run @unknown",
-                Step::Fans(_) => "parallel",
+                Step::Fans(join, _) => join,
             };
             writeln!(lines, " {name}: {what}").expect("a string takes any text");
-            let Step::Fans(branches) = step else {
+            let Step::Fans(_, branches) = step else {
                 continue;
             };
             for (position, branch) in branches.iter().enumerate() {
@@ -163,11 +166,106 @@ fn go_on(player: &mut Player, run: RunNumber) {
     }
 }
 
+/// How many events of each kind the run's history has.
+fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for (_, record) in rows::<History>(&player.store, &run) {
+        for event in record.events {
+            let name = match event.kind {
+                EventKind::StepStarted => "started",
+                EventKind::StepCompleted { .. } => "completed",
+                EventKind::StepCancelled => "cancelled",
+                EventKind::ScopeStarted => "opened",
+                EventKind::ScopeEnded { .. } => "closed",
+                EventKind::BranchJoined { .. } => "joined",
+                _ => continue,
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Its children end at a custom terminal out of a branch, so their branches join nothing (W16).
+#[test]
+fn a_run_whose_children_wait_in_branches_goes_on() {
+    let mut player = Player::new();
+    let kid = "define kid 1\n terminal Done completed\n start: parallel -> success=flo.Completed\n \
+               branch b of start graph\n b: wait go -> success=Done";
+    play(&mut player, create(kid, "as written"));
+    let parent = "define tree 1\n start: run @workflow/kid -> success=start failure=flo.Failed";
+    play(&mut player, create(parent, "as written"));
+    play(&mut player, start());
+    let parent = rows::<RunNames>(&player.store, &())[0].1;
+    for _ in 0..2 * RUN_STEPS_MAX {
+        let child = rows::<Runs>(&player.store, &())
+            .last()
+            .expect("a child")
+            .1
+            .id
+            .clone();
+        let Body::SignalRun(signal) = signal() else {
+            panic!("it is a signal");
+        };
+        let run_id = child;
+        play(&mut player, Body::SignalRun(SignalRun { run_id, ..signal }));
+        let status = read::<Runs>(&player.store, &parent)
+            .expect("the parent")
+            .status;
+        assert_eq!(status, RunStatus::Waiting);
+    }
+}
+
+/// How many steps of a tree wait.
+fn waits_count(list: &List) -> usize {
+    let of_step = |step: &Step| match step {
+        Step::Waits => 1,
+        Step::Fails => 0,
+        Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
+    };
+    list.iter().map(of_step).sum()
+}
+
+/// Every kind of join.
+const JOINS: [&str; 7] = [
+    "parallel",
+    "parallel cancel",
+    "parallel join=any",
+    "parallel join=first",
+    "parallel join=1",
+    "parallel join=1 cancel",
+    "parallel",
+];
+
 proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn every_tree_of_blocks_ends_as_it_says(list in lists(), budgets in budgets()) {
+    fn every_scope_of_a_tree_ends_once_whatever_its_joins(list in lists(&JOINS), budgets in budgets()) {
+        let mut player = Player::with(budgets);
+        play(&mut player, create(&Text::of(&list), "as written"));
+        play(&mut player, start());
+        let run = rows::<Runs>(&player.store, &()).last().expect("a run").0;
+        go_on(&mut player, run);
+        let is_open = |player: &Player| {
+            read::<Runs>(&player.store, &run).expect("the run").status.is_open()
+        };
+        let mut signals_count = 0;
+        while is_open(&player) {
+            prop_assert!(signals_count < waits_count(&list), "more waits than there are");
+            signals_count += 1;
+            play(&mut player, signal());
+            go_on(&mut player, run);
+        }
+        let counts = counts(&player, run);
+        let count = |name| counts.get(name).copied().unwrap_or_default();
+        prop_assert_eq!(count("opened"), count("closed"));
+        prop_assert_eq!(count("started"), count("completed") + count("cancelled"));
+        prop_assert!(count("joined") <= count("closed"));
+    }
+
+    #[test]
+    fn every_tree_of_blocks_ends_as_it_says(list in lists(&["parallel"]), budgets in budgets()) {
         let mut expected = Expected::default();
         let is_good = expected.add(&list);
         let mut player = Player::with(budgets);
@@ -185,20 +283,7 @@ proptest! {
         let end = if is_good { TerminalStatus::Completed } else { TerminalStatus::Failed };
         prop_assert_eq!(record.status, RunStatus::Ended(end));
         prop_assert_eq!(rows::<StepResults>(&player.store, &run).len(), expected.left_count);
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, record) in rows::<History>(&player.store, &run) {
-            for event in record.events {
-                let name = match event.kind {
-                    EventKind::StepStarted => "started",
-                    EventKind::StepCompleted { .. } => "completed",
-                    EventKind::ScopeStarted => "opened",
-                    EventKind::ScopeEnded { .. } => "closed",
-                    EventKind::BranchJoined { .. } => "joined",
-                    _ => continue,
-                };
-                *counts.entry(name).or_default() += 1;
-            }
-        }
+        let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();
         prop_assert_eq!((count("started"), count("completed")), (expected.left_count, expected.left_count));
         for name in ["opened", "closed", "joined"] {

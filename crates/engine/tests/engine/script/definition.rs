@@ -7,7 +7,7 @@
 //!   attribute customer string $.input.customer
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
-//!   fan: parallel -> success=flo.Completed
+//!   fan: parallel join=any cancel -> success=flo.Completed
 //!   branch mail of fan single
 //!     mail: run @mail
 //!   branch stock of fan list output={"at":"$.steps.pick.output"}
@@ -21,10 +21,11 @@ use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
-    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency,
-    ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget,
-    Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind, Target,
-    Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
+    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Join,
+    OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep,
+    RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind,
+    Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep,
+    note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
@@ -178,6 +179,11 @@ impl Names {
             }),
             "parallel" => StepKind::Parallel(ParallelStep {
                 branches: self.branches(name),
+                join: join(line.option("join").as_deref()),
+                on_failure: match line.flag("cancel") {
+                    true => OnFailure::Cancel,
+                    false => OnFailure::Settle,
+                },
             }),
             other => panic!("expected `run`, `wait` or `parallel`, but found {other}"),
         };
@@ -308,6 +314,15 @@ impl Names {
             root,
             segments: parts.flat_map(segments).collect(),
         }
+    }
+}
+
+fn join(text: Option<&str>) -> Join {
+    match text {
+        None => Join::All,
+        Some("any") => Join::Any,
+        Some("first") => Join::First,
+        Some(count) => Join::Count(count.parse().expect("a number of branches")),
     }
 }
 

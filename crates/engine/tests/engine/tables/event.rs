@@ -25,6 +25,7 @@ pub(crate) fn events() -> Vec<EventKind> {
 fn scope_events() -> Vec<EventKind> {
     let outcome = samples::outcome();
     vec![
+        EventKind::StepCancelled,
         EventKind::ScopeStarted,
         EventKind::ScopeEnded {
             outcome: outcome.clone(),

@@ -60,7 +60,17 @@ pub(super) enum Kind {
     },
     Parallel {
         branches: Vec<Branch>,
+        join: Join,
     },
+}
+
+/// What decides how a step with branches ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum Join {
+    All,
+    Any,
+    First,
+    Count(u16),
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,6 @@
 //! A workflow as a Mermaid flowchart.
 
-use super::form::{BlockForm, Branch, BuiltIn, Form, Kind, RunTarget, Step, Target};
+use super::form::{BlockForm, Branch, BuiltIn, Form, Join, Kind, RunTarget, Step, Target};
 use crate::period;
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
 
 fn branches(step: &Step) -> &[Branch] {
     match &step.kind {
-        Kind::Parallel { branches } => branches,
+        Kind::Parallel { branches, .. } => branches,
         Kind::Run { .. } | Kind::Wait { .. } => &[],
     }
 }
@@ -175,7 +175,15 @@ fn shape(form: &Form, step: &Step) -> String {
         Kind::Wait { signal_type, .. } => {
             format!("{{{{{}}}}}", label(&format!("signal {signal_type}")))
         }
-        Kind::Parallel { .. } => format!("[/{}\\]", label("parallel")),
+        Kind::Parallel { join, .. } => format!(
+            "[/{}\\]",
+            label(&match join {
+                Join::All => "parallel".to_owned(),
+                Join::Any => "parallel, any".to_owned(),
+                Join::First => "parallel, first".to_owned(),
+                Join::Count(count) => format!("parallel, {count}"),
+            })
+        ),
         Kind::Run { target } => match target {
             RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
             RunTarget::Plan(position) => {

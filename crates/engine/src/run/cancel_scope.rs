@@ -1,0 +1,121 @@
+//! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
+
+use super::branches::{self, EndedBranch};
+use super::enter::signal_timer;
+use super::finish_step::wake_timer;
+use super::index;
+use super::outcome::name;
+use crate::ids::{RunNumber, ScopeNumber};
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, BranchResult, BranchResults, EventKind, InputChecks, ScopeRecord,
+    Work,
+};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::{plan, task};
+
+/// Cancels a scope and hands its end to the step that opened it. A definition bounds how many steps this stops (E520).
+pub(super) fn cancel(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    number: ScopeNumber,
+) -> TurnResult<()> {
+    let Some(scope) = run.scope(turn, number)?.cloned() else {
+        return Ok(());
+    };
+    let below = below(turn, run, scope)?;
+    let mut children = Vec::new();
+    for activation in run.active(turn)?.into_iter().rev() {
+        let Some(active) = run.take(turn, activation)? else {
+            continue;
+        };
+        if below.iter().all(|scope| scope.id.number != active.scope) {
+            run.put_back(active);
+            continue;
+        }
+        let child = stop(turn, run, &active)?;
+        children.extend(child.map(|child| (child, active.step)));
+        run.note(&active, EventKind::StepCancelled);
+        run.leave(&active);
+        run.record.left_count += 1;
+    }
+    let mut cancelled = None;
+    // The deepest first.
+    for scope in below.into_iter().rev() {
+        let outcome = name::of(name::CANCELLED);
+        run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
+        run.scope(turn, scope.id.number)?;
+        run.close_scope(scope.id.number);
+        cancelled = Some(scope);
+    }
+    let result = BranchResult {
+        outcome: name::of(name::CANCELLED),
+        output: None,
+        reason: None,
+        is_cancelled: true,
+    };
+    let scope = cancelled.expect("a scope is below itself");
+    branches::join(turn, queue, run, EndedBranch { scope, result })?;
+    // They end before the step does.
+    for (child, step) in children {
+        let step = &run.definition.definition.step(step).name;
+        let reason = format!("step \"{step}\" of parent {} was cancelled", run.record.id);
+        let reason = Some(reason);
+        queue.push(child, Work::Cancel { reason });
+    }
+    Ok(())
+}
+
+/// The scope and all open scopes below it, in the order in which they began.
+fn below(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeRecord,
+) -> Result<Vec<ScopeRecord>, StoreError> {
+    let mut below = vec![scope];
+    run.look_up_scopes(turn)?;
+    for open in run.open_scopes() {
+        // A scope has a higher number than the one around it.
+        if below.iter().any(|around| around.id.number == open.parent) {
+            below.push(open.clone());
+        }
+    }
+    Ok(below)
+}
+
+/// Ends what an active step waits for, but for a child: its number is returned, so that the caller has it cancelled.
+pub(super) fn stop(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> TurnResult<Option<RunNumber>> {
+    let at = run.at(active);
+    match &active.state {
+        ActivationState::Executing => {}
+        ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
+        ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
+        ActivationState::Signal { deadline_at_ms } => {
+            if let Some(due_ms) = *deadline_at_ms {
+                turn.clear_timer(signal_timer(at, due_ms));
+            }
+        }
+        ActivationState::Child(child) => {
+            index::expire_child(turn, *child)?;
+            return Ok(Some(*child));
+        }
+        ActivationState::ChildInput { .. } => {
+            turn.delete::<InputChecks>(&(at.run, at.activation));
+        }
+        ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
+            turn.clear_timer(wake_timer(at, *due_ms));
+        }
+        ActivationState::Branches(_) => {
+            for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
+                turn.delete::<BranchResults>(&key);
+            }
+        }
+    }
+    Ok(None)
+}
