@@ -71,7 +71,16 @@ fn a_workflow_is_validated_created_started_signaled_and_seen() {
     let step = &waiting["current_steps"][0];
     expect_only_fields(
         step,
-        &["step", "status", "attempt", "waiting_for", "deadline_at_ms"],
+        &[
+            "scope",
+            "step",
+            "visit",
+            "kind",
+            "status",
+            "attempt",
+            "waiting_for",
+            "deadline_at_ms",
+        ],
     );
     assert_eq!(
         (&step["step"], &step["waiting_for"]),
