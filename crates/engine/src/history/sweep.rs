@@ -15,9 +15,9 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
-    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
-    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults,
-    Work, encode_key,
+    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, BranchResults, PayloadOwner,
+    PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults, Work,
+    encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,17 +69,8 @@ impl Named {
 
     fn add_of_run(&mut self, turn: &Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
         let inputs: Vec<_> = self.activations.iter().map(|one| one.input).collect();
-        let failures = self.activations.iter().filter_map(|one| match &one.state {
-            ActivationState::Plan(plan) => plan.failure.as_ref()?.output,
-            ActivationState::Executing
-            | ActivationState::Action(_)
-            | ActivationState::Signal { .. }
-            | ActivationState::Child(_)
-            | ActivationState::ChildInput { .. }
-            | ActivationState::Retry { .. }
-            | ActivationState::Poll { .. }
-            | ActivationState::Branches(_) => None,
-        });
+        let plans = self.activations.iter().filter_map(|one| one.state.plan());
+        let failures = plans.filter_map(|plan| plan.failure.as_ref()?.output);
         let failures: Vec<_> = failures.collect();
         self.add(inputs.into_iter().chain(failures));
         self.add([run.record.input].into_iter().chain(run.record.output));

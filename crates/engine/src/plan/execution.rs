@@ -50,17 +50,7 @@ impl<'r> Execution<'r> {
 
     /// The execution's state; `None` before it has begun.
     pub(super) fn plan_state(&self) -> Option<PlanState> {
-        match &self.active.state {
-            ActivationState::Plan(state) => Some(state.clone()),
-            ActivationState::Executing
-            | ActivationState::Action(_)
-            | ActivationState::Signal { .. }
-            | ActivationState::Child(_)
-            | ActivationState::ChildInput { .. }
-            | ActivationState::Retry { .. }
-            | ActivationState::Poll { .. }
-            | ActivationState::Branches(_) => None,
-        }
+        self.active.state.plan().cloned()
     }
 
     pub(super) fn plan(&self) -> &Plan {

@@ -10,8 +10,8 @@ use crate::tables::AttributeValue;
 use crate::turn::{LoadedRun, Turn};
 use std::collections::BTreeMap;
 
-/// Computes the run's search attributes, as a scope sees them. Unresolved values and values of another type are absent; values that are too
-/// large are absent too, and the returned note says so.
+/// Computes the run's search attributes, as a scope sees them. Unresolved values and values of another type are absent;
+/// values that are too large are absent too, and the returned note says so.
 pub(super) fn compute(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,

@@ -1,4 +1,4 @@
-//! Steps with branches: they begin in document order, and the step ends when all have ended (W56).
+//! Steps with branches: they begin in document order, and the join decides how and when the step ends (W56).
 
 use super::failure::is_failure;
 use super::outcome::{is_good, name};

@@ -214,22 +214,12 @@ pub(super) fn leave(
     run.leave(active);
     run.record.left_count += 1;
     run.progress(active.scope).last_left = Some(active.step);
-    let first_scope = match &active.state {
-        ActivationState::Branches(state) => Some(state.first_scope),
-        ActivationState::Executing
-        | ActivationState::Action(_)
-        | ActivationState::Signal { .. }
-        | ActivationState::Child(_)
-        | ActivationState::ChildInput { .. }
-        | ActivationState::Retry { .. }
-        | ActivationState::Poll { .. }
-        | ActivationState::Plan(_) => None,
-    };
+    let branches = active.state.branches();
     let result = StepResult {
         outcome: target_result.outcome,
         output: target_result.output,
         visit: active.visit,
-        first_scope,
+        first_scope: branches.map(|branches| branches.first_scope),
         attempts: active.attempt,
         started_at_ms: active.started_at_ms,
         completed_at_ms: turn.now_ms(),

@@ -168,6 +168,38 @@ impl ActivationState {
         }
     }
 
+    /// The execution of a plan, if it is one.
+    #[must_use]
+    pub fn plan(&self) -> Option<&PlanState> {
+        match self {
+            Self::Plan(plan) => Some(plan),
+            Self::Executing
+            | Self::Action(_)
+            | Self::Signal { .. }
+            | Self::Child(_)
+            | Self::ChildInput { .. }
+            | Self::Retry { .. }
+            | Self::Poll { .. }
+            | Self::Branches(_) => None,
+        }
+    }
+
+    /// The branches of the step, while it waits for them.
+    #[must_use]
+    pub fn branches(&self) -> Option<&Branches> {
+        match self {
+            Self::Branches(branches) => Some(branches),
+            Self::Executing
+            | Self::Action(_)
+            | Self::Signal { .. }
+            | Self::Child(_)
+            | Self::ChildInput { .. }
+            | Self::Retry { .. }
+            | Self::Poll { .. }
+            | Self::Plan(_) => None,
+        }
+    }
+
     /// Whether the step executes, now or in a later entry, and waits for nothing.
     #[must_use]
     pub fn is_executing(&self) -> bool {

@@ -13,7 +13,7 @@ const SUCCESS: &str = "success";
 /// names may be reserved words of Mermaid.
 pub(super) fn draw(form: &Form) -> String {
     let mut text = format!("%% {} {}\nflowchart TD\n", form.name, form.version);
-    draw_block(form, OWN_BLOCK, &mut text);
+    draw_block(form, OWN_BLOCK, 0, &mut text);
     let arrows: Vec<Arrow> = (0..form.blocks.len())
         .flat_map(|block| block_arrows(form, block))
         .collect();
@@ -31,9 +31,8 @@ pub(super) fn draw(form: &Form) -> String {
 const OWN_BLOCK: usize = 0;
 
 /// Adds the steps of a block, and those of the blocks that they open as subgraphs. A nested block
-/// has its ends as nodes.
-fn draw_block(form: &Form, block: usize, text: &mut String) {
-    let depth = depth(form, block);
+/// has its ends as nodes. `depth` is the number of blocks around it.
+fn draw_block(form: &Form, block: usize, depth: usize, text: &mut String) {
     let indent = "    ".repeat(depth + 1);
     for (position, step) in steps(form, block) {
         let node = id(block, Target::Step(position));
@@ -41,7 +40,7 @@ fn draw_block(form: &Form, block: usize, text: &mut String) {
         for branch in branches(step) {
             let (inner, name) = (branch.block, quote(&branch.name));
             text.push_str(&format!("{indent}subgraph b{inner} [{name}]\n"));
-            draw_block(form, inner, text);
+            draw_block(form, inner, depth + 1, text);
             text.push_str(&format!("{indent}end\n"));
         }
     }
@@ -68,13 +67,6 @@ fn branches(step: &Step) -> &[Branch] {
         Kind::Parallel { branches, .. } => branches,
         Kind::Run { .. } | Kind::Wait { .. } => &[],
     }
-}
-
-/// How many blocks are around a block.
-fn depth(form: &Form, block: usize) -> usize {
-    let opens = |step: &&Step| branches(step).iter().any(|branch| branch.block == block);
-    let opener = form.steps.iter().find(opens);
-    opener.map_or(0, |opener| 1 + depth(form, opener.block))
 }
 
 /// The outcome of a nested block that ends at a target.
