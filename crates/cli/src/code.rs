@@ -87,6 +87,10 @@ codes! {
         "`flo worker exec` received a second stop signal and abandoned its running tasks.";
     DrainTimeout "drain_timeout" Retryable
         "`flo worker exec` was stopped, and some tasks did not finish before the drain timeout.";
+    ExpressionFailed "expression_failed" Refused
+        "`flo expr eval`: the expression has no value for this data.";
+    ExpressionInvalid "expression_invalid" Refused
+        "`flo expr eval`: the expression is not CEL, or uses a name that the data does not have.";
     FileExists "file_exists" Refused
         "The file to write already exists.";
     FileUnreadable "file_unreadable" Usage

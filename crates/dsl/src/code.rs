@@ -93,8 +93,11 @@ codes! {
     E508 Error "An invalid path.";
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
+    E513 Error "An unknown name in an expression.";
     E515 Error "A transition out of its block.";
     E516 Error "A join that needs fewer than one or more than all of the branches.";
+    E517 Error "An invalid expression.";
+    E518 Error "An invalid regular expression.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
     E524 Warning "A setting that has no effect beside the others.";
 }

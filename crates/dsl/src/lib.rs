@@ -10,9 +10,10 @@
 //!
 //! Other modules compute what the engine must not compute itself, since a library's version may
 //! change the result (design rule 1): [`schema`], [`cron`] and, based on it, [`schedule`].
-//! [`query`] parses the conditions on runs that callers write, to the engine's form.
+//! [`expression`] compiles expressions, and [`query`] parses the conditions on runs that callers write, to the engine's form.
 
 pub mod cron;
+pub mod expression;
 pub mod query;
 pub mod schedule;
 pub mod schema;

@@ -32,6 +32,11 @@ impl Json {
         &self.0
     }
 
+    /// The text, shared.
+    pub(crate) fn into_text(self) -> SmolStr {
+        self.0
+    }
+
     /// JSON `null`.
     #[must_use]
     pub fn null() -> Self {
@@ -103,38 +108,49 @@ pub fn is_number(value: &str) -> bool {
     value.starts_with(|c: char| c == '-' || c.is_ascii_digit())
 }
 
-fn is_space(character: char) -> bool {
+pub(crate) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r')
 }
 
 /// The last field of an object with this name, as every JSON decoder takes it.
-fn field<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let mut found = None;
-    let mut rest = object.strip_prefix('{')?.trim_start_matches(is_space);
-    while rest.starts_with('"') {
-        let (key, after_key) = split_value(rest);
-        let after_colon = after_key.trim_start_matches(is_space).strip_prefix(':')?;
-        let (value, after_value) = split_value(after_colon.trim_start_matches(is_space));
-        if is_key(key, name) {
-            found = Some(value);
-        }
-        rest = skip_comma(after_value);
-    }
-    found
+pub(crate) fn field<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let named = fields(object).filter(|(key, _)| is_key(key, name));
+    named.last().map(|(_, value)| value)
 }
 
 fn element(array: &str, index: u32) -> Option<&str> {
-    let mut rest = array.strip_prefix('[')?.trim_start_matches(is_space);
-    let mut position = 0;
-    while !rest.is_empty() && !rest.starts_with(']') {
-        let (value, after_value) = split_value(rest);
-        if position == index {
-            return Some(value);
+    elements(array).nth(usize::try_from(index).ok()?)
+}
+
+/// The fields of an object in their order, each its key in quotation marks and its value; none if the value is
+/// not an object.
+pub(crate) fn fields(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    let inner = object.strip_prefix('{').unwrap_or_default();
+    let mut rest = inner.trim_start_matches(is_space);
+    std::iter::from_fn(move || {
+        if !rest.starts_with('"') {
+            return None;
         }
-        position += 1;
+        let (key, after_key) = split_value(rest);
+        let after_colon = after_key.trim_start_matches(is_space).strip_prefix(':')?;
+        let (value, after_value) = split_value(after_colon.trim_start_matches(is_space));
         rest = skip_comma(after_value);
-    }
-    None
+        Some((key, value))
+    })
+}
+
+/// The elements of an array in their order; none if the value is not an array.
+pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let inner = array.strip_prefix('[').unwrap_or_default();
+    let mut rest = inner.trim_start_matches(is_space);
+    std::iter::from_fn(move || {
+        if rest.is_empty() || rest.starts_with(']') {
+            return None;
+        }
+        let (value, after_value) = split_value(rest);
+        rest = skip_comma(after_value);
+        Some(value)
+    })
 }
 
 fn skip_comma(text: &str) -> &str {
@@ -149,7 +165,7 @@ fn is_key(quoted: &str, name: &str) -> bool {
 }
 
 /// The name of a field, from its key in quotation marks.
-fn key_name(quoted: &str) -> Cow<'_, str> {
+pub(crate) fn key_name(quoted: &str) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if inner.contains('\\') {
         Cow::Owned(unescape(inner))

@@ -1,12 +1,14 @@
 //! The pure workflow engine: commands in; writes, history and effects out.
 //!
 //! Given the same entries, [`Engine::apply`] produces the same bytes of state on every machine and in every build
-//! (design rule 1). It uses no clock, randomness, I/O, hash-ordered iteration or floats.
+//! (design rule 1). It uses no clock, randomness, I/O, hash-ordered iteration or floats;
+//! [`expression`] alone uses doubles, for operations that IEEE 754 defines exactly.
 #![deny(clippy::float_arithmetic)]
 
 pub mod bytes;
 pub mod codec;
 pub mod definition;
+pub mod expression;
 pub mod ids;
 pub mod json;
 pub mod limits;

@@ -7,6 +7,8 @@ use std::num::NonZeroUsize;
 
 /// A payload: a run's input, a step's output, a signal's content. In bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// How deep a payload may nest.
+pub const JSON_DEPTH_MAX: usize = 100;
 /// The text of a definition (W1). In bytes.
 pub const DEFINITION_BYTES_MAX: usize = 1 << 20;
 /// A WASM module. In bytes.
@@ -95,6 +97,19 @@ pub const ENDS_MAX: usize = 1_024;
 pub const NESTED_BLOCKS_MAX: usize = 16;
 /// Steps of a run that can be active at the same time (W55).
 pub const ACTIVE_STEPS_MAX: usize = 1_000;
+/// The text of an expression (W64). In bytes.
+pub const EXPRESSION_BYTES_MAX: usize = 4_096;
+/// The texts of the expressions of a definition, together (W64). In bytes.
+pub const EXPRESSIONS_BYTES_MAX: usize = 128 << 10;
+/// How deep the operations of an expression nest (W64).
+pub const EXPRESSION_DEPTH_MAX: usize = 64;
+/// What an evaluation costs at most, in units: one per operation and element, and per [`EXPRESSION_UNIT_BYTES`] (W64).
+pub const EXPRESSION_COST_MAX: u32 = 100_000;
+/// The bytes that an expression reads, compares or makes for one unit (W64). A unit counts for as many bytes of the
+/// budget of its turn. In bytes.
+pub const EXPRESSION_UNIT_BYTES: usize = 64;
+/// Instructions of a compiled regular expression (W64).
+pub const PATTERN_INSTRUCTIONS_MAX: usize = 4_096;
 /// Signals of one run that wait for a step (W19).
 pub const SIGNALS_WAITING_MAX: u32 = 10_000;
 /// The payloads of the signals of one run that wait for a step, together (W19). In bytes.

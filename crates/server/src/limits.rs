@@ -46,8 +46,6 @@ pub(crate) const WATCH_UPDATES_MAX: usize = 64;
 /// Events that a watcher reads in one batch.
 pub(crate) const WATCH_EVENTS_MAX: usize = 100;
 
-/// How deep a payload may nest.
-pub(crate) const JSON_DEPTH_MAX: usize = 100;
 /// Rows of a page if the request does not say.
 pub(crate) const PAGE_ROWS_DEFAULT: u32 = 100;
 /// Rows of a page at most.

@@ -2,11 +2,11 @@
 
 use crate::config::is_address;
 use crate::errors::Refusal;
-use crate::limits::{JSON_DEPTH_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
+use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
 use flotilla_engine::ids::{NameInvalid, Namespace, RunId};
 use flotilla_engine::json::{self, Json};
-use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::limits::{JSON_DEPTH_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{NodeId, RequestId};
 use serde::de::IgnoredAny;

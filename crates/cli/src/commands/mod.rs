@@ -8,6 +8,7 @@ mod completions;
 mod created;
 mod deleted;
 mod dev;
+mod expr;
 mod kv;
 mod listing;
 mod ns;
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Cert(cert::CertCommand),
     #[command(subcommand)]
+    Expr(expr::ExprCommand),
+    #[command(subcommand)]
     Bench(bench::BenchCommand),
     Completions(completions::Completions),
 }
@@ -73,6 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Ns(ns) => ns.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,
         Command::Cert(cert) => cert.run(&session),
+        Command::Expr(expr) => expr.run(&session),
         Command::Bench(bench) => bench.run(&session).await,
         Command::Completions(completions) => completions.run(),
     }

@@ -1,0 +1,68 @@
+//! Evaluates an expression outside a workflow.
+
+use super::{ExpressionError, Names, Resolved, UnknownName, compile};
+use flotilla_engine::expression::{Evaluated, Node, Stop, Value, Variables, evaluate};
+use flotilla_engine::json::Json;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+/// The values of the names in an expression.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    names: Vec<String>,
+    values: Vec<Json>,
+}
+
+impl Data {
+    /// Reads a JSON object: each key is a name.
+    ///
+    /// # Errors
+    /// If the text is not a JSON object.
+    pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
+        let data: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
+        let mut parsed = Self::default();
+        for (name, value) in data {
+            parsed.names.push(name);
+            parsed.values.push(Json::from_checked(value.get()));
+        }
+        Ok(parsed)
+    }
+
+    /// Evaluates an expression over these values.
+    ///
+    /// # Errors
+    /// If the expression is invalid.
+    pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
+        let expression = compile(text, &mut DataNames(&self.names))?;
+        let Ok(evaluated) = evaluate(&expression, &mut DataVariables(&self.values));
+        Ok(evaluated)
+    }
+}
+
+struct DataNames<'d>(&'d [String]);
+
+impl Names for DataNames<'_> {
+    fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
+        let position = self.0.iter().position(|name| name == segments[0]);
+        let position = position.and_then(|position| u16::try_from(position).ok());
+        Ok(position.map(|position| Resolved {
+            node: Node::Variable(position),
+            segments: 1,
+        }))
+    }
+
+    fn first_segments(&self) -> Vec<String> {
+        self.0.to_vec()
+    }
+}
+
+struct DataVariables<'d>(&'d [Json]);
+
+impl Variables for DataVariables<'_> {
+    type Error = Infallible;
+
+    fn variable(&mut self, position: u16) -> Result<Value, Stop<Infallible>> {
+        Ok(Value::from_json(self.0[usize::from(position)].clone())?)
+    }
+}

@@ -1,0 +1,48 @@
+//! The parser's messages, reworded.
+
+use super::ExpressionError;
+use crate::Code;
+use cel::ParseErrors;
+
+/// The first error that the parser found.
+pub(super) fn of_parser(text: &str, errors: &ParseErrors) -> ExpressionError {
+    let Some(first) = errors.errors.first() else {
+        return ExpressionError::new(Code::E517, 1, "expected a CEL expression");
+    };
+    let column = column(text, first.pos);
+    let message = first.msg.lines().next().unwrap_or_default();
+    if message.contains("Recursion limit") {
+        return super::lower::too_deep(column);
+    }
+    ExpressionError::new(Code::E517, column, reworded(message))
+}
+
+/// The position in characters from 1 of a line and column.
+fn column(text: &str, (line, column): (isize, isize)) -> usize {
+    let line = usize::try_from(line - 1).unwrap_or(0);
+    let column = usize::try_from(column - 1).unwrap_or(0);
+    let before = text.split_inclusive('\n').take(line);
+    before.map(|line| line.chars().count()).sum::<usize>() + column + 1
+}
+
+/// A message of the generated parser in plain words.
+fn reworded(message: &str) -> String {
+    let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
+    let message = message
+        .split_once(" expecting ")
+        .map_or(message, |(found, _)| found);
+    for (prefix, unexpected) in [
+        ("token recognition error at: ", "unexpected character "),
+        ("extraneous input ", "unexpected "),
+        ("mismatched input ", "unexpected "),
+        ("no viable alternative at input ", "unexpected "),
+    ] {
+        if let Some(found) = message.strip_prefix(prefix) {
+            return match found {
+                "'<EOF>'" => "the expression is incomplete".to_owned(),
+                found => format!("{unexpected}{found}"),
+            };
+        }
+    }
+    message.to_owned()
+}
