@@ -5,8 +5,8 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Definition, Part, Root, RunTarget, StepIndex, StepKind,
-    Target as Goal, Template,
+    Block, BlockForm, BlockIndex, Definition, Expression, Part, Root, RunTarget, StepIndex,
+    StepKind, Target as Goal, Template, Variable,
 };
 
 pub(super) const TARGET: Target = Target {
@@ -161,6 +161,9 @@ fn check_indexes(definition: &Definition) {
                 );
             }
         });
+        if let Some(condition) = &step.skip_if {
+            check_expression(definition, condition);
+        }
         match &step.kind {
             StepKind::Run(run) => {
                 if let RunTarget::Plan(plan) = run.target {
@@ -170,6 +173,17 @@ fn check_indexes(definition: &Definition) {
             }
             StepKind::Wait(wait) => {
                 wait.on_timeout
+                    .into_iter()
+                    .for_each(|target| check_target(definition, target));
+            }
+            StepKind::Switch(switch) => {
+                assert!(!switch.arms.is_empty());
+                for arm in &switch.arms {
+                    check_target(definition, arm.target);
+                    check_expression(definition, &arm.when);
+                }
+                switch
+                    .default
                     .into_iter()
                     .for_each(|target| check_target(definition, target));
             }
@@ -232,6 +246,15 @@ fn check_template(definition: &Definition, template: Option<&Template>) {
     }
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&filled) {
         panic!("expected a filled template to be JSON, but {error}: {filled}");
+    }
+}
+
+fn check_expression(definition: &Definition, expression: &Expression) {
+    for variable in &expression.variables {
+        match variable {
+            Variable::Root(root) => check_root(definition, *root),
+            Variable::Now => {}
+        }
     }
 }
 

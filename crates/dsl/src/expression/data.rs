@@ -1,7 +1,7 @@
 //! Evaluates an expression outside a workflow.
 
 use super::{ExpressionError, Names, Resolved, UnknownName, compile};
-use flotilla_engine::expression::{Evaluated, Node, Stop, Value, Variables, evaluate};
+use flotilla_engine::expression::{Failure, Meter, Node, Stop, Value, Variables, evaluate};
 use flotilla_engine::json::Json;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -12,6 +12,15 @@ use std::convert::Infallible;
 pub struct Data {
     names: Vec<String>,
     values: Vec<Json>,
+}
+
+/// The result of an evaluation.
+#[derive(Debug)]
+pub struct Evaluated {
+    /// The value, or why there is none.
+    pub value: Result<Value, Failure>,
+    /// The cost, in units of W64.
+    pub cost: u32,
 }
 
 impl Data {
@@ -35,8 +44,16 @@ impl Data {
     /// If the expression is invalid.
     pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
         let expression = compile(text, &mut DataNames(&self.names))?;
-        let Ok(evaluated) = evaluate(&expression, &mut DataVariables(&self.values));
-        Ok(evaluated)
+        let mut meter = Meter::default();
+        let value = evaluate(&expression, &mut DataVariables(&self.values), &mut meter);
+        let value = value.map_err(|stop| match stop {
+            Stop::Failed(failure) => failure,
+            Stop::Variables(never) => match never {},
+        });
+        Ok(Evaluated {
+            value,
+            cost: meter.spent(),
+        })
     }
 }
 
@@ -62,7 +79,9 @@ struct DataVariables<'d>(&'d [Json]);
 impl Variables for DataVariables<'_> {
     type Error = Infallible;
 
-    fn variable(&mut self, position: u16) -> Result<Value, Stop<Infallible>> {
-        Ok(Value::from_json(self.0[usize::from(position)].clone())?)
+    fn variable(&mut self, position: u16, meter: &mut Meter) -> Result<Value, Stop<Infallible>> {
+        let json = &self.0[usize::from(position)];
+        meter.spend_bytes(json.as_str().len())?;
+        Ok(Value::from_json(json.clone())?)
     }
 }

@@ -173,6 +173,9 @@ impl Lowering<'_> {
     }
 
     fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Lowered {
+        if literal_index(call).is_some() && qualified_name(tree).is_some() {
+            return self.name(tree);
+        }
         match (call.func_name.as_str(), &call.target, &call.args[..]) {
             (operators::LOGICAL_AND, None, [one, other]) => {
                 Ok(Node::And(Box::new((self.node(one)?, self.node(other)?))))
@@ -340,8 +343,24 @@ fn qualified_name(tree: &IdedExpr) -> Option<Vec<&str>> {
                 segments.push(select.field.as_str());
                 tree = &select.operand;
             }
+            Expr::Call(call) => {
+                let (operand, field) = literal_index(call)?;
+                segments.push(field);
+                tree = operand;
+            }
             _ => return None,
         }
+    }
+}
+
+/// The parts of `operand["field"]`, which means the same as `operand.field`.
+fn literal_index(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
+    match (call.func_name.as_str(), &call.args[..]) {
+        (operators::INDEX, [operand, index]) => match &index.expr {
+            Expr::Literal(LiteralValue::String(field)) => Some((operand, field.inner())),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -349,6 +368,7 @@ fn qualified_name(tree: &IdedExpr) -> Option<Vec<&str>> {
 fn innermost(tree: &IdedExpr) -> &IdedExpr {
     match &tree.expr {
         Expr::Select(select) => innermost(&select.operand),
+        Expr::Call(call) => literal_index(call).map_or(tree, |(operand, _)| innermost(operand)),
         _ => tree,
     }
 }

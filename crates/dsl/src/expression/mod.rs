@@ -11,7 +11,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
-pub use data::Data;
+pub use data::{Data, Evaluated};
 
 use crate::Code;
 use cel::Env;

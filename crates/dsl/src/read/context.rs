@@ -16,6 +16,8 @@ pub(super) struct Context<'doc> {
     pub(super) names: Names<'doc>,
     pub(super) findings: Vec<Finding>,
     pub(super) references: Vec<Reference>,
+    /// The texts of the expressions read so far, in bytes.
+    pub(super) expressions_bytes: usize,
     suggestions_count: u32,
 }
 

@@ -3,9 +3,12 @@
 use super::{
     Context, Field, Reported,
     blocks::StepDraft,
+    expression,
     graph::Outline,
     parallel::{self, ParallelDraft},
-    policy, target, template,
+    policy,
+    switch::{self, SwitchFields},
+    target, template,
     transitions::{self, Transitions},
     wait,
 };
@@ -29,17 +32,23 @@ pub(super) fn read<'doc>(
             return (Err(reported), outline);
         }
     };
+    let run = fields.take("run", context).map(KindField::Run);
+    let wait = fields.take("waitForSignal", context).map(KindField::Wait);
+    let parallel = draft.parallel.map(KindField::Parallel);
+    let arms = fields.take_any(&["switch", "arms"], context);
+    let kinds = [run, wait, parallel, arms.map(KindField::Switch)];
     let body = Body {
         form: draft.form,
         place: fields.place.clone(),
         span: fields.span,
-        run: fields.take("run", context),
-        wait: fields.take("waitForSignal", context),
-        parallel: draft.parallel,
+        kinds: kinds.into_iter().flatten().collect(),
         input: fields.take_any(&["inputMapping", "input"], context),
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
+        default: fields.take("default", context),
     };
+    let skip_if = fields.take_any(&["skipIf", "skip"], context);
+    let skip_if = skip_if.map(|field| expression::read(&field, context));
     let transitions = transitions::read(fields.take("transitions", context), &mut outline, context);
     let known = fields.finish(context);
     // An unknown key may hide transitions, so the outline is incomplete.
@@ -47,7 +56,10 @@ pub(super) fn read<'doc>(
     match draft.form {
         BlockForm::Graph => {}
         BlockForm::List => {
-            let edges = edges_in_list(draft.next, &transitions);
+            let leads_on = body.success_in_list();
+            let leads_on = leads_on.is_some_and(|outcome| !transitions.has(outcome));
+            let next = leads_on.then_some(draft.next);
+            let edges = edges_in_list(next, &transitions);
             outline.edges.extend(edges);
         }
         BlockForm::Single if transitions.is_empty() => {
@@ -65,6 +77,7 @@ pub(super) fn read<'doc>(
             block: draft.block,
             next: draft.next,
             may_repeat: false,
+            skip_if: skip_if.transpose()?,
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),
@@ -73,14 +86,14 @@ pub(super) fn read<'doc>(
     (step(), outline)
 }
 
-/// Where a step of a list leads without transitions (W50a).
+/// Where a step of a list leads without transitions (W50a): if it leads on, to the next step or the end of the list.
 fn edges_in_list(
-    next: Option<StepIndex>,
+    next: Option<Option<StepIndex>>,
     transitions: &Transitions<'_>,
 ) -> impl Iterator<Item = Target> {
-    let next = next.map_or(Target::BuiltIn(BuiltInTerminal::Completed), Target::Step);
+    let end = Target::BuiltIn(BuiltInTerminal::Completed);
+    let next = next.map(|next| next.map_or(end, Target::Step));
     let failed = Target::BuiltIn(BuiltInTerminal::Failed);
-    let next = (!transitions.has("success")).then_some(next);
     let failed = (!transitions.has("failure")).then_some(failed);
     next.into_iter().chain(failed)
 }
@@ -92,62 +105,115 @@ struct Body<'doc> {
     /// Describes the step in findings.
     place: String,
     span: Span,
-    run: Option<Field<'doc>>,
-    wait: Option<Field<'doc>>,
-    parallel: Option<Result<ParallelDraft<'doc>, Reported>>,
+    /// The keys that say what the step does; there must be one.
+    kinds: Vec<KindField<'doc>>,
     input: Option<Field<'doc>>,
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
+    default: Option<Field<'doc>>,
+}
+
+/// A key that says what a step does.
+enum KindField<'doc> {
+    Run(Field<'doc>),
+    Wait(Field<'doc>),
+    Parallel(Result<ParallelDraft<'doc>, Reported>),
+    Switch(Field<'doc>),
+}
+
+impl KindField<'_> {
+    /// All keys.
+    const KEYS: [&'static str; 4] = ["`run`", "`waitForSignal`", "`parallel`", "`switch`"];
+
+    fn key(&self) -> &'static str {
+        let [run, wait, parallel, switch] = Self::KEYS;
+        match self {
+            Self::Run(_) => run,
+            Self::Wait(_) => wait,
+            Self::Parallel(_) => parallel,
+            Self::Switch(_) => switch,
+        }
+    }
 }
 
 impl<'doc> Body<'doc> {
+    /// The outcome that leads on in a list, unless it has a transition; `None` for a switch with a default.
+    fn success_in_list(&self) -> Option<&'static str> {
+        let is_switch = matches!(self.kinds[..], [KindField::Switch(_)]);
+        match (is_switch, &self.default) {
+            (false, _) => Some("success"),
+            (true, None) => Some("no_match"),
+            (true, Some(_)) => None,
+        }
+    }
+
     fn kind(
         mut self,
         transitions: &Transitions<'doc>,
         outline: &mut Outline<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<StepKind, Reported> {
-        let parallel = self.parallel.take();
-        match (&self.run, &self.wait, parallel) {
-            (Some(run), None, None) => self
-                .run_step(run, transitions, outline, context)
-                .map(StepKind::Run),
-            (None, Some(wait), None) => {
+        if self.kinds.len() != 1 {
+            return Err(self.refuse_kinds(context));
+        }
+        let in_graph = self.form == BlockForm::Graph;
+        match self.kinds.remove(0) {
+            KindField::Run(run) => {
+                let unmixed = self.refuse_default(context);
+                let step = self.run_step(&run, transitions, outline, context);
+                unmixed?;
+                step.map(StepKind::Run)
+            }
+            KindField::Wait(wait) => {
                 let unmixed = self.refuse_run_keys("waits for a signal", context);
-                let step = wait::read(wait, outline, context);
-                if self.form == BlockForm::Graph {
+                let unmixed = unmixed.and(self.refuse_default(context));
+                let step = wait::read(&wait, outline, context);
+                if in_graph {
                     transitions::lint_wait_step(transitions, outline, context);
                 }
                 unmixed?;
                 step.map(StepKind::Wait)
             }
-            (None, None, Some(parallel)) => {
+            KindField::Parallel(parallel) => {
                 let unmixed = self.refuse_run_keys("has branches", context);
-                if self.form == BlockForm::Graph {
+                let unmixed = unmixed.and(self.refuse_default(context));
+                if in_graph {
                     transitions::lint_run_step(transitions, outline, false, context);
                 }
                 let step = parallel::read(parallel?, context);
                 unmixed?;
                 step.map(StepKind::Parallel)
             }
-            (run, wait, parallel) => {
-                let keys = [
-                    (run.is_some(), "`run`"),
-                    (wait.is_some(), "`waitForSignal`"),
-                    (parallel.is_some(), "`parallel`"),
-                ];
-                let keys: Vec<&str> = keys.iter().filter(|key| key.0).map(|key| key.1).collect();
-                let found = match keys.is_empty() {
-                    true => "no such key".to_owned(),
-                    false => keys.join(" and "),
+            KindField::Switch(arms) => {
+                let unmixed = self.refuse_run_keys("is a switch", context);
+                let fields = SwitchFields {
+                    arms: &arms,
+                    default: self.default.as_ref(),
                 };
-                let message = format!(
-                    "expected {} to have one of `run`, `waitForSignal` and `parallel`, but it has {found}",
-                    self.place
-                );
-                Err(context.malformed(self.span, message))
+                let step = switch::read(&fields, outline, context);
+                if in_graph && self.default.is_none() {
+                    transitions::lint_switch(transitions, outline, context);
+                }
+                unmixed?;
+                step.map(StepKind::Switch)
             }
         }
+    }
+
+    /// Rejects a step with no or several keys that say what it does.
+    fn refuse_kinds(&self, context: &mut Context<'doc>) -> Reported {
+        let keys: Vec<&str> = self.kinds.iter().map(KindField::key).collect();
+        let found = match keys.is_empty() {
+            true => "no such key".to_owned(),
+            false => keys.join(" and "),
+        };
+        let (last, others) = KindField::KEYS.split_last().expect("there are keys");
+        let message = format!(
+            "expected {} to have one of {} and {last}, but it has {found}",
+            self.place,
+            others.join(", ")
+        );
+        context.malformed(self.span, message)
     }
 
     fn run_step(
@@ -206,5 +272,17 @@ impl<'doc> Body<'doc> {
             result = Err(context.malformed(field.key_span, message));
         }
         result
+    }
+
+    /// Rejects the key that only switches have.
+    fn refuse_default(&self, context: &mut Context<'doc>) -> Result<(), Reported> {
+        let Some(field) = &self.default else {
+            return Ok(());
+        };
+        let message = format!(
+            "expected {} to have no `default`, since it is not a switch",
+            self.place
+        );
+        Err(context.malformed(field.key_span, message))
     }
 }

@@ -198,6 +198,22 @@ pub(super) fn lint_run_step<'doc>(
     }
 }
 
+/// E502 for a switch without a default.
+pub(super) fn lint_switch<'doc>(
+    transitions: &Transitions<'doc>,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) {
+    if !transitions.has("no_match") {
+        let message = format!(
+            "step {} has no `default`: the {} fails if no condition is true",
+            quote(outline.name),
+            what_fails(outline)
+        );
+        context.warn(Finding::new(Code::E502, outline.span, message).hint("add `default`"));
+    }
+}
+
 /// E502 for a step that waits for a signal.
 pub(super) fn lint_wait_step<'doc>(
     transitions: &Transitions<'doc>,

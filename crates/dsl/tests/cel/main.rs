@@ -7,7 +7,7 @@ mod literal;
 
 use exceptions::{EXCEPTIONS, Exception, Reason};
 use flotilla_dsl::expression::{Names, Resolved, UnknownName, compile};
-use flotilla_engine::expression::{Evaluated, Failure, Node, Stop, Value, Variables, evaluate};
+use flotilla_engine::expression::{Meter, Node, Stop, Value, Variables, evaluate};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -84,7 +84,7 @@ impl Names for BindingNames {
 impl Variables for Bindings {
     type Error = Infallible;
 
-    fn variable(&mut self, position: u16) -> Result<Value, Stop<Infallible>> {
+    fn variable(&mut self, position: u16, _: &mut Meter) -> Result<Value, Stop<Infallible>> {
         Ok(self.0[usize::from(position)].1.clone())
     }
 }
@@ -96,8 +96,11 @@ fn outcome(case: &Case) -> Result<Value, String> {
     let mut names = BindingNames(names.collect());
     let expression = compile(&case.expr, &mut names)
         .map_err(|error| format!("refused: {}: {}", error.code, error.message))?;
-    let Ok(Evaluated { value, .. }) = evaluate(&expression, &mut bindings);
-    value.map_err(|failure: Failure| format!("failed: {failure}"))
+    let value = evaluate(&expression, &mut bindings, &mut Meter::default());
+    value.map_err(|stop| match stop {
+        Stop::Failed(failure) => format!("failed: {failure}"),
+        Stop::Variables(never) => match never {},
+    })
 }
 
 /// Whether a case passes; the error shows what it gave.

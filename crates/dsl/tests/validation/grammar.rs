@@ -17,7 +17,9 @@ fn mapping(value: &str) -> String {
     ));
     match &steps[0].kind {
         StepKind::Run(step) => step.input.as_ref().map(shown).unwrap_or_default(),
-        StepKind::Wait(_) | StepKind::Parallel(_) => panic!("expected a run step"),
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => {
+            panic!("expected a run step")
+        }
     }
 }
 
@@ -110,7 +112,9 @@ fn targets_are_resolved() {
     );
     let run = |index: usize| match &steps[index].kind {
         StepKind::Run(step) => step.target.clone(),
-        StepKind::Wait(_) | StepKind::Parallel(_) => panic!("expected a run step"),
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => {
+            panic!("expected a run step")
+        }
     };
     assert!(
         matches!(run(0), RunTarget::Workflow { name, version: Some(version) } if name.as_str() == "child.flow" && version.as_str() == "2.0.0")

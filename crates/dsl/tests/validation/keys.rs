@@ -25,10 +25,15 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 19] = [
+const BLOCKS: [Block; 20] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("A step", "", "start: {qqqqqqqq: 1}\n"),
     block("A wait", "", "start: {waitForSignal: {qqqqqqqq: 1}}\n"),
+    block(
+        "An arm of a switch",
+        "",
+        "start: {switch: [{qqqqqqqq: 1}]}\n",
+    ),
     block(
         "A retry policy",
         "",

@@ -1,6 +1,7 @@
 //! The findings of `parse`: one check per code of W6, the limits of W1, the examples.
 
 mod bounds;
+mod conditions;
 mod documents;
 mod examples;
 mod flow;

@@ -6,6 +6,7 @@
 mod attribute;
 mod backoff;
 mod block;
+mod expression;
 mod plan;
 mod source;
 mod step;
@@ -14,6 +15,7 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
+pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
@@ -21,9 +23,9 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
-    RunTarget, Step, StepExtensions, StepIndex, StepKind, Target, TerminalIndex, TerminalStatus,
-    Transition, WaitStep, note_repeats,
+    Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
+    RunTarget, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target, TerminalIndex,
+    TerminalStatus, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -93,7 +95,7 @@ impl Definition {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let inputs = self.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Run(run) => run.input.as_ref(),
-            StepKind::Wait(_) | StepKind::Parallel(_) => None,
+            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());
@@ -138,7 +140,7 @@ impl Definition {
     pub fn branches(&self, index: StepIndex) -> &[Branch] {
         match &self.step(index).kind {
             StepKind::Parallel(parallel) => &parallel.branches,
-            StepKind::Run(_) | StepKind::Wait(_) => &[],
+            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Switch(_) => &[],
         }
     }
 
@@ -165,6 +167,17 @@ impl Definition {
     #[must_use]
     pub fn terminal(&self, index: TerminalIndex) -> &CustomTerminal {
         &self.terminals[index.position()]
+    }
+
+    /// The name of `target` in the definition's text.
+    #[must_use]
+    pub fn target_name(&self, target: Target) -> String {
+        match target {
+            Target::Step(step) => self.step(step).name.to_string(),
+            Target::BuiltIn(terminal) => terminal.name().to_owned(),
+            Target::Custom(index) => self.terminal(index).name.to_string(),
+            Target::End(index) => format!("flo.End.{}", self.ends[index.position()]),
+        }
     }
 
     /// How a run ends at `target`; `None` when it is a step.

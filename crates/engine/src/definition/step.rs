@@ -1,6 +1,6 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, PlanIndex, PollPolicy, RetryPolicy, Template};
+use super::{BlockIndex, Expression, PlanIndex, PollPolicy, RetryPolicy, Template};
 use crate::extensions::extensions;
 use crate::ids::{
     ActionName, OutcomeName, SignalType, StepName, TerminalName, WorkflowName, WorkflowVersion,
@@ -54,6 +54,8 @@ pub struct Step {
     pub next: Option<StepIndex>,
     /// Whether it may be entered more than once in one instance of its block ([`note_repeats`]).
     pub may_repeat: bool,
+    /// Whether the step is skipped, evaluated when it is entered (W65).
+    pub skip_if: Option<Expression>,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
@@ -67,6 +69,17 @@ extensions! {
     StepExtensions {}
 }
 
+impl Step {
+    /// Whether its output can become that of its block: a switch only leads on (W52).
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        match &self.kind {
+            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) => true,
+            StepKind::Switch(_) => false,
+        }
+    }
+}
+
 /// The kinds of step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepKind {
@@ -76,6 +89,26 @@ pub enum StepKind {
     Wait(WaitStep),
     /// Executes blocks concurrently.
     Parallel(ParallelStep),
+    /// Leads where conditions say.
+    Switch(SwitchStep),
+}
+
+/// A step that leads where conditions say (W60).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchStep {
+    /// At least one, in the order in which they are evaluated.
+    pub arms: Vec<Arm>,
+    /// Where it leads if no condition is true; `None` is the outcome `no_match`.
+    pub default: Option<Target>,
+}
+
+/// A condition of a [`SwitchStep`], and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arm {
+    /// The condition.
+    pub when: Expression,
+    /// Where it leads if the condition is true.
+    pub target: Target,
 }
 
 /// A step that executes blocks concurrently (W56).
@@ -201,12 +234,17 @@ pub fn note_repeats(steps: &mut [Step]) {
 
 /// The steps to which a step may lead within its block.
 fn edges(step: &Step) -> Vec<usize> {
-    let expiry = match &step.kind {
-        StepKind::Wait(wait) => wait.on_timeout,
-        StepKind::Run(_) | StepKind::Parallel(_) => None,
+    let of_kind: Vec<Target> = match &step.kind {
+        StepKind::Wait(wait) => wait.on_timeout.into_iter().collect(),
+        StepKind::Switch(switch) => {
+            let arms = switch.arms.iter().map(|arm| arm.target);
+            arms.chain(switch.default).collect()
+        }
+        StepKind::Run(_) | StepKind::Parallel(_) => Vec::new(),
     };
     let transitions = step.transitions.iter().map(|line| line.target);
-    let targets = transitions.chain(expiry).chain(step.next.map(Target::Step));
+    let next = step.next.map(Target::Step);
+    let targets = transitions.chain(of_kind).chain(next);
     let step_of = |target| match target {
         Target::Step(step) => Some(step.position()),
         Target::BuiltIn(_) | Target::Custom(_) | Target::End(_) => None,

@@ -1,5 +1,6 @@
 //! Evaluates a compiled expression.
 
+use super::failure::a_value;
 use super::meter::Meter;
 use super::{CompiledExpression, Comprehension, Failure, Key, Node, Value, functions, operators};
 use std::rc::Rc;
@@ -9,11 +10,12 @@ pub trait Variables {
     /// Why a variable cannot be read, for a reason outside the expression.
     type Error;
 
-    /// The variable at a position among those of the expression. Each is read when it is needed.
+    /// The variable at a position among those of the expression. Each is read when it is needed, and what is read is
+    /// added to the meter.
     ///
     /// # Errors
     /// A [`Failure`] of the expression, or an error of the source.
-    fn variable(&mut self, position: u16) -> Result<Value, Stop<Self::Error>>;
+    fn variable(&mut self, position: u16, meter: &mut Meter) -> Result<Value, Stop<Self::Error>>;
 }
 
 /// Why an evaluation stops.
@@ -31,44 +33,28 @@ impl<E> From<Failure> for Stop<E> {
     }
 }
 
-/// The result of an evaluation.
-#[derive(Debug)]
-pub struct Evaluated {
-    /// The value, or why there is none.
-    pub value: Result<Value, Failure>,
-    /// The cost, in units of W64.
-    pub cost: u32,
-}
-
-/// Evaluates a compiled expression.
+/// Evaluates a compiled expression. Its cost is added to the meter.
 ///
 /// # Errors
-/// Those of `variables` which are outside the expression.
+/// If the expression has no value, or a variable cannot be read.
 pub fn evaluate<V: Variables>(
     expression: &CompiledExpression,
     variables: &mut V,
-) -> Result<Evaluated, V::Error> {
+    meter: &mut Meter,
+) -> Result<Value, Stop<V::Error>> {
     let mut evaluator = Evaluator {
         variables,
         locals: Vec::new(),
-        meter: Meter::default(),
+        meter,
     };
-    let value = match evaluator.evaluate(&expression.root) {
-        Ok(value) => Ok(value),
-        Err(Stop::Failed(failure)) => Err(failure),
-        Err(Stop::Variables(error)) => return Err(error),
-    };
-    Ok(Evaluated {
-        value,
-        cost: evaluator.meter.spent(),
-    })
+    evaluator.evaluate(&expression.root)
 }
 
 struct Evaluator<'v, V> {
     variables: &'v mut V,
     /// The elements of the comprehensions around the current node, outermost first.
     locals: Vec<Value>,
-    meter: Meter,
+    meter: &'v mut Meter,
 }
 
 impl<V: Variables> Evaluator<'_, V> {
@@ -76,15 +62,15 @@ impl<V: Variables> Evaluator<'_, V> {
         self.meter.spend(1)?;
         match node {
             Node::Constant(constant) => Ok(constant.into()),
-            Node::Variable(position) => self.variables.variable(*position),
+            Node::Variable(position) => self.variables.variable(*position, self.meter),
             Node::Local(depth) => Ok(self.locals[usize::from(*depth)].clone()),
             Node::Select { operand, field } => {
                 let operand = self.evaluate(operand)?;
-                Ok(operators::select(&operand, field, &mut self.meter)?)
+                Ok(operators::select(&operand, field, self.meter)?)
             }
             Node::Has { operand, field } => {
                 let operand = self.evaluate(operand)?;
-                Ok(operators::has(&operand, field, &mut self.meter)?)
+                Ok(operators::has(&operand, field, self.meter)?)
             }
             Node::List(elements) => {
                 let elements = elements.iter().map(|element| self.evaluate(element));
@@ -111,7 +97,7 @@ impl<V: Variables> Evaluator<'_, V> {
             Node::Call { function, operands } => {
                 let operands = operands.iter().map(|operand| self.evaluate(operand));
                 let operands = operands.collect::<Result<_, _>>()?;
-                Ok(functions::call(*function, operands, &mut self.meter)?)
+                Ok(functions::call(*function, operands, self.meter)?)
             }
             Node::Matches { text, pattern } => match self.evaluate(text)? {
                 Value::String(text) => {
@@ -192,7 +178,7 @@ impl<V: Variables> Evaluator<'_, V> {
                 match self.with_local(element.clone(), predicate)? {
                     Value::Bool(true) => {}
                     Value::Bool(false) => continue,
-                    other => return Err(not_a_bool(other).into()),
+                    other => return Err(Failure::not_a_bool(&other).into()),
                 }
             }
             made.push(match transform {
@@ -206,15 +192,15 @@ impl<V: Variables> Evaluator<'_, V> {
     /// The elements of a list, or the keys of a map.
     fn elements(&mut self, range: &Node) -> Result<Rc<Vec<Value>>, Stop<V::Error>> {
         match self.evaluate(range)? {
-            Value::List(list) => Ok(list.elements(&mut self.meter)?),
+            Value::List(list) => Ok(list.elements(self.meter)?),
             Value::Map(map) => {
-                let entries = map.entries(&mut self.meter)?;
+                let entries = map.entries(self.meter)?;
                 self.meter.spend(entries.len())?;
                 Ok(Rc::new(entries.keys().map(Key::to_value).collect()))
             }
             other => {
-                let of = other.kind().name();
-                Err(Failure::new(format!("a value of type {of} has no elements")).into())
+                let range = a_value(other.kind());
+                Err(Failure::new(format!("{range} has no elements")).into())
             }
         }
     }
@@ -250,7 +236,7 @@ impl Quantified {
                 self.is_decided = value == self.decisive;
                 return Ok(self.is_decided);
             }
-            Ok(other) => not_a_bool(other),
+            Ok(other) => Failure::not_a_bool(&other),
             Err(Stop::Failed(failure)) if !failure.is_exhausted() => failure,
             Err(stop) => return Err(stop),
         };
@@ -264,9 +250,4 @@ impl Quantified {
             _ => Ok(Value::Bool(self.is_decided == self.decisive)),
         }
     }
-}
-
-fn not_a_bool(value: Value) -> Failure {
-    let of = value.kind().name();
-    Failure::new(format!("expected a bool, but found a value of type {of}"))
 }

@@ -43,6 +43,12 @@ impl Failure {
         Self::new(format!("{operation} does not take ({})", types.join(", ")))
     }
 
+    /// A condition gives another value.
+    pub(crate) fn not_a_bool(value: &Value) -> Self {
+        let found = a_value(value.kind());
+        Self::new(format!("expected a bool, but found {found}"))
+    }
+
     /// A text or number cannot be converted.
     pub(super) fn not_convertible(text: &str, to: Type) -> Self {
         Self::new(format!(
@@ -71,6 +77,14 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// What messages call a value of some type.
+pub(super) fn a_value(of: Type) -> String {
+    match of {
+        Type::Null => "null".to_owned(),
+        of => format!("a value of type {}", of.name()),
+    }
+}
 
 /// The beginning of a text in quotation marks.
 pub(super) fn quoted(text: &str) -> String {

@@ -6,7 +6,7 @@ use crate::limits::{EXPRESSION_COST_MAX, EXPRESSION_UNIT_BYTES};
 /// Counts the cost of an evaluation: a unit per operation and element, and per
 /// [`EXPRESSION_UNIT_BYTES`] bytes that are read, compared or made.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub struct Meter {
     spent: u32,
 }
 
@@ -23,12 +23,16 @@ impl Meter {
     }
 
     /// Adds what bytes cost.
-    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If the evaluation costs too much.
+    pub fn spend_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
         self.spend(bytes / EXPRESSION_UNIT_BYTES)
     }
 
     /// The units so far.
-    pub(super) fn spent(&self) -> u32 {
+    #[must_use]
+    pub fn spent(&self) -> u32 {
         self.spent
     }
 }

@@ -24,8 +24,9 @@ mod value;
 mod write;
 
 pub use compiled::{CompiledExpression, Comprehension, Constant, Function, Node, Type};
-pub use evaluator::{Evaluated, Stop, Variables, evaluate};
+pub use evaluator::{Stop, Variables, evaluate};
 pub use failure::Failure;
+pub use meter::Meter;
 pub use number::Double;
 pub use pattern::{Assertion, CharClass, Instruction, Pattern};
 pub use time::{Span, Timestamp};

@@ -1,5 +1,6 @@
 //! Operators: arithmetic, indexing and selection.
 
+use super::failure::{a_value, quoted};
 use super::meter::Meter;
 use super::number::{self, Arithmetic};
 use super::{Double, Failure, Function, Key, Map, Type, Value, equality};
@@ -144,11 +145,8 @@ pub(super) fn has(operand: &Value, field: &SmolStr, meter: &mut Meter) -> Result
 }
 
 fn not_a_map(operand: &Value, field: &SmolStr) -> Failure {
-    Failure::new(format!(
-        "a value of type {} has no field {}",
-        operand.kind().name(),
-        super::failure::quoted(field)
-    ))
+    let operand = a_value(operand.kind());
+    Failure::new(format!("{operand} has no field {}", quoted(field)))
 }
 
 /// `collection[index]`
@@ -197,8 +195,8 @@ pub(super) fn map(entries: Vec<(Value, Value)>) -> Result<Value, Failure> {
             Value::Uint(key) => Key::Uint(key),
             Value::String(key) => Key::String(key),
             other => {
-                let message = format!("a value of type {} cannot be a key", other.kind().name());
-                return Err(Failure::new(message));
+                let key = a_value(other.kind());
+                return Err(Failure::new(format!("{key} cannot be a key")));
             }
         };
         if made.insert(key, value).is_some() {

@@ -1,7 +1,8 @@
 //! Entering a step.
 
+use super::condition::Conditions;
 use super::outcome::name;
-use super::{branches, render, scope};
+use super::{branches, render, scope, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::json::Json;
@@ -42,8 +43,25 @@ pub(super) fn enter(
     };
     let active = run.activate(turn.now_ms(), visit);
     run.note(&active, EventKind::StepStarted);
+    if former.is_some() && !run.definition.definition.branches(step).is_empty() {
+        scope::hide_branches(turn, queue, run, entry)?;
+    }
     let definition = run.definition.clone();
-    match &definition.definition.step(step).kind {
+    let entered = definition.definition.step(step);
+    if let Some(condition) = &entered.skip_if {
+        let is_skipped = Conditions::new(turn, run, scope).is_true(condition)?;
+        if let Some(target_result) = skipped(turn, run, is_skipped) {
+            let activation = active.number;
+            run.put_back(active);
+            let work = Work::FinishStep {
+                activation,
+                target_result,
+            };
+            queue.push(run.number, work);
+            return Ok(());
+        }
+    }
+    match &entered.kind {
         StepKind::Run(run_step) => {
             let work = enter_run_step(turn, run, active, run_step)?;
             queue.push(run.number, work);
@@ -55,12 +73,29 @@ pub(super) fn enter(
         }
         StepKind::Parallel(parallel) => {
             branches::enter(queue, run, active, parallel);
-            if former.is_some() {
-                scope::hide_branches(turn, queue, run, entry)?;
-            }
         }
+        StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
     Ok(())
+}
+
+/// What a step ends with whose condition to be skipped is true or has no value; `None` if it is false (W65).
+fn skipped(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    is_skipped: Result<bool, String>,
+) -> Option<TargetResult> {
+    match is_skipped {
+        Ok(false) => None,
+        Ok(true) => Some(TargetResult {
+            from: Awaited::Nothing,
+            outcome: name::of(name::SKIPPED),
+            output: None,
+            reason: None,
+            is_retryable: false,
+        }),
+        Err(reason) => Some(switch::expression_failed(turn, run, reason)),
+    }
 }
 
 /// The result of the last visit to the step in this scope, if there was one.

@@ -64,14 +64,41 @@ pub(super) fn finish_step(
         }
         return Ok(());
     }
+    let destination = destination(&definition.definition, step, &target_result.outcome);
+    let left = Left {
+        active: &active,
+        target_result,
+        destination,
+    };
+    exit_step(turn, queue, run, left)
+}
+
+/// How a step is left.
+pub(super) struct Left<'a> {
+    pub(super) active: &'a Activation,
+    pub(super) target_result: TargetResult,
+    /// Where it leads; `None` if nothing says so (W11).
+    pub(super) destination: Option<Destination>,
+}
+
+/// Leaves a step, and queues the work that follows from where it leads.
+pub(super) fn exit_step(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    left: Left<'_>,
+) -> TurnResult<()> {
+    let (active, mut target_result) = (left.active, left.target_result);
     failure::complete_output(turn, run, &mut target_result);
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
     let exit = Exit {
         definition: &definition.definition,
         scope: active.scope,
         step,
         target_result: &target_result,
     };
-    let work = match destination(&definition.definition, step, &target_result.outcome) {
+    let work = match left.destination {
         Some(Destination::Target(target)) => {
             let detail = exit.detail(turn, run, target)?;
             exit.follow(target, detail)
@@ -82,7 +109,7 @@ pub(super) fn finish_step(
             exit.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail)
         }
     };
-    leave(turn, run, &active, target_result)?;
+    leave(turn, run, active, target_result)?;
     queue.push(run.number, work);
     Ok(())
 }
@@ -90,14 +117,14 @@ pub(super) fn finish_step(
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.retry.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
     }
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.poll.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
     }
 }
 
@@ -213,7 +240,9 @@ pub(super) fn leave(
     run.note(active, kind);
     run.leave(active);
     run.record.left_count += 1;
-    run.progress(active.scope).last_left = Some(active.step);
+    if run.definition.definition.step(active.step).has_output() {
+        run.progress(active.scope).last_left = Some(active.step);
+    }
     let branches = active.state.branches();
     let result = StepResult {
         outcome: target_result.outcome,

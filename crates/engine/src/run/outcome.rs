@@ -1,7 +1,9 @@
 //! Outcomes: their names, and where they lead (W11).
 
 use super::failure::is_failure;
-use crate::definition::{BlockForm, BlockIndex, BuiltInTerminal, Definition, Step, Target};
+use crate::definition::{
+    BlockForm, BlockIndex, BuiltInTerminal, Definition, Step, StepKind, Target,
+};
 use crate::ids::OutcomeName;
 
 /// The outcomes that the engine itself knows.
@@ -11,6 +13,8 @@ pub(crate) mod name {
     pub(crate) const SUCCESS: &str = "success";
     pub(crate) const SKIPPED: &str = "skipped";
     pub(crate) const APPROVED: &str = "approved";
+    pub(crate) const DEFAULT: &str = "default";
+    pub(crate) const NO_MATCH: &str = "no_match";
     pub(crate) const FAILURE: &str = "failure";
     pub(crate) const TIMEOUT: &str = "timeout";
     pub(crate) const CANCELLED: &str = "cancelled";
@@ -52,7 +56,11 @@ pub(super) fn destination(
     step: &Step,
     outcome: &OutcomeName,
 ) -> Option<Destination> {
-    if let Some(target) = transition(step, outcome) {
+    let target = transition(step, outcome).or_else(|| match outcome.as_str() {
+        name::SKIPPED => of_skipped(step),
+        _ => None,
+    });
+    if let Some(target) = target {
         return Some(Destination::Target(target));
     }
     match definition.block(step.block).form {
@@ -62,11 +70,20 @@ pub(super) fn destination(
     }
 }
 
+/// Where a skipped step without a transition for it leads (W50a).
+fn of_skipped(step: &Step) -> Option<Target> {
+    let success = transition(step, &name::of(name::SUCCESS));
+    success.or(match &step.kind {
+        StepKind::Switch(switch) => switch.default,
+        StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) => None,
+    })
+}
+
 /// Where an outcome without a transition leads in a list: to the next step, or to the end of the list.
 fn in_list(step: &Step, outcome: &OutcomeName) -> Option<Destination> {
     let is_nested = step.block != BlockIndex::ROOT;
     let terminal = match outcome.as_str() {
-        _ if is_good(outcome) => match step.next {
+        _ if is_good(outcome) || outcome.as_str() == name::NO_MATCH => match step.next {
             Some(next) => return Some(Destination::Target(Target::Step(next))),
             None => BuiltInTerminal::Completed,
         },

@@ -260,7 +260,7 @@ pub(super) fn resolve<'p>(
 }
 
 /// The JSON text of a root; `None` if it does not exist yet.
-fn text_of(
+pub(super) fn text_of(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     scope: ScopeNumber,

@@ -105,7 +105,8 @@ impl EventKind {
             | Self::StepCancelled
             | Self::ScopeStarted
             | Self::ScopeEnded { .. }
-            | Self::BranchJoined { .. } => 0,
+            | Self::BranchJoined { .. }
+            | Self::SwitchTaken { .. } => 0,
         }
     }
 }
@@ -301,5 +302,12 @@ pub enum EventKind {
         position: u32,
         /// Its outcome.
         outcome: OutcomeName,
+    },
+    /// A condition of the step was true, or none was (W60).
+    SwitchTaken {
+        /// The position of the condition; `None` for the default.
+        arm: Option<u16>,
+        /// Where it leads.
+        target: Target,
     },
 }

@@ -6,8 +6,8 @@
 
 use super::Turn;
 use crate::limits::{
-    ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX, ENTRY_WRITTEN_BYTES_MAX, TURN_READ_BYTES_MAX,
-    TURN_ROWS_MAX, TURN_STEPS_MAX, TURN_WRITTEN_BYTES_MAX,
+    ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX, ENTRY_WRITTEN_BYTES_MAX, EXPRESSION_UNIT_BYTES,
+    TURN_READ_BYTES_MAX, TURN_ROWS_MAX, TURN_STEPS_MAX, TURN_WRITTEN_BYTES_MAX,
 };
 use std::cell::Cell;
 
@@ -104,6 +104,12 @@ impl Turn<'_, '_> {
             read_bytes: self.spent.read_bytes + self.visited.content_bytes.get(),
             ..self.spent
         }
+    }
+
+    /// Counts the cost of an expression, in units of W64.
+    pub(crate) fn spend_units(&mut self, units: u32) {
+        let units = usize::try_from(units).expect("a usize has 32 bits or more");
+        self.spent.read_bytes += units * EXPRESSION_UNIT_BYTES;
     }
 
     /// Counts a step.

@@ -2,7 +2,6 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use super::run::terminal_name;
 use super::scope_path::scope_path;
 use crate::definition::Definition;
 use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId};
@@ -196,6 +195,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ScopeStarted => EventType::ScopeStarted,
         EventKind::ScopeEnded { .. } => EventType::ScopeEnded,
         EventKind::BranchJoined { .. } => EventType::BranchJoined,
+        EventKind::SwitchTaken { .. } => EventType::SwitchTaken,
     }
 }
 
@@ -230,12 +230,15 @@ fn detail(definition: &Definition, event: &Event) -> String {
             outcome.to_string()
         }
         EventKind::ChildStarted { child } => child.to_string(),
-        EventKind::SignalTimeout { target: terminal }
+        EventKind::SwitchTaken {
+            target: terminal, ..
+        }
+        | EventKind::SignalTimeout { target: terminal }
         | EventKind::WorkflowCompleted { terminal }
-        | EventKind::WorkflowFailed { terminal, .. } => terminal_name(definition, *terminal),
+        | EventKind::WorkflowFailed { terminal, .. } => definition.target_name(*terminal),
         EventKind::WorkflowTimedOut { terminal, detail } => detail
             .clone()
-            .unwrap_or_else(|| terminal_name(definition, *terminal)),
+            .unwrap_or_else(|| definition.target_name(*terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
         EventKind::ScopeStarted => "branch".to_owned(),
@@ -258,6 +261,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::StepCompleted { outcome, .. } | EventKind::BranchJoined { outcome, .. } => {
             none.text("outcome", outcome.as_str())
         }
+        EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::RetryScheduled { attempt, due_ms } => none
             .number("attempt", u64::from(*attempt))
@@ -297,7 +301,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
         EventKind::WorkflowCancelled { terminal, .. }
         | EventKind::WorkflowTimedOut { terminal, .. } => {
-            none.text("terminal", &terminal_name(definition, *terminal))
+            none.text("terminal", &definition.target_name(*terminal))
         }
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),

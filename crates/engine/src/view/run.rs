@@ -185,7 +185,7 @@ pub fn run_end(
         Some(Target::BuiltIn(terminal)) => Some(terminal.name().to_owned()),
         Some(target) => {
             let record = definition_of(reader, &run)?;
-            Some(terminal_name(&record.definition, target))
+            Some(record.definition.target_name(target))
         }
         None => None,
     };
@@ -274,7 +274,7 @@ pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
         terminal: run
             .end
             .as_ref()
-            .map(|end| terminal_name(&record.definition, end.terminal)),
+            .map(|end| record.definition.target_name(end.terminal)),
         triggered_by: match run.triggered_by {
             TriggeredBy::Caller => "api",
             TriggeredBy::Parent => "child",
@@ -283,16 +283,6 @@ pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
         },
         started_at_ms: run.started_at_ms,
         completed_at_ms: run.completed_at_ms,
-    }
-}
-
-/// The published name of a transition's target.
-pub(super) fn terminal_name(definition: &Definition, target: Target) -> String {
-    match target {
-        Target::Step(step) => definition.step(step).name.to_string(),
-        Target::BuiltIn(terminal) => terminal.name().to_owned(),
-        Target::Custom(index) => definition.terminal(index).name.to_string(),
-        Target::End(index) => format!("flo.End.{}", definition.ends[index.position()]),
     }
 }
 
@@ -356,6 +346,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Run(_) => "run",
         StepKind::Wait(_) => "wait_for_signal",
         StepKind::Parallel(_) => "parallel",
+        StepKind::Switch(_) => "switch",
     }
 }
 

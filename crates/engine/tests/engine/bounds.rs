@@ -511,6 +511,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
             block: BlockIndex::ROOT,
             next: None,
             may_repeat: true,
+            skip_if: None,
             kind: StepKind::Run(RunStep {
                 target: RunTarget::Action(samples::action()),
                 input: Some(Template {

@@ -1,6 +1,7 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
 mod data;
+mod kinds;
 mod plain;
 
 pub(crate) use data::{
@@ -8,14 +9,16 @@ pub(crate) use data::{
 };
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
+use kinds::{expression, parallel, switch};
+
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, Breaker,
-    BuiltInTerminal, Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions,
-    EndIndex, ErrorClasses, Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode,
-    Health, Idempotency, Join, OnFailure, ParallelStep, Part, Path, Plan, PlanExtensions,
-    PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep, RunTarget, Schedule,
-    SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex, StepKind, Target,
-    Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger, WaitStep,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Breaker, BuiltInTerminal,
+    Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, EndIndex, ErrorClasses,
+    Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
+    Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep,
+    RunTarget, Schedule, SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex,
+    StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition,
+    Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -416,18 +419,8 @@ fn steps() -> Vec<Step> {
         step("child", run(child), Target::Step(StepIndex(3))),
         step("wait", wait, Target::BuiltIn(BuiltInTerminal::Completed)),
         step("fan", parallel(), Target::End(EndIndex(0))),
+        step("which", switch(), Target::Custom(TerminalIndex(0))),
     ]
-}
-
-fn parallel() -> StepKind {
-    StepKind::Parallel(ParallelStep {
-        branches: vec![Branch {
-            name: name("stock"),
-            block: BlockIndex(1),
-        }],
-        join: Join::Count(1),
-        on_failure: OnFailure::Cancel,
-    })
 }
 
 fn block(form: BlockForm) -> Block {
@@ -446,6 +439,7 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
         block: BlockIndex(1),
         next: Some(StepIndex(1)),
         may_repeat: true,
+        skip_if: Some(expression()),
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),

@@ -2,7 +2,9 @@
 
 use super::{read, rows};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
-use flotilla_engine::rows::{Activations, EventKind, HistoryRecord, RunRecord, StepResults};
+use flotilla_engine::rows::{
+    Activations, Definitions, EventKind, HistoryRecord, RunRecord, StepResults,
+};
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
 
@@ -58,9 +60,10 @@ pub(super) fn check(
     }
     // The steps that were entered and not left were active when the run ended.
     let results = rows::<StepResults>(store, &number);
-    let of_run = results
-        .iter()
-        .filter(|((_, scope, _), _)| *scope == ScopeNumber::ROOT);
+    let definition = read::<Definitions>(store, &run.definition).expect("a run is pinned");
+    let of_run = results.iter().filter(|((_, scope, step), _)| {
+        *scope == ScopeNumber::ROOT && definition.definition.step(*step).has_output()
+    });
     let left_last = of_run.max_by_key(|(_, result)| result.order);
     let last = left_last.map(|((_, _, step), _)| *step);
     assert_eq!(run.progress.last_left, last, "what {} left last", run.id);

@@ -7,7 +7,8 @@
 //!   attribute customer string $.input.customer
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
-//!   fan: parallel join=any cancel -> success=flo.Completed
+//!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
+//!   fan: parallel join=any cancel skip=$.input.n<1 -> success=flo.Completed
 //!   branch mail of fan single
 //!     mail: run @mail
 //!   branch stock of fan list output={"at":"$.steps.pick.output"}
@@ -17,15 +18,16 @@
 //!
 //! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
+use super::condition::condition;
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
-    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Join,
-    OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep,
-    RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind,
-    Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep,
-    note_repeats,
+    Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
+    BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
+    Idempotency, Join, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
+    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex,
+    StepKind, SwitchStep, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
+    Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
@@ -170,6 +172,8 @@ impl Names {
         let (name, rest) = text.split_once(": ").expect("a step has a name");
         let (what, transitions) = rest.split_once("->").unwrap_or((rest, ""));
         let mut line = Line::parse(what);
+        let condition = |text: &str| condition(text, |path| self.path(path));
+        let skip_if = line.option("skip").map(|text| condition(&text));
         let kind = match line.word().as_str() {
             "run" => StepKind::Run(self.run_step(&mut line)),
             "wait" => StepKind::Wait(WaitStep {
@@ -185,7 +189,20 @@ impl Names {
                     false => OnFailure::Settle,
                 },
             }),
-            other => panic!("expected `run`, `wait` or `parallel`, but found {other}"),
+            "switch" => {
+                let default = line.option("default").map(|text| self.target(&text));
+                let arms = std::iter::from_fn(|| line.next());
+                let arms = arms.map(|arm| {
+                    let (when, target) = arm.split_once('?').expect("condition?target");
+                    let (when, target) = (condition(when), self.target(target));
+                    Arm { when, target }
+                });
+                StepKind::Switch(SwitchStep {
+                    arms: arms.collect(),
+                    default,
+                })
+            }
+            other => panic!("expected the kind of a step, but found {other}"),
         };
         line.end();
         Step {
@@ -193,6 +210,7 @@ impl Names {
             block: BlockIndex::ROOT,
             next: None,
             may_repeat: false,
+            skip_if,
             kind,
             transitions: split(transitions)
                 .iter()

@@ -159,7 +159,7 @@ fn kind_in_words(
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased => end_in_words(definition, kind),
-        EventKind::Plan(_) => as_published(definition, kind),
+        EventKind::Plan(_) | EventKind::SwitchTaken { .. } => as_published(definition, kind),
         EventKind::StepCancelled => ("step_cancelled", String::new()),
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),

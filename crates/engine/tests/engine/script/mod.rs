@@ -6,6 +6,7 @@
 //! result.
 
 mod command;
+mod condition;
 mod damage;
 mod dead_letter;
 mod definition;

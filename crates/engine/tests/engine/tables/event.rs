@@ -2,7 +2,7 @@
 
 use super::{error, plan};
 use crate::samples;
-use flotilla_engine::definition::{BuiltInTerminal, Target, TerminalIndex};
+use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalIndex};
 use flotilla_engine::ids::ActionRunNumber;
 use flotilla_engine::rows::EventKind;
 
@@ -29,6 +29,10 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::ScopeStarted,
         EventKind::ScopeEnded {
             outcome: outcome.clone(),
+        },
+        EventKind::SwitchTaken {
+            arm: Some(2),
+            target: Target::Step(StepIndex(1)),
         },
         EventKind::BranchJoined {
             position: 0,

@@ -62,6 +62,22 @@ pub(super) enum Kind {
         branches: Vec<Branch>,
         join: Join,
     },
+    Switch {
+        arms: Vec<Arm>,
+        default: Option<Target>,
+    },
+}
+
+/// A condition of a switch, and where it leads.
+#[derive(Debug, Deserialize)]
+pub(super) struct Arm {
+    pub(super) when: Expression,
+    pub(super) target: Target,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Expression {
+    pub(super) text: String,
 }
 
 /// What decides how a step with branches ends.

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 const TIMEOUT: &str = "timeout";
 /// The outcome that leads to the next step of a list without a transition.
 const SUCCESS: &str = "success";
+/// The same of a switch.
+const NO_MATCH: &str = "no_match";
 
 /// The text of the flowchart, with the start step at the top. Nodes have generated ids, because
 /// names may be reserved words of Mermaid.
@@ -65,7 +67,7 @@ fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
 fn branches(step: &Step) -> &[Branch] {
     match &step.kind {
         Kind::Parallel { branches, .. } => branches,
-        Kind::Run { .. } | Kind::Wait { .. } => &[],
+        Kind::Run { .. } | Kind::Wait { .. } | Kind::Switch { .. } => &[],
     }
 }
 
@@ -142,7 +144,18 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
     let transitions = transitions.map(|line| arrow(&line.outcome, line.target, Line::Transition));
     let mut arrows: Vec<Arrow> = starts.chain(transitions).collect();
     let is_named = |outcome: &str| step.transitions.iter().any(|line| line.outcome == outcome);
-    if own.is_some_and(|own| own.form == BlockForm::List) && !is_named(SUCCESS) {
+    if let Kind::Switch { arms, default } = &step.kind {
+        let conditions = arms
+            .iter()
+            .map(|arm| arrow(&arm.when.text, arm.target, Line::Transition));
+        arrows.extend(conditions);
+        arrows.extend(default.map(|target| arrow("default", target, Line::Transition)));
+    }
+    let leads_on = match &step.kind {
+        Kind::Switch { default, .. } => default.is_none() && !is_named(NO_MATCH),
+        Kind::Run { .. } | Kind::Wait { .. } | Kind::Parallel { .. } => !is_named(SUCCESS),
+    };
+    if own.is_some_and(|own| own.form == BlockForm::List) && leads_on {
         let end = Target::BuiltIn(BuiltIn::Completed);
         let to = step.next.map_or(end, Target::Step);
         arrows.push(arrow("", to, Line::Transition));
@@ -176,6 +189,7 @@ fn shape(form: &Form, step: &Step) -> String {
                 Join::Count(count) => format!("parallel, {count}"),
             })
         ),
+        Kind::Switch { .. } => format!("{{{}}}", quote(&step.name)),
         Kind::Run { target } => match target {
             RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
             RunTarget::Plan(position) => {

@@ -1,0 +1,152 @@
+//! Expressions: `when` and `skipIf` (W64).
+
+use super::names::Names;
+use super::{Context, Field, Reported};
+use crate::expression::{self, Resolved, UnknownName};
+use crate::{Code, Finding, quote::quote, suggest};
+use flotilla_engine::definition::{Expression, Root, Variable};
+use flotilla_engine::expression::{Constant, Node};
+use flotilla_engine::limits::EXPRESSIONS_BYTES_MAX;
+
+/// Reads an expression (E513, E517, E518).
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Expression, Reported> {
+    let text = field.string(context)?;
+    context.expressions_bytes += text.len();
+    if context.expressions_bytes > EXPRESSIONS_BYTES_MAX {
+        let message = format!(
+            "expected at most {EXPRESSIONS_BYTES_MAX} bytes of expressions, but this one exceeds them"
+        );
+        return Err(context.error(Finding::new(Code::E517, field.span(), message)));
+    }
+    let mut names = RunNames {
+        names: &context.names,
+        variables: Vec::new(),
+    };
+    match expression::compile(text, &mut names) {
+        Ok(compiled) => Ok(Expression {
+            text: text.to_owned(),
+            variables: names.variables,
+            compiled,
+        }),
+        Err(error) => {
+            let message = format!(
+                "invalid expression at column {} of {}: {}",
+                error.column,
+                quote(text),
+                error.message
+            );
+            let mut finding = Finding::new(error.code, field.span(), message);
+            finding.hint = error.hint;
+            Err(context.error(finding))
+        }
+    }
+}
+
+/// What the names in an expression stand for, and the variables that it uses.
+struct RunNames<'n, 'doc> {
+    names: &'n Names<'doc>,
+    variables: Vec<Variable>,
+}
+
+/// The names at the top level.
+const FIRST: [&str; 3] = ["input", "steps", "flo"];
+/// The names below `flo`.
+const OF_RUN: [(&str, Variable); 3] = [
+    ("run_id", Variable::Root(Root::RunId)),
+    ("timestamp", Variable::Root(Root::Timestamp)),
+    ("now", Variable::Now),
+];
+
+impl expression::Names for RunNames<'_, '_> {
+    fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
+        let (node, segments) = match segments {
+            ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
+            ["steps", rest @ ..] => self.step(rest)?,
+            ["flo", rest @ ..] => self.of_run(rest)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(Resolved { node, segments }))
+    }
+
+    fn first_segments(&self) -> Vec<String> {
+        FIRST.map(str::to_owned).to_vec()
+    }
+}
+
+impl RunNames<'_, '_> {
+    fn variable(&mut self, variable: Variable) -> Node {
+        let known = self.variables.iter().position(|known| *known == variable);
+        let position = known.unwrap_or_else(|| {
+            self.variables.push(variable);
+            self.variables.len() - 1
+        });
+        // The text of an expression is too short for more.
+        Node::Variable(u16::try_from(position).expect("variables are bounded"))
+    }
+
+    /// What follows `steps`, and how many segments it stands for.
+    fn step(&mut self, rest: &[&str]) -> Result<(Node, usize), UnknownName> {
+        let Some(name) = rest.first() else {
+            return Err(UnknownName {
+                message: "expected the name of a step after `steps`".to_owned(),
+                suggestion: None,
+            });
+        };
+        let Some(step) = self.names.step(name) else {
+            let dashed = format!("{name}-");
+            let mut candidates = self.names.steps();
+            let dashed = candidates.find(|candidate| candidate.starts_with(&dashed));
+            let suggestion = match dashed {
+                // CEL reads the dash as a subtraction.
+                Some(dashed) => Some(format!("steps[\"{dashed}\"]")),
+                None => suggest::nearest(name, self.names.steps()).map(str::to_owned),
+            };
+            return Err(UnknownName {
+                message: format!("there is no step {}", quote(name)),
+                suggestion,
+            });
+        };
+        let outcome = Variable::Root(Root::StepOutcome(step));
+        let output = Variable::Root(Root::StepOutput(step));
+        match rest.get(1) {
+            None => {
+                let entries = [("outcome", outcome), ("output", output)];
+                Ok((self.map(&entries), 2))
+            }
+            Some(&"outcome") => Ok((self.variable(outcome), 3)),
+            Some(&"output") => Ok((self.variable(output), 3)),
+            Some(other) => Err(UnknownName {
+                message: format!("a step has `outcome` and `output`, but no {}", quote(other)),
+                suggestion: None,
+            }),
+        }
+    }
+
+    /// What follows `flo`, and how many segments it stands for.
+    fn of_run(&mut self, rest: &[&str]) -> Result<(Node, usize), UnknownName> {
+        let Some(name) = rest.first() else {
+            return Ok((self.map(&OF_RUN), 1));
+        };
+        match OF_RUN.iter().find(|(known, _)| known == name) {
+            Some((_, variable)) => Ok((self.variable(*variable), 2)),
+            None => {
+                let known = OF_RUN.iter().map(|(known, _)| *known);
+                Err(UnknownName {
+                    message: format!("there is no {} in `flo`", quote(name)),
+                    suggestion: suggest::nearest(name, known).map(str::to_owned),
+                })
+            }
+        }
+    }
+
+    fn map(&mut self, entries: &[(&str, Variable)]) -> Node {
+        let entry = |(name, variable): &(&str, Variable)| {
+            let key = Node::Constant(Constant::String((*name).into()));
+            (key, self.variable(*variable))
+        };
+        Node::Map(entries.iter().map(entry).collect())
+    }
+}

@@ -1,0 +1,110 @@
+//! Kinds of step, and an expression.
+
+use super::name;
+use flotilla_engine::definition::{
+    Arm, BlockIndex, Branch, EndIndex, Expression, Join, OnFailure, ParallelStep, Root, StepIndex,
+    StepKind, SwitchStep, Target, Variable,
+};
+use flotilla_engine::expression::{
+    Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
+    Pattern, Type,
+};
+
+pub(super) fn switch() -> StepKind {
+    StepKind::Switch(SwitchStep {
+        arms: vec![Arm {
+            when: expression(),
+            target: Target::Step(StepIndex(3)),
+        }],
+        default: Some(Target::End(EndIndex(0))),
+    })
+}
+
+pub(super) fn parallel() -> StepKind {
+    StepKind::Parallel(ParallelStep {
+        branches: vec![Branch {
+            name: name("stock"),
+            block: BlockIndex(1),
+        }],
+        join: Join::Count(1),
+        on_failure: OnFailure::Cancel,
+    })
+}
+
+/// An expression with every kind of node.
+pub(super) fn expression() -> Expression {
+    let constant = |constant| Box::new(Node::Constant(constant));
+    let element = || Node::Local(0);
+    let range = || Node::List(vec![Node::Variable(1)]);
+    let comprehensions = [
+        Comprehension::All {
+            range: range(),
+            predicate: element(),
+        },
+        Comprehension::Exists {
+            range: range(),
+            predicate: element(),
+        },
+        Comprehension::ExistsOne {
+            range: range(),
+            predicate: element(),
+        },
+        Comprehension::Filter {
+            range: range(),
+            predicate: element(),
+        },
+        Comprehension::Map {
+            range: range(),
+            predicate: Some(element()),
+            transform: element(),
+        },
+    ];
+    let comprehensions = comprehensions.map(|of| Node::Comprehension(Box::new(of)));
+    let selected = Node::Select {
+        operand: Box::new(Node::Variable(0)),
+        field: "amount".into(),
+    };
+    let has = Node::Has {
+        operand: Box::new(Node::Variable(0)),
+        field: "amount".into(),
+    };
+    let matches = Node::Matches {
+        text: constant(Constant::String("a".into())),
+        pattern: pattern(),
+    };
+    let constants = [
+        Constant::Null,
+        Constant::Bool(true),
+        Constant::Int(-1),
+        Constant::Uint(1),
+        Constant::Double(1),
+        Constant::Bytes(vec![1]),
+        Constant::Type(Type::Duration),
+    ];
+    let constants = Node::List(constants.map(Node::Constant).to_vec());
+    let compared = Node::Call {
+        function: Function::Greater,
+        operands: vec![selected, constants],
+    };
+    let map = Node::Map(vec![(has, matches)]);
+    let both = Node::And(Box::new((Node::List(comprehensions.to_vec()), map)));
+    let either = Node::Or(Box::new((compared, both)));
+    let root = Node::Conditional(Box::new((either, Node::Variable(1), Node::Variable(0))));
+    Expression {
+        text: "input.amount > 1".to_owned(),
+        variables: vec![Variable::Root(Root::Input), Variable::Now],
+        compiled: CompiledExpression { root },
+    }
+}
+
+fn pattern() -> Pattern {
+    Pattern {
+        instructions: vec![
+            Instruction::Split(1, 4),
+            Instruction::Assert(Assertion::WordBoundary),
+            Instruction::Char(CharClass(vec![('a', 'z')])),
+            Instruction::Jump(0),
+            Instruction::Match,
+        ],
+    }
+}
