@@ -22,6 +22,12 @@ enum Step {
     Waits,
     /// Ends immediately with `target_not_found`.
     Fails,
+    /// Is skipped.
+    Skips,
+    /// Is a switch without a match, and leads to the next step.
+    LeadsOn,
+    /// Is a switch that ends the block with `success`.
+    Ends,
     /// Ends as its branches do, by the join.
     Fans(&'static str, Vec<Vec<Step>>),
 }
@@ -31,7 +37,13 @@ type List = Vec<Step>;
 
 /// Lists of up to three steps, with up to three levels of branches.
 fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
-    let leaf = prop_oneof![4 => Just(Step::Waits), 1 => Just(Step::Fails)];
+    let leaf = prop_oneof![
+        8 => Just(Step::Waits),
+        2 => Just(Step::Fails),
+        1 => Just(Step::Skips),
+        1 => Just(Step::LeadsOn),
+        1 => Just(Step::Ends),
+    ];
     let step = leaf.prop_recursive(3, 40, 3, move |inner| {
         let branch = prop::collection::vec(inner, 1..3);
         let branches = prop::collection::vec(branch, 1..4);
@@ -52,13 +64,15 @@ struct Expected {
 impl Expected {
     /// Counts the steps of a list that are reached; true if it ends with `success`.
     fn add(&mut self, list: &[Step]) -> bool {
-        list.iter().all(|step| {
+        for step in list {
             self.left_count += 1;
-            match step {
+            let is_good = match step {
                 Step::Waits => {
                     self.waits_count += 1;
                     true
                 }
+                Step::Skips | Step::LeadsOn => true,
+                Step::Ends => return true,
                 Step::Fails => false,
                 Step::Fans(_, branches) => {
                     self.scopes_count += branches.len();
@@ -66,8 +80,12 @@ impl Expected {
                     let good = branches.iter().filter(|branch| self.add(branch));
                     good.count() == branches.len()
                 }
+            };
+            if !is_good {
+                return false;
             }
-        })
+        }
+        true
     }
 }
 
@@ -97,6 +115,10 @@ impl Text {
             let what = match step {
                 Step::Waits => "wait go",
                 Step::Fails => "run @unknown",
+                // The run is called `it`.
+                Step::Skips => "wait go skip=$.flo.run_id==it",
+                Step::LeadsOn => "switch $.flo.run_id!=it?flo.Failed",
+                Step::Ends => "switch $.flo.run_id==it?flo.Completed",
                 Step::Fans(join, _) => join,
             };
             writeln!(lines, " {name}: {what}").expect("a string takes any text");
@@ -220,7 +242,7 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
 fn waits_count(list: &List) -> usize {
     let of_step = |step: &Step| match step {
         Step::Waits => 1,
-        Step::Fails => 0,
+        Step::Fails | Step::Skips | Step::LeadsOn | Step::Ends => 0,
         Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
     };
     list.iter().map(of_step).sum()

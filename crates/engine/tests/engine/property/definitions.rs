@@ -29,7 +29,9 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
     "define fanned 1 retention=300\n terminal Stopped failed\n \
-     start: parallel -> success=start failure=flo.Failed\n \
+     start: parallel -> success=which failure=flo.Failed\n \
+     which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
+     never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \
      branch quick of start single\n quick: run @a retry(2 constant 100)\n \
      branch deep of start list output={\"got\":\"$.steps.left.output\"}\n \
      before: wait go timeout=200\n inner: parallel -> failure=after\n \
