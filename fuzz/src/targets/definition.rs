@@ -242,6 +242,10 @@ fn check_template(definition: &Definition, template: Option<&Template>) {
                 check_root(definition, path.root);
                 filled.push_str("null");
             }
+            Part::Expression(expression) => {
+                check_expression(definition, expression);
+                filled.push_str("null");
+            }
         }
     }
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&filled) {

@@ -72,7 +72,7 @@ fn read(written: &str) -> Option<Path> {
     let mut parts = mapping_of(&definition).into_iter();
     parts.find_map(|part| match part {
         Part::Path(path) => Some(path),
-        Part::Literal(_) => None,
+        Part::Literal(_) | Part::Expression(_) => None,
     })
 }
 

@@ -1,9 +1,9 @@
-//! Expressions: `when` and `skipIf` (W64).
+//! Expressions: `when`, `skipIf`, and `cel` in mappings (W64).
 
 use super::names::Names;
 use super::{Context, Field, Reported};
 use crate::expression::{self, Resolved, UnknownName};
-use crate::{Code, Finding, quote::quote, suggest};
+use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{Expression, Root, Variable};
 use flotilla_engine::expression::{Constant, Node};
 use flotilla_engine::limits::EXPRESSIONS_BYTES_MAX;
@@ -14,12 +14,21 @@ pub(super) fn read<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Expression, Reported> {
     let text = field.string(context)?;
+    compile(text, field.span(), context)
+}
+
+/// Compiles the text of an expression, which stands at `span`.
+pub(super) fn compile(
+    text: &str,
+    span: Span,
+    context: &mut Context<'_>,
+) -> Result<Expression, Reported> {
     context.expressions_bytes += text.len();
     if context.expressions_bytes > EXPRESSIONS_BYTES_MAX {
         let message = format!(
             "expected at most {EXPRESSIONS_BYTES_MAX} bytes of expressions, but this one exceeds them"
         );
-        return Err(context.error(Finding::new(Code::E517, field.span(), message)));
+        return Err(context.error(Finding::new(Code::E517, span, message)));
     }
     let mut names = RunNames {
         names: &context.names,
@@ -38,7 +47,7 @@ pub(super) fn read<'doc>(
                 quote(text),
                 error.message
             );
-            let mut finding = Finding::new(error.code, field.span(), message);
+            let mut finding = Finding::new(error.code, span, message);
             finding.hint = error.hint;
             Err(context.error(finding))
         }

@@ -1,11 +1,11 @@
 //! Mappings: JSON with paths in it (W15).
 
-use super::{Context, Field, Reported, path};
+use super::{Context, Field, Reported, expression, path};
 use crate::{
     Code, Span,
-    tree::{Kind, Output, quoted, write},
+    tree::{Kind, Node, Output, quoted, write},
 };
-use flotilla_engine::definition::{Part, Path, Template};
+use flotilla_engine::definition::{Expression, Part, Template};
 use flotilla_engine::limits::MAPPING_PATHS_MAX;
 
 /// Reads a mapping: a YAML mapping or list, the JSON text of one, or a single path.
@@ -53,10 +53,27 @@ struct Builder<'context, 'doc> {
     result: Result<(), Reported>,
 }
 
+/// The key of a mapping that is an expression (W64).
+const EXPRESSION: &str = "cel";
+
 impl Builder<'_, '_> {
-    fn path(&mut self, path: Path) {
+    fn part(&mut self, part: Part) {
         self.end_literal();
-        self.parts.push(Part::Path(path));
+        self.parts.push(part);
+    }
+
+    /// Reads the value of `cel`, the only key of a mapping.
+    fn expression(&mut self, value: &Node) -> Result<Expression, Reported> {
+        match &value.kind {
+            Kind::String(text) => expression::compile(text, value.span, self.context),
+            _ => {
+                let message = format!(
+                    "expected the value of `{EXPRESSION}` to be an expression in a string, but it is {}",
+                    value.describe()
+                );
+                Err(self.context.malformed(value.span, message))
+            }
+        }
     }
 
     fn end_literal(&mut self) {
@@ -83,8 +100,25 @@ impl Output for Builder<'_, '_> {
             return;
         }
         match path::read(text, span, self.context) {
-            Ok(path) => self.path(path),
+            Ok(path) => self.part(Part::Path(path)),
             Err(reported) => self.result = Err(reported),
         }
+    }
+
+    fn mapping(&mut self, node: &Node) -> bool {
+        let Kind::Mapping(entries) = &node.kind else {
+            return false;
+        };
+        let [entry] = &entries[..] else {
+            return false;
+        };
+        if &*entry.key != EXPRESSION {
+            return false;
+        }
+        match self.expression(&entry.value) {
+            Ok(expression) => self.part(Part::Expression(expression)),
+            Err(reported) => self.result = Err(reported),
+        }
+        true
     }
 }

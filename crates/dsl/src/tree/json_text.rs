@@ -10,6 +10,10 @@ pub(crate) trait Output {
     fn text(&mut self, json: &str);
     /// A string value, not yet quoted, and its span.
     fn string(&mut self, text: &str, span: Span);
+    /// A mapping; true if it was handled as a whole.
+    fn mapping(&mut self, _node: &Node) -> bool {
+        false
+    }
 }
 
 /// Writes the node as compact JSON. Recurses as deep as trees nest: 64 levels.
@@ -30,6 +34,7 @@ pub(crate) fn write(node: &Node, output: &mut impl Output) {
             }
             output.text("]");
         }
+        Kind::Mapping(_) if output.mapping(node) => {}
         Kind::Mapping(entries) => {
             output.text("{");
             for (position, entry) in entries.iter().enumerate() {

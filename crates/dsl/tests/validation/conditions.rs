@@ -2,7 +2,9 @@
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
-use flotilla_engine::definition::{BuiltInTerminal, Root, StepIndex, StepKind, Target, Variable};
+use flotilla_engine::definition::{
+    BuiltInTerminal, Part, Root, StepIndex, StepKind, Target, Variable,
+};
 
 #[test]
 fn a_switch_has_arms_and_a_default() {
@@ -342,5 +344,65 @@ fn the_expressions_of_a_definition_are_bounded_together() {
     assert_eq!(
         messages,
         ["expected at most 131072 bytes of expressions, but this one exceeds them"]
+    );
+}
+
+#[test]
+fn a_mapping_may_contain_expressions() {
+    let definition = accept_body(
+        r#"
+start:
+  run: "@actions/charge"
+  inputMapping: {total: {cel: "input.amount * 1.2"}, lines: [{cel: "size(input.lines)"}], both: {cel: a, other: b}}
+  transitions: {success: flo.Completed, failure: flo.Failed}
+output: {cel: "steps.start.output"}
+"#,
+    );
+    let StepKind::Run(run) = &definition.steps[0].kind else {
+        panic!("expected a run step");
+    };
+    let input = run.input.as_ref().expect("a mapping");
+    let texts: Vec<&str> = input.expressions().map(|of| of.text.as_str()).collect();
+    assert_eq!(texts, ["input.amount * 1.2", "size(input.lines)"]);
+    let output = definition.output.expect("a mapping");
+    assert!(matches!(output.parts[..], [Part::Expression(_)]));
+}
+
+#[test]
+fn an_invalid_expression_in_a_mapping_is_refused() {
+    check_body(
+        r#"
+start:
+  run: "@actions/charge"
+  inputMapping: {a: {cel: "1 +"}, b: {cel: 1}, c: {cel: "inptu"}}
+  transitions: {success: flo.Completed, failure: flo.Failed}
+output: '{"cel": "x"}'
+"#,
+        expect![[r#"
+            error[E517]: invalid expression at column 4 of "1 +": the expression is incomplete
+             --> w.yaml:6:27
+              |
+            6 |   inputMapping: {a: {cel: "1 +"}, b: {cel: 1}, c: {cel: "inptu"}}
+              |                           ^^^^^
+
+            error[E100]: expected the value of `cel` to be an expression in a string, but it is the number 1
+             --> w.yaml:6:44
+              |
+            6 |   inputMapping: {a: {cel: "1 +"}, b: {cel: 1}, c: {cel: "inptu"}}
+              |                                            ^
+
+            error[E513]: invalid expression at column 1 of "inptu": there is no name "inptu"
+             --> w.yaml:6:57
+              |
+            6 |   inputMapping: {a: {cel: "1 +"}, b: {cel: 1}, c: {cel: "inptu"}}
+              |                                                         ^^^^^^^
+              = hint: did you mean "input"?
+
+            error[E513]: invalid expression at column 1 of "x": there is no name "x"
+             --> w.yaml:8:18
+              |
+            8 | output: '{"cel": "x"}'
+              |                  ^^^
+        "#]],
     );
 }

@@ -26,6 +26,7 @@ fn mapping(value: &str) -> String {
 fn shown(template: &Template) -> String {
     let part = |part: &Part| match part {
         Part::Literal(text) => text.clone(),
+        Part::Expression(expression) => format!("<{}>", expression.text),
         Part::Path(Path { root, segments }) => {
             let segment = |segment: &Segment| match segment {
                 Segment::Field(name) => format!(".{name}"),

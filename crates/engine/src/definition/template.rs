@@ -1,6 +1,6 @@
 //! Input mappings and paths, parsed once when the definition is created (W15).
 
-use super::StepIndex;
+use super::{Expression, StepIndex};
 use serde::{Deserialize, Serialize};
 
 /// A mapping: JSON text with placeholders that paths fill when it is rendered.
@@ -16,8 +16,16 @@ impl Template {
     /// The paths in it, in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Literal(_) => None,
+            Part::Literal(_) | Part::Expression(_) => None,
             Part::Path(path) => Some(path),
+        })
+    }
+
+    /// The expressions in it, in order.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) | Part::Path(_) => None,
+            Part::Expression(expression) => Some(expression),
         })
     }
 }
@@ -29,6 +37,8 @@ pub enum Part {
     Literal(String),
     /// A hole; an unresolved path gives `null`.
     Path(Path),
+    /// A hole for the value of an expression (W64).
+    Expression(Expression),
 }
 
 /// A reference such as `$.steps.charge.output.items[0].price`.

@@ -1,6 +1,6 @@
 //! Search attributes (W22): computed when a run begins and again when it ends.
 
-use super::render::{self, MappingRefused};
+use super::render::{self, TooMuchRead};
 use crate::definition::AttributeKind;
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
@@ -25,7 +25,7 @@ pub(super) fn compute(
     let paths = attributes.iter().map(|attribute| &attribute.from);
     let resolved = match render::resolve(turn, run, scope, paths)? {
         Ok(resolved) => resolved,
-        Err(MappingRefused::Read(bytes) | MappingRefused::Made(bytes)) => {
+        Err(TooMuchRead { bytes }) => {
             set(run, BTreeMap::new());
             return Ok(Some(format!(
                 "the search attributes are omitted: their paths read {bytes} bytes or more"

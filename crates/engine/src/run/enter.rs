@@ -1,7 +1,8 @@
 //! Entering a step.
 
-use super::condition::Conditions;
+use super::evaluation::Evaluation;
 use super::outcome::name;
+use super::render::{Mapped, MappingRefused};
 use super::{branches, render, scope, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
@@ -49,7 +50,7 @@ pub(super) fn enter(
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
     if let Some(condition) = &entered.skip_if {
-        let is_skipped = Conditions::new(turn, run, scope).is_true(condition)?;
+        let is_skipped = Evaluation::in_scope(scope).is_true(turn, run, condition)?;
         if let Some(target_result) = skipped(turn, run, is_skipped) {
             let activation = active.number;
             run.put_back(active);
@@ -127,12 +128,16 @@ fn enter_run_step(
             active.input = input;
             Work::Execute { activation }
         }
-        Err(refusal) => {
-            let message = format!("expected a mapped input {refusal}");
-            let output = Json::error("input_too_large", &message);
+        Err(refused) => {
+            let (code, message) = (refused.code(Mapped::Input), refused.message(Mapped::Input));
+            let outcome = match refused {
+                MappingRefused::Expression(_) => name::FAILURE,
+                MappingRefused::Made(_) | MappingRefused::Read(_) => name::EXECUTION_FAILURE,
+            };
+            let output = Json::error(code, &message);
             let target_result = TargetResult {
                 from: Awaited::Nothing,
-                outcome: name::of(name::EXECUTION_FAILURE),
+                outcome: name::of(outcome),
                 output: Some(run.store_payload(turn, output)),
                 reason: Some(message),
                 is_retryable: false,

@@ -3,6 +3,7 @@
 //! All paths into one payload are resolved in one pass over it. A mapping therefore costs what it reads and writes, not
 //! that multiplied by its number of paths (design rule 13).
 
+use super::evaluation::Evaluation;
 use super::visible;
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
@@ -15,13 +16,50 @@ use std::fmt;
 use std::ops::Range;
 
 /// Why a mapping was not rendered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MappingRefused {
     /// Its result is too large: at least this many bytes.
     Made(usize),
     /// Its inputs are too large: at least this many bytes.
     Read(usize),
+    /// An expression in it has no value, for this reason.
+    Expression(String),
 }
+
+impl MappingRefused {
+    /// The code of the error.
+    pub(super) fn code(&self, what: Mapped) -> &'static str {
+        match (self, what) {
+            (Self::Expression(_), _) => EXPRESSION_FAILED,
+            (Self::Made(_) | Self::Read(_), Mapped::Input) => "input_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::Output) => "output_too_large",
+        }
+    }
+
+    /// The message of the error.
+    pub(super) fn message(&self, what: Mapped) -> String {
+        let what = match what {
+            Mapped::Input => "a mapped input",
+            Mapped::Output => "an output",
+        };
+        match self {
+            Self::Made(_) | Self::Read(_) => format!("expected {what} {self}"),
+            Self::Expression(reason) => reason.clone(),
+        }
+    }
+}
+
+/// What a mapping makes.
+#[derive(Clone, Copy)]
+pub(super) enum Mapped {
+    /// The input of a step.
+    Input,
+    /// The output of a block or run.
+    Output,
+}
+
+/// The code of an expression without a value.
+pub(super) const EXPRESSION_FAILED: &str = "expression_failed";
 
 impl fmt::Display for MappingRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,6 +72,7 @@ impl fmt::Display for MappingRefused {
                 f,
                 "that reads at most {MAPPING_READ_BYTES_MAX} bytes, but its paths read {bytes} or more"
             ),
+            Self::Expression(reason) => f.write_str(reason),
         }
     }
 }
@@ -56,7 +95,7 @@ pub(super) fn stored(
     Ok(rendered.map(|parts| run.store_payload(turn, parts.into_payload())))
 }
 
-/// The output of a run or block; a mapping that is too large gives an error instead (W4).
+/// The output of a run or block; a mapping that cannot be rendered gives an error instead (W4).
 pub(super) fn output(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -66,8 +105,11 @@ pub(super) fn output(
     Ok(match stored(turn, run, scope, template)? {
         Ok(output) => output,
         Err(refused) => {
-            let message = format!("expected an output {refused}");
-            run.store_payload(turn, Json::error("output_too_large", &message))
+            let (code, message) = (
+                refused.code(Mapped::Output),
+                refused.message(Mapped::Output),
+            );
+            run.store_payload(turn, Json::error(code, &message))
         }
     })
 }
@@ -142,9 +184,10 @@ fn render(
 ) -> Result<Result<Rendered, MappingRefused>, StoreError> {
     let resolved = match resolve(turn, run, scope, template.paths())? {
         Ok(resolved) => resolved,
-        Err(refused) => return Ok(Err(refused)),
+        Err(TooMuchRead { bytes }) => return Ok(Err(MappingRefused::Read(bytes))),
     };
     let mut values = resolved.values();
+    let mut evaluation = Evaluation::in_scope(scope);
     let mut rendered = Rendered::default();
     for part in &template.parts {
         match part {
@@ -161,12 +204,22 @@ fn render(
                     None => rendered.push("null"),
                 }
             }
+            Part::Expression(expression) => match evaluation.json(turn, run, expression)? {
+                Ok(value) => rendered.push(value.as_str()),
+                Err(reason) => return Ok(Err(MappingRefused::Expression(reason))),
+            },
         }
         if rendered.bytes > PAYLOAD_BYTES_MAX {
             return Ok(Err(MappingRefused::Made(rendered.bytes)));
         }
     }
     Ok(Ok(rendered))
+}
+
+/// The payloads that paths lead into are too large together.
+pub(super) struct TooMuchRead {
+    /// Their size, at least. In bytes.
+    pub(super) bytes: usize,
 }
 
 /// What paths lead to: slices of the payloads that they lead into.
@@ -222,7 +275,7 @@ pub(super) fn resolve<'p>(
     run: &mut LoadedRun,
     scope: ScopeNumber,
     paths: impl IntoIterator<Item = &'p Path>,
-) -> Result<Result<ResolvedPaths, MappingRefused>, StoreError> {
+) -> Result<Result<ResolvedPaths, TooMuchRead>, StoreError> {
     let mut by_root: Vec<PathsOfRoot<'p>> = Vec::new();
     let mut places = Vec::new();
     for path in paths {
@@ -248,7 +301,7 @@ pub(super) fn resolve<'p>(
         };
         bytes += text.as_str().len();
         if bytes > MAPPING_READ_BYTES_MAX {
-            return Ok(Err(MappingRefused::Read(bytes)));
+            return Ok(Err(TooMuchRead { bytes }));
         }
         let found = Paths::new(of.segments).find(text.as_str());
         for (position, range) in of.positions.into_iter().zip(found) {

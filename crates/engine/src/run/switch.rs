@@ -1,8 +1,9 @@
 //! Steps that lead where conditions say (W60).
 
-use super::condition::Conditions;
+use super::evaluation::Evaluation;
 use super::finish_step::{Left, exit_step};
 use super::outcome::{Destination, destination, name};
+use super::render::EXPRESSION_FAILED;
 use crate::definition::{StepKind, SwitchStep, Target};
 use crate::ids::OutcomeName;
 use crate::json::Json;
@@ -10,9 +11,6 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{Activation, Awaited, EventKind, TargetResult};
 use crate::turn::{LoadedRun, Turn, TurnResult};
-
-/// The code of an expression without a value.
-const EXPRESSION_FAILED: &str = "expression_failed";
 
 /// Enters a switch, and leaves it for where it leads.
 pub(super) fn enter(
@@ -62,9 +60,9 @@ fn choose(
     active: &Activation,
     switch: &SwitchStep,
 ) -> Result<Choice, StoreError> {
-    let mut conditions = Conditions::new(turn, run, active.scope);
+    let mut evaluation = Evaluation::in_scope(active.scope);
     for (position, arm) in (0..).zip(&switch.arms) {
-        match conditions.is_true(&arm.when)? {
+        match evaluation.is_true(turn, run, &arm.when)? {
             Ok(true) => return Ok(Ok(Some((Some(position), arm.target)))),
             Ok(false) => {}
             Err(reason) => return Ok(Err(reason)),

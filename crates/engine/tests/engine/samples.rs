@@ -545,6 +545,7 @@ fn template() -> Template {
             part(Root::StepOutcome(StepIndex(1))),
             part(Root::RunId),
             part(Root::Timestamp),
+            Part::Expression(expression()),
         ],
     }
 }

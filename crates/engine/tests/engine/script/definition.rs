@@ -283,8 +283,17 @@ impl Names {
             .unwrap_or_else(|| panic!("expected a step or terminal, but found {text}"))
     }
 
-    /// Every string in the JSON text that begins with `$.` becomes a hole (W15).
+    /// Every string in the JSON text that begins with `$.` becomes a hole (W15), and each one that begins with `=` an
+    /// expression.
     fn template(&self, text: &str) -> Template {
+        if let Some((before, tail)) = text.split_once("\"=") {
+            let (expression, after) = tail.split_once('"').expect("a string ends");
+            let expression = condition(expression, |path| self.path(path));
+            let mut parts = self.template(before).parts;
+            parts.push(Part::Expression(expression));
+            parts.extend(self.template(after).parts);
+            return Template { parts };
+        }
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((literal, tail)) = rest.split_once("\"$.") {

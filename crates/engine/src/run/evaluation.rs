@@ -1,0 +1,122 @@
+//! Evaluates expressions over the data of a run (W64).
+
+use super::render;
+use crate::definition::{Expression, Variable};
+use crate::expression::{Failure, Meter, Stop, Timestamp, Value, Variables, evaluate};
+use crate::ids::ScopeNumber;
+use crate::json::Json;
+use crate::message::cut;
+use crate::store::StoreError;
+use crate::turn::{LoadedRun, Turn};
+
+/// An evaluation of one or several expressions, which together cost at most as much as one may. Each variable is read
+/// once.
+pub(super) struct Evaluation {
+    /// The scope from which data is seen.
+    scope: ScopeNumber,
+    known: Vec<(Variable, Value)>,
+    meter: Meter,
+}
+
+impl Evaluation {
+    pub(super) fn in_scope(scope: ScopeNumber) -> Self {
+        Self {
+            scope,
+            known: Vec::new(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Whether a condition is true; the error says why it has no value.
+    pub(super) fn is_true(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        condition: &Expression,
+    ) -> Result<Result<bool, String>, StoreError> {
+        let value = self.evaluate(turn, run, condition)?;
+        let is_true = value.and_then(|value| match value {
+            Value::Bool(is_true) => Ok(is_true),
+            other => Err(Failure::not_a_bool(&other)),
+        });
+        Ok(is_true.map_err(|failure| describe(condition, &failure)))
+    }
+
+    /// The value of an expression as JSON; the error says why it has no value.
+    pub(super) fn json(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        expression: &Expression,
+    ) -> Result<Result<Json, String>, StoreError> {
+        let value = self.evaluate(turn, run, expression)?;
+        let json = value.and_then(|value| value.to_json());
+        Ok(json.map_err(|failure| describe(expression, &failure)))
+    }
+
+    fn evaluate(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        expression: &Expression,
+    ) -> Result<Result<Value, Failure>, StoreError> {
+        let spent = self.meter.spent();
+        let mut variables = RunVariables {
+            turn,
+            run,
+            scope: self.scope,
+            variables: &expression.variables,
+            known: &mut self.known,
+        };
+        let value = evaluate(&expression.compiled, &mut variables, &mut self.meter);
+        turn.spend_units(self.meter.spent() - spent);
+        match value {
+            Ok(value) => Ok(Ok(value)),
+            Err(Stop::Failed(failure)) => Ok(Err(failure)),
+            Err(Stop::Variables(error)) => Err(error),
+        }
+    }
+}
+
+fn describe(expression: &Expression, failure: &Failure) -> String {
+    cut(&format!("expression \"{}\": {failure}", expression.text))
+}
+
+/// The variables of one expression.
+struct RunVariables<'v, 't, 'e> {
+    turn: &'v mut Turn<'t, 'e>,
+    run: &'v mut LoadedRun,
+    scope: ScopeNumber,
+    variables: &'v [Variable],
+    known: &'v mut Vec<(Variable, Value)>,
+}
+
+impl Variables for RunVariables<'_, '_, '_> {
+    type Error = StoreError;
+
+    fn variable(&mut self, position: u16, meter: &mut Meter) -> Result<Value, Stop<StoreError>> {
+        let variable = self.variables[usize::from(position)];
+        if let Some((_, value)) = self.known.iter().find(|(known, _)| *known == variable) {
+            return Ok(value.clone());
+        }
+        let value = self.read(variable, meter)?;
+        self.known.push((variable, value.clone()));
+        Ok(value)
+    }
+}
+
+impl RunVariables<'_, '_, '_> {
+    fn read(&mut self, variable: Variable, meter: &mut Meter) -> Result<Value, Stop<StoreError>> {
+        let root = match variable {
+            Variable::Now => {
+                let now = Timestamp::from_millis(self.turn.now_ms());
+                return Ok(Value::Timestamp(now));
+            }
+            Variable::Root(root) => root,
+        };
+        let text = render::text_of(self.turn, self.run, self.scope, root);
+        let text = text.map_err(Stop::Variables)?.unwrap_or_else(Json::null);
+        meter.spend_bytes(text.as_str().len())?;
+        Ok(Value::from_json(text)?)
+    }
+}
