@@ -62,6 +62,10 @@ impl Parsed {
 /// Parses and validates a workflow definition: YAML or JSON, one document, at most 1 MiB (W1).
 #[must_use]
 pub fn parse(text: &str) -> Parsed {
+    expression::with_stack(|| parse_here(text))
+}
+
+fn parse_here(text: &str) -> Parsed {
     let tree = tree::build(text);
     let mut result = read::ReadResult::default();
     if let Some(root) = &tree.root {

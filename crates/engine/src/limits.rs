@@ -101,6 +101,8 @@ pub const ACTIVE_STEPS_MAX: usize = 1_000;
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// The texts of the expressions of a definition, together (W64). In bytes.
 pub const EXPRESSIONS_BYTES_MAX: usize = 128 << 10;
+/// Expressions of a definition (W64).
+pub const EXPRESSIONS_MAX: usize = 1_024;
 /// How deep the operations of an expression nest (W64).
 pub const EXPRESSION_DEPTH_MAX: usize = 64;
 /// What an evaluation costs at most, in units: one per operation and element, and per [`EXPRESSION_UNIT_BYTES`] (W64).
@@ -110,6 +112,8 @@ pub const EXPRESSION_COST_MAX: u32 = 100_000;
 pub const EXPRESSION_UNIT_BYTES: usize = 64;
 /// Instructions of a compiled regular expression (W64).
 pub const PATTERN_INSTRUCTIONS_MAX: usize = 4_096;
+/// Instructions of the regular expressions of a definition, together (W64).
+pub const PATTERNS_INSTRUCTIONS_MAX: usize = 32_768;
 /// Signals of one run that wait for a step (W19).
 pub const SIGNALS_WAITING_MAX: u32 = 10_000;
 /// The payloads of the signals of one run that wait for a step, together (W19). In bytes.

@@ -3,6 +3,7 @@
 mod cron;
 mod definition;
 mod entry;
+mod expression;
 mod identifier;
 mod module;
 mod path;
@@ -18,6 +19,7 @@ pub const TARGETS: &[Target] = &[
     cron::TARGET,
     definition::TARGET,
     entry::TARGET,
+    expression::TARGET,
     identifier::TARGET,
     module::TARGET,
     path::TARGET,

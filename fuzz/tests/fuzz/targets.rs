@@ -42,6 +42,7 @@ tests! {
     cron_holds = "cron";
     definition_holds = "definition";
     entry_holds = "entry";
+    expression_holds = "expression";
     identifier_holds = "identifier";
     module_holds = "module";
     path_holds = "path";

@@ -1,6 +1,6 @@
 //! Evaluates an expression outside a workflow.
 
-use super::{ExpressionError, Names, Resolved, UnknownName, compile};
+use super::{ExpressionError, Names, Resolved, UnknownName, compile, with_stack};
 use flotilla_engine::expression::{Failure, Meter, Node, Stop, Value, Variables, evaluate};
 use flotilla_engine::json::Json;
 use serde_json::value::RawValue;
@@ -43,9 +43,13 @@ impl Data {
     /// # Errors
     /// If the expression is invalid.
     pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
-        let expression = compile(text, &mut DataNames(&self.names))?;
+        let expression = with_stack(|| compile(text, &mut DataNames(&self.names)))?;
         let mut meter = Meter::default();
-        let value = evaluate(&expression, &mut DataVariables(&self.values), &mut meter);
+        let mut variables = DataVariables {
+            values: &self.values,
+            known: BTreeMap::new(),
+        };
+        let value = evaluate(&expression, &mut variables, &mut meter);
         let value = value.map_err(|stop| match stop {
             Stop::Failed(failure) => failure,
             Stop::Variables(never) => match never {},
@@ -74,14 +78,23 @@ impl Names for DataNames<'_> {
     }
 }
 
-struct DataVariables<'d>(&'d [Json]);
+struct DataVariables<'d> {
+    values: &'d [Json],
+    /// Each is read once.
+    known: BTreeMap<u16, Value>,
+}
 
 impl Variables for DataVariables<'_> {
     type Error = Infallible;
 
     fn variable(&mut self, position: u16, meter: &mut Meter) -> Result<Value, Stop<Infallible>> {
-        let json = &self.0[usize::from(position)];
+        if let Some(value) = self.known.get(&position) {
+            return Ok(value.clone());
+        }
+        let json = &self.values[usize::from(position)];
         meter.spend_bytes(json.as_str().len())?;
-        Ok(Value::from_json(json.clone())?)
+        let value = Value::from_json(json.clone())?;
+        self.known.insert(position, value.clone());
+        Ok(value)
     }
 }

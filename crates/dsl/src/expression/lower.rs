@@ -142,6 +142,9 @@ impl Lowering<'_> {
             None => self.resolve(tree, &[&[first], &segments[1..]].concat())?,
         };
         let fields = segments.iter().skip(resolved.segments);
+        if self.depth + fields.len() > EXPRESSION_DEPTH_MAX {
+            return Err(too_deep(self.column(tree)));
+        }
         Ok(fields.fold(resolved.node, |operand, field| Node::Select {
             operand: Box::new(operand),
             field: (*field).into(),
@@ -167,7 +170,7 @@ impl Lowering<'_> {
         let column = self.column(innermost(tree));
         let error = ExpressionError::new(Code::E513, column, unknown.message);
         Err(match unknown.suggestion {
-            Some(suggestion) => error.hint(format!("did you mean {}?", quote(&suggestion))),
+            Some(suggestion) => error.hint(format!("did you mean `{suggestion}`?")),
             None => error,
         })
     }
@@ -204,7 +207,8 @@ impl Lowering<'_> {
                     target.as_deref().into_iter().chain(arguments).collect();
                 if !function.takes(operands.len()) {
                     let message = format!("{name} does not take {} arguments", arguments.len());
-                    return Err(self.error(tree, message));
+                    let column = self.column_of_name(tree, name);
+                    return Err(ExpressionError::new(Code::E517, column, message));
                 }
                 let operands = operands.into_iter().map(|operand| self.node(operand));
                 Ok(Node::Call {
@@ -249,9 +253,12 @@ impl Lowering<'_> {
         element: &IdedExpr,
         rest: &[IdedExpr],
     ) -> Lowered {
-        let Expr::Ident(local) = &element.expr else {
-            let message = format!("expected the first argument of {name} to be a name");
-            return Err(self.error(element, message));
+        let local = match &element.expr {
+            Expr::Ident(local) if !local.starts_with('.') => local,
+            _ => {
+                let message = format!("expected the first argument of {name} to be a name");
+                return Err(self.error(element, message));
+            }
         };
         let range = self.node(range)?;
         self.locals.push(local.clone());
@@ -286,9 +293,20 @@ impl Lowering<'_> {
     }
 
     fn unknown_function(&self, tree: &IdedExpr, name: &str, is_method: bool) -> ExpressionError {
+        let column = self.column_of_name(tree, name);
+        let error = |message| ExpressionError::new(Code::E517, column, message);
+        let is_known_macro = MACROS.contains(&name) || ["matches", operators::HAS].contains(&name);
+        if is_known_macro {
+            let style = if is_method {
+                ""
+            } else {
+                ", or is called as `x.…`"
+            };
+            return error(format!("{name} does not take these arguments{style}"));
+        }
         let known = Function::ALL.iter().map(|function| function.name());
         let known = known.chain(MACROS).chain(["matches", operators::HAS]);
-        let error = self.error(tree, format!("there is no function {}", quote(name)));
+        let error = error(format!("there is no function {}", quote(name)));
         match nearest(name, known) {
             Some(similar) if similar == name && is_method => {
                 error.hint(format!("it is called as `{name}(…)`"))
@@ -296,7 +314,7 @@ impl Lowering<'_> {
             Some(similar) if similar == name => {
                 error.hint(format!("it is called as `x.{name}(…)`"))
             }
-            Some(similar) => error.hint(format!("did you mean {}?", quote(similar))),
+            Some(similar) => error.hint(format!("did you mean `{similar}`?")),
             None => error,
         }
     }
@@ -307,8 +325,20 @@ impl Lowering<'_> {
 
     /// Where a node is in the text, in characters from 1.
     fn column(&self, tree: &IdedExpr) -> usize {
+        self.before(tree).chars().count() + 1
+    }
+
+    /// Where the name of a called function is; the parser knows the place of the parenthesis.
+    fn column_of_name(&self, tree: &IdedExpr, name: &str) -> usize {
+        let before = self.before(tree).trim_end();
+        let before = before.strip_suffix(name).unwrap_or(before);
+        before.chars().count() + 1
+    }
+
+    /// The text before a node.
+    fn before(&self, tree: &IdedExpr) -> &str {
         let (start, _) = self.source.offset_for(tree.id).unwrap_or_default();
-        start as usize + 1
+        self.source.source.get(..start as usize).unwrap_or_default()
     }
 }
 

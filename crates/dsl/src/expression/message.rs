@@ -44,5 +44,12 @@ fn reworded(message: &str) -> String {
             };
         }
     }
+    if message.starts_with("Incomplete ") {
+        return "the expression is incomplete".to_owned();
+    }
+    if message.contains(" { ") {
+        // A value of the parser's own, for its developers.
+        return "invalid literal".to_owned();
+    }
     message.to_owned()
 }

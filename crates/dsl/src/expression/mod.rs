@@ -83,17 +83,29 @@ impl ExpressionError {
 /// The parser recurses about once per operator of the text. In bytes; only what is used is ever allocated.
 const PARSER_STACK_BYTES: usize = 64 << 20;
 
-/// Compiles the text of an expression.
+/// Does work in which expressions are compiled, on a stack that is large enough for their parser.
+///
+/// # Panics
+/// If the work does, or if the operating system refuses a thread.
+pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("expressions".to_owned())
+            .stack_size(PARSER_STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .expect("expected a thread for the parser");
+        match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Compiles the text of an expression, within [`with_stack`].
 ///
 /// # Errors
 /// If the text is too long, is not CEL, uses an unknown name, or does something that the engine does not evaluate.
-///
-/// # Panics
-/// If the operating system refuses a thread.
-pub fn compile(
-    text: &str,
-    names: &mut (dyn Names + Send),
-) -> Result<CompiledExpression, ExpressionError> {
+pub fn compile(text: &str, names: &mut dyn Names) -> Result<CompiledExpression, ExpressionError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         let message = format!(
             "expected at most {EXPRESSION_BYTES_MAX} bytes, but the expression has {}",
@@ -101,21 +113,6 @@ pub fn compile(
         );
         return Err(ExpressionError::new(Code::E517, 1, message));
     }
-    std::thread::scope(|scope| {
-        let compile = || compile_here(text, names);
-        let thread = std::thread::Builder::new()
-            .name("expression".to_owned())
-            .stack_size(PARSER_STACK_BYTES)
-            .spawn_scoped(scope, compile)
-            .expect("expected a thread for the parser");
-        match thread.join() {
-            Ok(compiled) => compiled,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
-fn compile_here(text: &str, names: &mut dyn Names) -> Result<CompiledExpression, ExpressionError> {
     let depth = u16::try_from(EXPRESSION_DEPTH_MAX).expect("the limit is small");
     let parser = Env::default()
         .with_optional_support(false)

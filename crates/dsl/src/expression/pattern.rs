@@ -5,6 +5,8 @@
 
 use flotilla_engine::expression::{Assertion, CharClass, Instruction, Pattern};
 use flotilla_engine::limits::PATTERN_INSTRUCTIONS_MAX;
+use std::collections::BTreeMap;
+
 use regex_syntax::ast::{
     self, AssertionKind, Ast, ClassAsciiKind, ClassBracketed, ClassPerl, ClassPerlKind, ClassSet,
     ClassSetItem, Flag, Flags, FlagsItemKind, GroupKind, RepetitionKind, RepetitionRange,
@@ -26,14 +28,23 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, String> {
         .map_err(|error| format!("invalid regular expression: {}", error.kind()))?;
     let mut compiler = Compiler {
         instructions: Vec::new(),
+        classes: Vec::new(),
+        positions: BTreeMap::new(),
         options: Options::default(),
+        nodes_left: NODES_MAX,
     };
     compiler.node(&parsed)?;
     compiler.push(Instruction::Match)?;
     Ok(Pattern {
         instructions: compiler.instructions,
+        classes: compiler.classes,
     })
 }
+
+/// Parts of the pattern that are compiled, each repetition of a part counted: one may add no instruction.
+const NODES_MAX: usize = 4 * PATTERN_INSTRUCTIONS_MAX;
+/// The largest number in a repetition, as in RE2.
+const REPETITIONS_MAX: u32 = 1_000;
 
 /// What `(?ims)` sets.
 #[derive(Clone, Copy, Default)]
@@ -45,7 +56,11 @@ struct Options {
 
 struct Compiler {
     instructions: Vec<Instruction>,
+    classes: Vec<CharClass>,
+    /// Where each class is among the classes.
+    positions: BTreeMap<Ranges, u16>,
     options: Options,
+    nodes_left: usize,
 }
 
 /// A set of characters under construction: inclusive ranges.
@@ -58,6 +73,7 @@ const UPPER: (char, char) = ('A', 'Z');
 
 impl Compiler {
     fn node(&mut self, node: &Ast) -> Result<(), String> {
+        self.nodes_left = self.nodes_left.checked_sub(1).ok_or_else(too_large)?;
         match node {
             Ast::Empty(_) => Ok(()),
             Ast::Flags(flags) => self.set_flags(&flags.flags),
@@ -69,7 +85,7 @@ impl Compiler {
             Ast::ClassPerl(class) => self.class(perl(class), false),
             Ast::ClassBracketed(class) => {
                 let ranges = self.bracketed(class)?;
-                self.class(ranges, false)
+                self.class(ranges, class.negated)
             }
             Ast::Repetition(repetition) => self.repetition(&repetition.ast, &repetition.op.kind),
             Ast::Group(group) => {
@@ -99,7 +115,7 @@ impl Compiler {
                 // Whether a text matches does not depend on greed.
                 FlagsItemKind::Flag(Flag::SwapGreed) => {}
                 FlagsItemKind::Flag(Flag::Unicode | Flag::CRLF | Flag::IgnoreWhitespace) => {
-                    return Err(unsupported("the flags other than i, m, s and U"));
+                    return Err(unsupported("a flag other than i, m, s and U"));
                 }
             }
         }
@@ -114,7 +130,7 @@ impl Compiler {
             AssertionKind::EndLine | AssertionKind::EndText => Assertion::TextEnd,
             AssertionKind::WordBoundary => Assertion::WordBoundary,
             AssertionKind::NotWordBoundary => Assertion::NotWordBoundary,
-            _ => return Err(unsupported("word boundaries other than \\b and \\B")),
+            _ => return Err(unsupported("a word boundary other than \\b and \\B")),
         };
         self.push(Instruction::Assert(assertion)).map(|_| ())
     }
@@ -149,10 +165,11 @@ impl Compiler {
             RepetitionKind::Range(RepetitionRange::AtLeast(least)) => (*least, None),
             RepetitionKind::Range(RepetitionRange::Bounded(least, most)) => (*least, Some(*most)),
         };
-        // An empty node adds no instruction that would end the loops below at the limit.
         let most_count = most.unwrap_or(least);
-        if usize::try_from(most_count).is_ok_and(|count| count > PATTERN_INSTRUCTIONS_MAX) {
-            return Err(too_large());
+        if most_count > REPETITIONS_MAX {
+            return Err(format!(
+                "invalid regular expression: expected at most {REPETITIONS_MAX} repetitions, but found {most_count}"
+            ));
         }
         for _ in 0..least {
             self.node(node)?;
@@ -189,7 +206,12 @@ impl Compiler {
         } else {
             merged(ranges)
         };
-        self.push(Instruction::Char(CharClass(ranges))).map(|_| ())
+        let next = u16::try_from(self.classes.len()).map_err(|_| too_large())?;
+        let position = *self.positions.entry(ranges.clone()).or_insert(next);
+        if position == next {
+            self.classes.push(CharClass(ranges));
+        }
+        self.push(Instruction::Char(position)).map(|_| ())
     }
 
     /// With the other case of each ASCII letter, if case is ignored.
@@ -214,15 +236,11 @@ impl Compiler {
     /// The characters of a class in brackets.
     fn bracketed(&self, class: &ClassBracketed) -> Result<Ranges, String> {
         let ClassSet::Item(item) = &class.kind else {
-            return Err(unsupported("operations on classes (&&, --, ~~)"));
+            return Err(unsupported("an operation on classes (&&, --, ~~)"));
         };
         let mut ranges = Vec::new();
         self.class_item(item, &mut ranges)?;
-        Ok(if class.negated {
-            negated(self.folded(ranges))
-        } else {
-            ranges
-        })
+        Ok(ranges)
     }
 
     fn class_item(&self, item: &ClassSetItem, ranges: &mut Ranges) -> Result<(), String> {
@@ -232,11 +250,16 @@ impl Compiler {
             ClassSetItem::Range(range) => ranges.push((range.start.c, range.end.c)),
             ClassSetItem::Ascii(class) => {
                 let of = ascii(&class.kind);
-                ranges.extend(if class.negated { negated(of) } else { of });
+                ranges.extend(if class.negated {
+                    negated(self.folded(of))
+                } else {
+                    of
+                });
             }
             ClassSetItem::Unicode(_) => return Err(unsupported("\\p")),
             ClassSetItem::Perl(class) => ranges.extend(perl(class)),
-            ClassSetItem::Bracketed(class) => ranges.extend(self.bracketed(class)?),
+            // RE2 reads the inner `[` as a character.
+            ClassSetItem::Bracketed(_) => return Err(unsupported("a class in a class")),
             ClassSetItem::Union(union) => {
                 for item in &union.items {
                     self.class_item(item, ranges)?;

@@ -97,9 +97,9 @@ fn errors_show_where_and_what() {
     );
     assert_eq!(
         over("siez(input)"),
-        r#"E517 at 5: there is no function "siez""#
+        r#"E517 at 1: there is no function "siez""#
     );
-    assert_eq!(over("size()"), "E517 at 5: size does not take 0 arguments");
+    assert_eq!(over("size()"), "E517 at 1: size does not take 0 arguments");
     assert_eq!(
         over("'a'.matches('[')"),
         "E518 at 13: invalid regular expression: unclosed character class"
@@ -124,11 +124,8 @@ fn errors_show_where_and_what() {
 fn an_unknown_name_gets_a_suggestion() {
     let data = Data::parse(r#"{"input": 1}"#).unwrap();
     let hint = |text: &str| data.evaluate(text).unwrap_err().hint;
-    assert_eq!(hint("inptu").as_deref(), Some("did you mean \"input\"?"));
-    assert_eq!(
-        hint("siez(input)").as_deref(),
-        Some("did you mean \"size\"?")
-    );
+    assert_eq!(hint("inptu").as_deref(), Some("did you mean `input`?"));
+    assert_eq!(hint("siez(input)").as_deref(), Some("did you mean `size`?"));
     assert_eq!(
         hint("contains('a', 'b')").as_deref(),
         Some("it is called as `x.contains(…)`")
@@ -137,7 +134,8 @@ fn an_unknown_name_gets_a_suggestion() {
 
 #[test]
 fn deep_or_long_expressions_are_refused_without_harm() {
-    let refused = |text: String| Data::default().evaluate(&text).unwrap_err().code;
+    let data = Data::parse(r#"{"input": 1}"#).unwrap();
+    let refused = |text: String| data.evaluate(&text).unwrap_err().code;
     let repeat = |part: &str, count: usize| part.repeat(count);
     for text in [
         format!("1{}", repeat("+1", 2_000)),
@@ -146,6 +144,7 @@ fn deep_or_long_expressions_are_refused_without_harm() {
         format!("[1]{}", repeat("[0]", 1_300)),
         format!("{}1{}", repeat("[", 2_000), repeat("]", 2_000)),
         format!("{{}}{}", repeat(".a", 2_000)),
+        format!("input{}", repeat(".a", 2_000)),
         format!("true{}", repeat("?1:true", 550)),
         repeat("x", 5_000),
     ] {
@@ -227,6 +226,11 @@ fn patterns_match_as_re2_does() {
         assert_eq!(matches(text, pattern), is_match, "{text:?} {pattern:?}");
     }
     for pattern in [
+        "(((){900}){900}){900}",
+        "(((a{0}){900}){900}){900}",
+        "a{1001}",
+        "[[a]]",
+        "[[:foo:]]",
         r"\pL",
         "(?=a)",
         r"(a)\1",
@@ -238,4 +242,117 @@ fn patterns_match_as_re2_does() {
         let given = given(&format!("'a'.matches(r'{pattern}')"));
         assert!(given.starts_with("E518"), "{pattern}: {given}");
     }
+}
+
+#[test]
+fn what_an_expression_compares_and_copies_has_a_cost() {
+    let exhausted = "failed: the expression costs more than 100000 units";
+    let text = format!(
+        r#"{{"b": "{}", "l": [{}]}}"#,
+        "b".repeat(400_000),
+        vec!["1"; 14_000].join(",")
+    );
+    // Long keys are compared with each other.
+    assert_eq!(
+        over(
+            &text,
+            "[{b: 1}].all(m, l.all(x, (b + '1') in m || !((b + '2') in m)))"
+        ),
+        exhausted
+    );
+    // An empty text takes as long as one of a character.
+    assert_eq!(
+        over(&text, "l.all(x, !''.matches('(a?){1000}(a?){1000}b'))"),
+        exhausted
+    );
+    let bytes = format!("l.map(x, b'{}')", "b".repeat(4_000));
+    assert_eq!(over(&text, &bytes), exhausted);
+}
+
+#[test]
+fn further_parts_of_a_large_value_cost_little() {
+    let fields: Vec<String> = (0..50)
+        .map(|n| format!(r#""f{n}": "{}""#, "x".repeat(20_000)))
+        .collect();
+    let text = format!(r#"{{"input": {{{}}}}}"#, fields.join(","));
+    let all: Vec<String> = (0..50).map(|n| format!("input.f{n} != ''")).collect();
+    assert_eq!(over(&text, &all.join(" && ")), "true");
+    let list = format!(
+        r#"{{"input": [{}]}}"#,
+        vec![format!("\"{}\"", "x".repeat(20_000)); 50].join(",")
+    );
+    let all: Vec<String> = (0..50).map(|n| format!("input[{n}] != ''")).collect();
+    assert_eq!(over(&list, &all.join(" && ")), "true");
+}
+
+#[test]
+fn a_class_is_stored_once() {
+    let class: String = (0..300_u32)
+        .filter_map(|n| char::from_u32(0x4e00 + 2 * n))
+        .collect();
+    let compiled = super::pattern::compile(&format!("[{class}]{{1000}}")).unwrap();
+    assert_eq!(
+        (compiled.instructions.len(), compiled.classes.len()),
+        (1_001, 1)
+    );
+    assert_eq!(compiled.classes[0].0.len(), 300);
+}
+
+#[test]
+fn numbers_are_written_as_the_rules_say() {
+    for (number, written) in [
+        ("0.0", "0.0"),
+        ("-0.0", "-0.0"),
+        ("100.0", "100.0"),
+        ("0.1", "0.1"),
+        ("-1234.5", "-1234.5"),
+        ("9007199254740993.0", "9007199254740992.0"),
+        ("9999999999999998.0", "9999999999999998.0"),
+        ("1e16", "1.0e16"),
+        ("123456789012345680.0", "1.2345678901234568e17"),
+        ("1.7976931348623157e308", "1.7976931348623157e308"),
+        ("0.00001", "0.00001"),
+        ("0.000012", "0.000012"),
+        ("0.0000099", "9.9e-6"),
+        ("5e-324", "5.0e-324"),
+    ] {
+        assert_eq!(given(number), written, "{number}");
+    }
+}
+
+#[test]
+fn columns_count_characters_and_calls_begin_with_their_name() {
+    assert_eq!(
+        given(r#""é" + nope"#),
+        r#"E513 at 7: there is no name "nope""#
+    );
+    assert_eq!(
+        given(r#"1 + foo("a")"#),
+        r#"E517 at 5: there is no function "foo""#
+    );
+    assert_eq!(
+        given("[1].exists_one(x, y, true)"),
+        "E517 at 5: exists_one does not take these arguments"
+    );
+    assert_eq!(given(r#""\uD800""#), "E517 at 1: invalid literal");
+    assert_eq!(
+        given("[1].all(.x, true)"),
+        "E517 at 10: expected the first argument of all to be a name"
+    );
+}
+
+#[test]
+fn whole_doubles_find_every_whole_key() {
+    assert_eq!(
+        given("9223372036854775808.0 in {9223372036854775808u: 1}"),
+        "true"
+    );
+    assert_eq!(
+        given("-9223372036854775808.0 in {-9223372036854775808: 1}"),
+        "true"
+    );
+    assert_eq!(
+        given("[1][18446744073709551615u]"),
+        "failed: index out of bounds: 18446744073709551615"
+    );
 }

@@ -1,5 +1,6 @@
 //! The context that all readers of one document share.
 
+use super::expression;
 use super::names::Names;
 use crate::{Code, Finding, Reference, Severity, Span, suggest};
 
@@ -16,8 +17,7 @@ pub(super) struct Context<'doc> {
     pub(super) names: Names<'doc>,
     pub(super) findings: Vec<Finding>,
     pub(super) references: Vec<Reference>,
-    /// The texts of the expressions read so far, in bytes.
-    pub(super) expressions_bytes: usize,
+    pub(super) expressions: expression::Total,
     suggestions_count: u32,
 }
 
@@ -44,11 +44,20 @@ impl<'doc> Context<'doc> {
         word: &str,
         candidates: impl Iterator<Item = &'a str>,
     ) -> Option<&'a str> {
-        if self.suggestions_count == SUGGESTIONS_MAX {
+        if !self.may_suggest() {
             return None;
         }
-        self.suggestions_count += 1;
+        self.note_suggestion();
         suggest::nearest(word, candidates)
+    }
+
+    /// Whether another suggestion may be searched.
+    pub(super) fn may_suggest(&self) -> bool {
+        self.suggestions_count < SUGGESTIONS_MAX
+    }
+
+    pub(super) fn note_suggestion(&mut self) {
+        self.suggestions_count += 1;
     }
 
     /// The step that `word` was probably meant to be.

@@ -5,8 +5,8 @@ use super::{Context, Field, Reported};
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{Expression, Root, Variable};
-use flotilla_engine::expression::{Constant, Node};
-use flotilla_engine::limits::EXPRESSIONS_BYTES_MAX;
+use flotilla_engine::expression::{CompiledExpression, Constant, Node};
+use flotilla_engine::limits::{EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERNS_INSTRUCTIONS_MAX};
 
 /// Reads an expression (E513, E517, E518).
 pub(super) fn read<'doc>(
@@ -23,23 +23,31 @@ pub(super) fn compile(
     span: Span,
     context: &mut Context<'_>,
 ) -> Result<Expression, Reported> {
-    context.expressions_bytes += text.len();
-    if context.expressions_bytes > EXPRESSIONS_BYTES_MAX {
-        let message = format!(
-            "expected at most {EXPRESSIONS_BYTES_MAX} bytes of expressions, but this one exceeds them"
-        );
+    if let Err(message) = context.expressions.add(text) {
         return Err(context.error(Finding::new(Code::E517, span, message)));
     }
     let mut names = RunNames {
         names: &context.names,
         variables: Vec::new(),
+        may_suggest: context.may_suggest(),
+        has_searched: false,
     };
-    match expression::compile(text, &mut names) {
-        Ok(compiled) => Ok(Expression {
-            text: text.to_owned(),
-            variables: names.variables,
-            compiled,
-        }),
+    let compiled = expression::compile(text, &mut names);
+    let (variables, has_searched) = (names.variables, names.has_searched);
+    if has_searched {
+        context.note_suggestion();
+    }
+    match compiled {
+        Ok(compiled) => {
+            if let Err(message) = context.expressions.add_patterns(&compiled) {
+                return Err(context.error(Finding::new(Code::E518, span, message)));
+            }
+            Ok(Expression {
+                text: text.to_owned(),
+                variables,
+                compiled,
+            })
+        }
         Err(error) => {
             let message = format!(
                 "invalid expression at column {} of {}: {}",
@@ -54,10 +62,52 @@ pub(super) fn compile(
     }
 }
 
+/// What the expressions of a document amount to.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    count: usize,
+    bytes: usize,
+    instructions: usize,
+}
+
+impl Total {
+    /// Counts the text of an expression; the error says which bound it exceeds.
+    fn add(&mut self, text: &str) -> Result<(), String> {
+        self.count += 1;
+        self.bytes += text.len();
+        if self.count > EXPRESSIONS_MAX {
+            return Err(format!(
+                "expected at most {EXPRESSIONS_MAX} expressions, but this is one more"
+            ));
+        }
+        if self.bytes > EXPRESSIONS_BYTES_MAX {
+            return Err(format!(
+                "expected at most {EXPRESSIONS_BYTES_MAX} bytes of expressions, but this one exceeds them"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts the regular expressions of a compiled expression.
+    fn add_patterns(&mut self, compiled: &CompiledExpression) -> Result<(), String> {
+        self.instructions += compiled.pattern_instructions();
+        if self.instructions > PATTERNS_INSTRUCTIONS_MAX {
+            return Err(format!(
+                "expected regular expressions of at most {PATTERNS_INSTRUCTIONS_MAX} instructions together, but this \
+                 one exceeds them"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// What the names in an expression stand for, and the variables that it uses.
 struct RunNames<'n, 'doc> {
     names: &'n Names<'doc>,
     variables: Vec<Variable>,
+    /// Whether similar names of steps may be searched: a document is allowed a number of searches.
+    may_suggest: bool,
+    has_searched: bool,
 }
 
 /// The names at the top level.
@@ -111,7 +161,11 @@ impl RunNames<'_, '_> {
             let suggestion = match dashed {
                 // CEL reads the dash as a subtraction.
                 Some(dashed) => Some(format!("steps[\"{dashed}\"]")),
-                None => suggest::nearest(name, self.names.steps()).map(str::to_owned),
+                None if self.may_suggest => {
+                    self.has_searched = true;
+                    suggest::nearest(name, self.names.steps()).map(str::to_owned)
+                }
+                None => None,
             };
             return Err(UnknownName {
                 message: format!("there is no step {}", quote(name)),

@@ -37,6 +37,7 @@ pub(super) fn read<'doc>(
     let parallel = draft.parallel.map(KindField::Parallel);
     let arms = fields.take_any(&["switch", "arms"], context);
     let kinds = [run, wait, parallel, arms.map(KindField::Switch)];
+    let skip_if = fields.take_any(&["skipIf", "skip"], context);
     let body = Body {
         form: draft.form,
         place: fields.place.clone(),
@@ -46,8 +47,8 @@ pub(super) fn read<'doc>(
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
         default: fields.take("default", context),
+        is_skipped: skip_if.is_some(),
     };
-    let skip_if = fields.take_any(&["skipIf", "skip"], context);
     let skip_if = skip_if.map(|field| expression::read(&field, context));
     let transitions = transitions::read(fields.take("transitions", context), &mut outline, context);
     let known = fields.finish(context);
@@ -111,6 +112,8 @@ struct Body<'doc> {
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
     default: Option<Field<'doc>>,
+    /// Whether it has a `skipIf`.
+    is_skipped: bool,
 }
 
 /// A key that says what a step does.
@@ -157,6 +160,9 @@ impl<'doc> Body<'doc> {
             return Err(self.refuse_kinds(context));
         }
         let in_graph = self.form == BlockForm::Graph;
+        if in_graph && self.is_skipped && self.default.is_none() && !transitions.is_empty() {
+            transitions::lint_skipped_step(transitions, outline, context);
+        }
         match self.kinds.remove(0) {
             KindField::Run(run) => {
                 let unmixed = self.refuse_default(context);
@@ -191,9 +197,11 @@ impl<'doc> Body<'doc> {
                     default: self.default.as_ref(),
                 };
                 let step = switch::read(&fields, outline, context);
-                if in_graph && self.default.is_none() {
-                    transitions::lint_switch(transitions, outline, context);
+                let has_default = self.default.is_some();
+                if in_graph {
+                    transitions::lint_switch(transitions, outline, has_default, context);
                 }
+                transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
                 unmixed?;
                 step.map(StepKind::Switch)
             }

@@ -198,19 +198,54 @@ pub(super) fn lint_run_step<'doc>(
     }
 }
 
-/// E502 for a switch without a default.
+/// E502 for a switch in a graph.
 pub(super) fn lint_switch<'doc>(
     transitions: &Transitions<'doc>,
     outline: &Outline<'doc>,
+    has_default: bool,
     context: &mut Context<'doc>,
 ) {
-    if !transitions.has("no_match") {
+    if !has_default && !transitions.has("no_match") {
         let message = format!(
             "step {} has no `default`: the {} fails if no condition is true",
             quote(outline.name),
             what_fails(outline)
         );
         context.warn(Finding::new(Code::E502, outline.span, message).hint("add `default`"));
+    }
+}
+
+/// E502 for transitions of a switch that are never taken: its conditions and its default say where it leads.
+pub(super) fn lint_transitions_of_switch<'doc>(
+    transitions: &Transitions<'doc>,
+    outline: &Outline<'doc>,
+    has_default: bool,
+    context: &mut Context<'doc>,
+) {
+    for (outcome, span) in transitions.outcomes.iter().flatten() {
+        let is_taken = match *outcome {
+            "failure" | "skipped" | "success" => true,
+            "no_match" => !has_default,
+            _ => false,
+        };
+        if !is_taken {
+            let message = format!(
+                "the transition `{outcome}` of step {} is never taken, since the step is a switch",
+                quote(outline.name)
+            );
+            context.warn(Finding::new(Code::E502, *span, message));
+        }
+    }
+}
+
+/// E502 for a step in a graph that may be skipped.
+pub(super) fn lint_skipped_step<'doc>(
+    transitions: &Transitions<'doc>,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) {
+    if !transitions.has("skipped") && !transitions.has("success") {
+        warn_missing("skipped", outline, context);
     }
 }
 

@@ -6,7 +6,7 @@ mod exceptions;
 mod literal;
 
 use exceptions::{EXCEPTIONS, Exception, Reason};
-use flotilla_dsl::expression::{Names, Resolved, UnknownName, compile};
+use flotilla_dsl::expression::{Names, Resolved, UnknownName, compile, with_stack};
 use flotilla_engine::expression::{Meter, Node, Stop, Value, Variables, evaluate};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn outcome(case: &Case) -> Result<Value, String> {
     let mut bindings = Bindings::of(case);
     let names = bindings.0.iter().map(|(name, _)| name.clone());
     let mut names = BindingNames(names.collect());
-    let expression = compile(&case.expr, &mut names)
+    let expression = with_stack(|| compile(&case.expr, &mut names))
         .map_err(|error| format!("refused: {}: {}", error.code, error.message))?;
     let value = evaluate(&expression, &mut bindings, &mut Meter::default());
     value.map_err(|stop| match stop {

@@ -76,14 +76,14 @@ steps:
               |
             6 |     - {when: "inptu.amount > 1000", goto: check-it}
               |              ^^^^^^^^^^^^^^^^^^^^^
-              = hint: did you mean "input"?
+              = hint: did you mean `input`?
 
             error[E513]: invalid expression at column 1 of "steps.check.output == 1": there is no step "check"
              --> w.yaml:7:14
               |
             7 |     - {when: "steps.check.output == 1", goto: check-it}
               |              ^^^^^^^^^^^^^^^^^^^^^^^^^
-              = hint: did you mean "steps[\"check-it\"]"?
+              = hint: did you mean `steps["check-it"]`?
 
             error[E513]: invalid expression at column 1 of "steps.missing.output == 1": there is no step "missing"
              --> w.yaml:8:14
@@ -153,7 +153,7 @@ start:
             8 |     - {when: "input.email.matches(input.pattern)", goto: flo.Completed}
               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-            error[E517]: invalid expression at column 7 of "lenght(input.list) > 1": there is no function "lenght"
+            error[E517]: invalid expression at column 1 of "lenght(input.list) > 1": there is no function "lenght"
              --> w.yaml:9:14
               |
             9 |     - {when: "lenght(input.list) > 1", goto: flo.Completed}
@@ -396,7 +396,7 @@ output: '{"cel": "x"}'
               |
             6 |   inputMapping: {a: {cel: "1 +"}, b: {cel: 1}, c: {cel: "inptu"}}
               |                                                         ^^^^^^^
-              = hint: did you mean "input"?
+              = hint: did you mean `input`?
 
             error[E513]: invalid expression at column 1 of "x": there is no name "x"
              --> w.yaml:8:18
@@ -404,5 +404,77 @@ output: '{"cel": "x"}'
             8 | output: '{"cel": "x"}'
               |                  ^^^
         "#]],
+    );
+}
+
+#[test]
+fn transitions_that_a_switch_never_takes_are_reported() {
+    check_body(
+        r#"
+start:
+  switch: [{when: "input.a", goto: flo.Completed}]
+  default: flo.Failed
+  transitions: {no_match: flo.Failed, default: flo.Failed, failure: flo.Failed}
+"#,
+        expect![[r#"
+            warning[E502]: the transition `no_match` of step "start" is never taken, since the step is a switch
+             --> w.yaml:7:17
+              |
+            7 |   transitions: {no_match: flo.Failed, default: flo.Failed, failure: flo.Failed}
+              |                 ^^^^^^^^
+
+            warning[E502]: the transition `default` of step "start" is never taken, since the step is a switch
+             --> w.yaml:7:39
+              |
+            7 |   transitions: {no_match: flo.Failed, default: flo.Failed, failure: flo.Failed}
+              |                                       ^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_skipped_step_must_lead_somewhere_in_a_graph() {
+    check_body(
+        r#"
+start:
+  run: "@actions/a"
+  skipIf: input.a
+  transitions: {done: flo.Completed, failure: flo.Failed}
+"#,
+        expect![[r#"
+            warning[E502]: outcome `skipped` of step "start" has no transition: the run fails there
+             --> w.yaml:4:1
+              |
+            4 | start:
+              | ^^^^^
+              = hint: add a transition for `skipped`
+        "#]],
+    );
+}
+
+#[test]
+fn expressions_and_their_patterns_are_bounded_together() {
+    let arms = |count: usize, condition: &str| {
+        let arm = format!("    - {{when: \"{condition}\", goto: flo.Completed}}\n");
+        format!(
+            "\nstart:\n  switch:\n{}  default: flo.Completed\n",
+            arm.repeat(count)
+        )
+    };
+    accept_body(&arms(1_024, "1<0"));
+    let messages = |body: String| {
+        let findings = flotilla_dsl::parse(&format!("{}{body}", crate::HEAD)).findings;
+        let messages = findings.into_iter().map(|finding| finding.message);
+        messages.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        messages(arms(1_025, "1<0")),
+        ["expected at most 1024 expressions, but this is one more"]
+    );
+    assert_eq!(
+        messages(arms(9, "input.a.matches('(a?){1000}(b?){1000}')")),
+        [
+            "expected regular expressions of at most 32768 instructions together, but this one exceeds them"
+        ]
     );
 }

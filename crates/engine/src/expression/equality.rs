@@ -49,6 +49,7 @@ fn equal_maps(one: &Map, other: &Map, meter: &mut Meter) -> Result<bool, Failure
         return Ok(false);
     }
     for ((key, one), (other_key, other)) in one.iter().zip(other.iter()) {
+        meter.spend_bytes(key.bytes())?;
         if key != other_key || !equal(one, other, meter)? {
             return Ok(false);
         }
@@ -115,7 +116,7 @@ pub(super) fn as_key(value: &Value) -> Option<Key> {
         Value::Bool(key) => Some(Key::Bool(*key)),
         Value::Int(key) => Some(Key::Int(*key)),
         Value::Uint(key) => Some(Key::Uint(*key)),
-        Value::Double(key) => key.to_whole().map(Key::Int),
+        Value::Double(key) => key.to_whole().and_then(Key::of_whole),
         Value::String(key) => Some(Key::String(key.clone())),
         _ => None,
     }

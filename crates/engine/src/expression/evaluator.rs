@@ -2,7 +2,7 @@
 
 use super::failure::a_value;
 use super::meter::Meter;
-use super::{CompiledExpression, Comprehension, Failure, Key, Node, Value, functions, operators};
+use super::{CompiledExpression, Comprehension, Failure, Node, Value, functions, operators};
 use std::rc::Rc;
 
 /// Provides the variables of an expression.
@@ -61,7 +61,10 @@ impl<V: Variables> Evaluator<'_, V> {
     fn evaluate(&mut self, node: &Node) -> Result<Value, Stop<V::Error>> {
         self.meter.spend(1)?;
         match node {
-            Node::Constant(constant) => Ok(constant.into()),
+            Node::Constant(constant) => {
+                self.meter.spend_bytes(constant.bytes())?;
+                Ok(constant.into())
+            }
             Node::Variable(position) => self.variables.variable(*position, self.meter),
             Node::Local(depth) => Ok(self.locals[usize::from(*depth)].clone()),
             Node::Select { operand, field } => {
@@ -81,7 +84,7 @@ impl<V: Variables> Evaluator<'_, V> {
                     .iter()
                     .map(|(key, value)| Ok((self.evaluate(key)?, self.evaluate(value)?)));
                 let entries = entries.collect::<Result<_, Stop<V::Error>>>()?;
-                Ok(operators::map(entries)?)
+                Ok(operators::map(entries, self.meter)?)
             }
             Node::And(operands) => self.logical(operands, false),
             Node::Or(operands) => self.logical(operands, true),
@@ -193,11 +196,7 @@ impl<V: Variables> Evaluator<'_, V> {
     fn elements(&mut self, range: &Node) -> Result<Rc<Vec<Value>>, Stop<V::Error>> {
         match self.evaluate(range)? {
             Value::List(list) => Ok(list.elements(self.meter)?),
-            Value::Map(map) => {
-                let entries = map.entries(self.meter)?;
-                self.meter.spend(entries.len())?;
-                Ok(Rc::new(entries.keys().map(Key::to_value).collect()))
-            }
+            Value::Map(map) => Ok(Rc::new(map.keys(self.meter)?)),
             other => {
                 let range = a_value(other.kind());
                 Err(Failure::new(format!("{range} has no elements")).into())

@@ -86,10 +86,11 @@ impl Double {
         in_range.then_some(self.0 as u64)
     }
 
-    /// The whole number that it is, if it is one.
-    pub(super) fn to_whole(self) -> Option<i64> {
-        self.to_int()
-            .filter(|whole| Self::from_int(*whole).0 == self.0)
+    /// The whole number that it is, if it is one that an int or a uint can be.
+    pub(super) fn to_whole(self) -> Option<i128> {
+        let in_range = self.0 >= INT_MIN && self.0 < -INT_MIN * 2.0;
+        #[allow(clippy::cast_possible_truncation, reason = "the range was checked")]
+        (in_range && self.0 == self.0.trunc()).then_some(self.0 as i128)
     }
 
     /// The order of the number and an integer, without rounding either.
@@ -107,17 +108,36 @@ impl Double {
     }
 }
 
+/// From this power of ten on, and below [`EXPONENT_MIN`], numbers are written with an exponent.
+const EXPONENT_MAX: i32 = 16;
+const EXPONENT_MIN: i32 = -5;
+
 impl fmt::Display for Double {
     /// The shortest text that reads back as the same number, always with a point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `Debug` uses an exponent for large and small numbers, and a point otherwise.
-        let text = format!("{:?}", self.0);
-        match text.split_once('e') {
-            Some((mantissa, exponent)) if !mantissa.contains('.') => {
-                write!(f, "{mantissa}.0e{exponent}")
-            }
-            _ => f.write_str(&text),
+        // The standard library gives the digits; where the point and the exponent stand is decided here.
+        let scientific = format!("{:e}", self.0.abs());
+        let (mantissa, exponent) = scientific.split_once('e').expect("an exponent");
+        let exponent: i32 = exponent.parse().expect("a number");
+        let digits = mantissa.replace('.', "");
+        if self.0.is_sign_negative() {
+            f.write_str("-")?;
         }
+        if !(EXPONENT_MIN..EXPONENT_MAX).contains(&exponent) {
+            let fraction = if digits.len() == 1 { "0" } else { &digits[1..] };
+            return write!(f, "{}.{fraction}e{exponent}", &digits[..1]);
+        }
+        let Ok(point) = usize::try_from(exponent + 1) else {
+            let zeros = "0".repeat((-exponent - 1).unsigned_abs() as usize);
+            return write!(f, "0.{zeros}{digits}");
+        };
+        if point == 0 {
+            return write!(f, "0.{digits}");
+        }
+        let digits = format!("{digits:0<point$}");
+        let (whole, fraction) = digits.split_at(point);
+        let fraction = if fraction.is_empty() { "0" } else { fraction };
+        write!(f, "{whole}.{fraction}")
     }
 }
 

@@ -3,7 +3,7 @@
 use super::failure::{a_value, quoted};
 use super::meter::Meter;
 use super::number::{self, Arithmetic};
-use super::{Double, Failure, Function, Key, Map, Type, Value, equality};
+use super::{Double, Failure, Function, Key, Map, Type, Value, equality, read};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -156,8 +156,8 @@ pub(super) fn index(operands: &[Value; 2], meter: &mut Meter) -> Result<Value, F
     match collection {
         Value::List(list) => {
             let position = match index {
-                Value::Int(position) => *position,
-                Value::Uint(position) => i64::try_from(*position).unwrap_or(i64::MAX),
+                Value::Int(position) => i128::from(*position),
+                Value::Uint(position) => i128::from(*position),
                 Value::Double(position) => position.to_whole().ok_or_else(no_such_overload)?,
                 _ => return Err(no_such_overload()),
             };
@@ -186,7 +186,7 @@ pub(super) fn index(operands: &[Value; 2], meter: &mut Meter) -> Result<Value, F
 }
 
 /// `{key: value}`
-pub(super) fn map(entries: Vec<(Value, Value)>) -> Result<Value, Failure> {
+pub(super) fn map(entries: Vec<(Value, Value)>, meter: &mut Meter) -> Result<Value, Failure> {
     let mut made = BTreeMap::new();
     for (key, value) in entries {
         let key = match key {
@@ -199,6 +199,7 @@ pub(super) fn map(entries: Vec<(Value, Value)>) -> Result<Value, Failure> {
                 return Err(Failure::new(format!("{key} cannot be a key")));
             }
         };
+        read::spend_search(&key, made.len(), meter)?;
         if made.insert(key, value).is_some() {
             return Err(Failure::new("a map cannot repeat a key"));
         }

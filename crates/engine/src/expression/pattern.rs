@@ -7,18 +7,20 @@ use crate::limits::PATTERN_INSTRUCTIONS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// A compiled regular expression. Invariant: at most [`PATTERN_INSTRUCTIONS_MAX`] instructions, the last one
-/// [`Instruction::Match`]; every position is one of its instructions.
+/// [`Instruction::Match`]; every position is one of its instructions or classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
     /// Execution begins at the first one.
     pub instructions: Vec<Instruction>,
+    /// The classes that instructions refer to, each once.
+    pub classes: Vec<CharClass>,
 }
 
 /// An instruction of a [`Pattern`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Instruction {
-    /// Takes one character of the class.
-    Char(CharClass),
+    /// Takes one character of the class at this position.
+    Char(u16),
     /// Continues at both positions.
     Split(u16, u16),
     /// Continues at the position.
@@ -93,7 +95,7 @@ impl Pattern {
     /// What executing it over a text costs, as a number of bytes read.
     #[must_use]
     pub fn cost(&self, text: &str) -> usize {
-        text.len().saturating_mul(self.instructions.len())
+        (text.len() + 1).saturating_mul(self.instructions.len())
     }
 
     /// Whether some part of the text matches.
@@ -135,7 +137,7 @@ impl Pattern {
     /// Whether an instruction takes the character.
     fn takes(&self, position: u16, character: char) -> bool {
         match &self.instructions[usize::from(position)] {
-            Instruction::Char(class) => class.contains(character),
+            Instruction::Char(class) => self.classes[usize::from(*class)].contains(character),
             Instruction::Split(..)
             | Instruction::Jump(_)
             | Instruction::Assert(_)

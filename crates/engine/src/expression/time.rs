@@ -129,12 +129,12 @@ impl Span {
         };
         let mut reader = Reader(unsigned);
         let mut nanos: i128 = 0;
-        while unsigned != "0" && (nanos == 0 || !reader.0.is_empty()) {
+        if unsigned.is_empty() {
+            return Err(not_a_duration());
+        }
+        while unsigned != "0" && !reader.0.is_empty() {
             let part = reader.span_part().ok_or_else(not_a_duration)?;
             nanos = nanos.checked_add(part).ok_or_else(not_a_duration)?;
-            if reader.0.is_empty() {
-                break;
-            }
         }
         Self::from_nanos(if is_negative { -nanos } else { nanos })
     }
@@ -257,10 +257,12 @@ impl Reader<'_> {
         let whole = self.all_digits();
         let whole: i128 = if has_no_whole { 0 } else { whole.parse().ok()? };
         let fraction = self.fraction()?;
-        const UNITS: [(&str, i128); 7] = [
+        const UNITS: [(&str, i128); 8] = [
             ("ns", 1),
             ("us", 1_000),
-            ("µs", 1_000),
+            // The sign for micro, and the Greek letter.
+            ("\u{b5}s", 1_000),
+            ("\u{3bc}s", 1_000),
             ("ms", 1_000_000),
             ("s", NANOS),
             ("m", 60 * NANOS),

@@ -3,6 +3,7 @@
 use super::{Constant, Double, Failure, Span, Timestamp, Type};
 use crate::json::Json;
 use smol_str::SmolStr;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -42,7 +43,7 @@ pub enum List {
     /// One that an expression made.
     Made(Rc<Vec<Value>>),
     /// A JSON array.
-    Json(Slice),
+    Json(Rc<Container<Vec<Read>>>),
 }
 
 /// A map.
@@ -51,7 +52,48 @@ pub enum Map {
     /// One that an expression made.
     Made(Rc<BTreeMap<Key, Value>>),
     /// A JSON object.
-    Json(Slice),
+    Json(Rc<Container<BTreeMap<Key, Read>>>),
+}
+
+/// A value of a JSON text, or why it cannot be read: numbers may be out of range.
+pub(super) type Read = Result<Value, Failure>;
+
+/// A JSON array or object. The first search for one value scans the text; the second one reads the whole level, so that
+/// further ones cost little.
+#[derive(Debug)]
+pub struct Container<C> {
+    text: Slice,
+    was_searched: Cell<bool>,
+    content: OnceCell<Rc<C>>,
+}
+
+impl<C> Container<C> {
+    pub(super) fn new(text: Slice) -> Rc<Self> {
+        Rc::new(Self {
+            text,
+            was_searched: Cell::new(false),
+            content: OnceCell::new(),
+        })
+    }
+
+    /// The text.
+    pub(super) fn text(&self) -> &Slice {
+        &self.text
+    }
+
+    /// Whether the text should be scanned for one value: it has not been, and the content was not read.
+    pub(super) fn is_to_be_scanned(&self) -> bool {
+        self.content.get().is_none() && !self.was_searched.replace(true)
+    }
+
+    /// The content, which `read` reads once.
+    pub(super) fn content<E>(&self, read: impl FnOnce() -> Result<C, E>) -> Result<Rc<C>, E> {
+        if let Some(content) = self.content.get() {
+            return Ok(content.clone());
+        }
+        let content = Rc::new(read()?);
+        Ok(self.content.get_or_init(|| content).clone())
+    }
 }
 
 /// The key of a map. An int and a uint of the same value are the same key.
@@ -69,7 +111,7 @@ pub enum Key {
 
 /// A part of a JSON text: one whole value.
 #[derive(Clone, Debug)]
-pub struct Slice {
+pub(super) struct Slice {
     text: SmolStr,
     from: usize,
     to: usize,
@@ -92,8 +134,9 @@ impl Slice {
     /// # Panics
     /// If `part` was not sliced from [`Self::as_str`].
     pub(super) fn part(&self, part: &str) -> Self {
-        let offset = part.as_ptr() as usize - self.text.as_ptr() as usize;
-        assert!(offset + part.len() <= self.text.len(), "a part of the text");
+        let offset = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
+        let offset = offset.filter(|offset| offset + part.len() <= self.text.len());
+        let offset = offset.expect("a part of the text");
         Self {
             text: self.text.clone(),
             from: offset,
@@ -111,6 +154,20 @@ impl Key {
             Self::Int(key) => Value::Int(*key),
             Self::Uint(key) => Value::Uint(*key),
             Self::String(key) => Value::String(key.clone()),
+        }
+    }
+
+    /// A whole number as a key; `None` outside the ranges of int and uint.
+    pub(super) fn of_whole(whole: i128) -> Option<Self> {
+        let int = i64::try_from(whole).map(Self::Int);
+        int.or_else(|_| u64::try_from(whole).map(Self::Uint)).ok()
+    }
+
+    /// The size of a text, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::String(key) => key.len(),
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) => 0,
         }
     }
 

@@ -58,9 +58,8 @@ impl Writer {
             Value::Timestamp(time) => quote(&time.to_string(), &mut self.out),
             Value::Duration(span) => quote(&span.to_string(), &mut self.out),
             Value::Type(of) => quote(of.name(), &mut self.out),
-            Value::List(List::Json(slice)) | Value::Map(Map::Json(slice)) => {
-                self.out.push_str(slice.as_str());
-            }
+            Value::List(List::Json(array)) => self.out.push_str(array.text().as_str()),
+            Value::Map(Map::Json(object)) => self.out.push_str(object.text().as_str()),
             Value::List(List::Made(elements)) => self.list(elements, depth)?,
             Value::Map(Map::Made(entries)) => {
                 self.out.push('{');

@@ -1,6 +1,6 @@
 //! Entering a step.
 
-use super::evaluation::Evaluation;
+use super::evaluation::{Evaluation, expression_failed};
 use super::outcome::name;
 use super::render::{Mapped, MappingRefused};
 use super::{branches, render, scope, switch};
@@ -88,14 +88,8 @@ fn skipped(
 ) -> Option<TargetResult> {
     match is_skipped {
         Ok(false) => None,
-        Ok(true) => Some(TargetResult {
-            from: Awaited::Nothing,
-            outcome: name::of(name::SKIPPED),
-            output: None,
-            reason: None,
-            is_retryable: false,
-        }),
-        Err(reason) => Some(switch::expression_failed(turn, run, reason)),
+        Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
+        Err(reason) => Some(expression_failed(turn, run, reason)),
     }
 }
 

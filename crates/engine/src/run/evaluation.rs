@@ -1,12 +1,13 @@
 //! Evaluates expressions over the data of a run (W64).
 
-use super::render;
+use super::outcome::name;
+use super::render::{self, EXPRESSION_FAILED};
 use crate::definition::{Expression, Variable};
 use crate::expression::{Failure, Meter, Stop, Timestamp, Value, Variables, evaluate};
 use crate::ids::ScopeNumber;
 use crate::json::Json;
-use crate::message::cut;
 use crate::store::StoreError;
+use crate::tables::TargetResult;
 use crate::turn::{LoadedRun, Turn};
 
 /// An evaluation of one or several expressions, which together cost at most as much as one may. Each variable is read
@@ -78,8 +79,28 @@ impl Evaluation {
     }
 }
 
+/// Bytes of an expression that a message quotes.
+const QUOTED_BYTES_MAX: usize = 256;
+
 fn describe(expression: &Expression, failure: &Failure) -> String {
-    cut(&format!("expression \"{}\": {failure}", expression.text))
+    let text = &expression.text;
+    let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
+    let more = if end < text.len() { "…" } else { "" };
+    format!("expression \"{}{more}\": {failure}", &text[..end])
+}
+
+/// What a step ends with if an expression has no value, for a reason.
+pub(super) fn expression_failed(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    reason: String,
+) -> TargetResult {
+    let output = run.store_payload(turn, Json::error(EXPRESSION_FAILED, &reason));
+    TargetResult {
+        output: Some(output),
+        reason: Some(reason),
+        ..TargetResult::of_engine(name::of(name::FAILURE))
+    }
 }
 
 /// The variables of one expression.

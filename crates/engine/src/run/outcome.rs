@@ -57,7 +57,7 @@ pub(super) fn destination(
     outcome: &OutcomeName,
 ) -> Option<Destination> {
     let target = transition(step, outcome).or_else(|| match outcome.as_str() {
-        name::SKIPPED => of_skipped(step),
+        name::SKIPPED if step.skip_if.is_some() => of_skipped(step),
         _ => None,
     });
     if let Some(target) = target {
@@ -68,6 +68,11 @@ pub(super) fn destination(
         BlockForm::Single => Some(Destination::End(outcome.clone())),
         BlockForm::List => in_list(step, outcome),
     }
+}
+
+/// Whether no condition of a switch was true, which leads on in a list.
+fn is_no_match(step: &Step, outcome: &OutcomeName) -> bool {
+    matches!(step.kind, StepKind::Switch(_)) && outcome.as_str() == name::NO_MATCH
 }
 
 /// Where a skipped step without a transition for it leads (W50a).
@@ -83,7 +88,7 @@ fn of_skipped(step: &Step) -> Option<Target> {
 fn in_list(step: &Step, outcome: &OutcomeName) -> Option<Destination> {
     let is_nested = step.block != BlockIndex::ROOT;
     let terminal = match outcome.as_str() {
-        _ if is_good(outcome) || outcome.as_str() == name::NO_MATCH => match step.next {
+        _ if is_good(outcome) || is_no_match(step, outcome) => match step.next {
             Some(next) => return Some(Destination::Target(Target::Step(next))),
             None => BuiltInTerminal::Completed,
         },

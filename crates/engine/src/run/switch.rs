@@ -1,15 +1,13 @@
 //! Steps that lead where conditions say (W60).
 
-use super::evaluation::Evaluation;
+use super::evaluation::{Evaluation, expression_failed};
 use super::finish_step::{Left, exit_step};
 use super::outcome::{Destination, destination, name};
-use super::render::EXPRESSION_FAILED;
 use crate::definition::{StepKind, SwitchStep, Target};
 use crate::ids::OutcomeName;
-use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{Activation, Awaited, EventKind, TargetResult};
+use crate::tables::{Activation, EventKind, TargetResult};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
 /// Enters a switch, and leaves it for where it leads.
@@ -39,7 +37,7 @@ pub(super) fn enter(
         Err(reason) => (Err(reason), None),
     };
     let target_result = match outcome {
-        Ok(outcome) => ended(outcome),
+        Ok(outcome) => TargetResult::of_engine(outcome),
         Err(reason) => expression_failed(turn, run, reason),
     };
     let left = Left {
@@ -69,28 +67,4 @@ fn choose(
         }
     }
     Ok(Ok(switch.default.map(|target| (None, target))))
-}
-
-fn ended(outcome: OutcomeName) -> TargetResult {
-    TargetResult {
-        from: Awaited::Nothing,
-        outcome,
-        output: None,
-        reason: None,
-        is_retryable: false,
-    }
-}
-
-/// What a step ends with if an expression has no value.
-pub(super) fn expression_failed(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    reason: String,
-) -> TargetResult {
-    let output = run.store_payload(turn, Json::error(EXPRESSION_FAILED, &reason));
-    TargetResult {
-        output: Some(output),
-        reason: Some(reason),
-        ..ended(name::of(name::FAILURE))
-    }
 }

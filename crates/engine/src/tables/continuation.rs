@@ -133,6 +133,19 @@ pub struct TargetResult {
     pub is_retryable: bool,
 }
 
+impl TargetResult {
+    /// The end of a step that waits for nothing, without an output.
+    pub(crate) fn of_engine(outcome: OutcomeName) -> Self {
+        Self {
+            from: Awaited::Nothing,
+            outcome,
+            output: None,
+            reason: None,
+            is_retryable: false,
+        }
+    }
+}
+
 /// The result of validating an input against a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputVerdict {

@@ -303,7 +303,7 @@ pub enum EventKind {
         /// Its outcome.
         outcome: OutcomeName,
     },
-    /// A condition of the step was true, or none was (W60).
+    /// A condition of the step was true, or its default was taken (W60).
     SwitchTaken {
         /// The position of the condition; `None` for the default.
         arm: Option<u16>,

@@ -58,7 +58,7 @@ types! {
     ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch`"] [];
     ScopeEnded "scope_ended" "A scope ended." ["the outcome"] [];
     BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
-    SwitchTaken "switch_taken" "A condition of the step was true, or none was." ["the next step or terminal"]
+    SwitchTaken "switch_taken" "A condition of the step was true, or its default was taken." ["the next step or terminal"]
         ["arm"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
     StepCompleted "step_completed" "The run left the step, with an outcome." ["the step"] ["outcome"];

@@ -6,9 +6,11 @@ use crate::script::define;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::codec::encode;
 use flotilla_engine::definition::{
-    AttributeKind, BlockIndex, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute,
-    Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template, Transition,
+    AttributeKind, BlockIndex, Definition, Expression, Part, Path, Root, RunStep, RunTarget,
+    SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template,
+    TerminalStatus, Transition,
 };
+use flotilla_engine::expression::{CompiledExpression, Comprehension, Constant, Node};
 use flotilla_engine::ids::{
     AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
 };
@@ -19,7 +21,7 @@ use flotilla_engine::limits::{
 };
 use flotilla_engine::rows::{
     self, ActionRuns, Activations, AttributeValue, PendingWorks, Process, ProcessKind,
-    QuarantinedKind, Runs, StreamSettings, encode_key, encode_prefix, encode_record,
+    QuarantinedKind, RunStatus, Runs, StreamSettings, encode_key, encode_prefix, encode_record,
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
@@ -217,6 +219,42 @@ fn a_loop_that_copies_a_signal_continues_in_later_entries() {
     })
     .expect("memory does not fail");
     assert_eq!(left, 0);
+}
+
+/// A condition that is true, and costs almost as much as an evaluation may.
+fn costly() -> Expression {
+    let range = || Node::List(vec![Node::Constant(Constant::Bool(true)); 36]);
+    let all = |predicate| {
+        let range = range();
+        Node::Comprehension(Box::new(Comprehension::All { range, predicate }))
+    };
+    Expression {
+        text: "costly".to_owned(),
+        variables: Vec::new(),
+        compiled: CompiledExpression {
+            root: all(all(all(Node::Local(2)))),
+        },
+    }
+}
+
+#[test]
+fn costly_conditions_are_evaluated_over_several_entries() {
+    let mut world = World::new();
+    let steps: String = (1..=100)
+        .map(|n| format!("\n s{n}: run @missing"))
+        .collect();
+    let mut definition = define(&format!("define costly 1 list{steps}"));
+    for step in &mut definition.steps {
+        step.skip_if = Some(costly());
+    }
+    world.create(definition);
+    world.accept(start("costly", "{}".to_owned()));
+    assert!(world.run(1).continuation.is_some(), "one turn has no room");
+    let entries_count = world.run_until_idle();
+    assert!(entries_count > 20, "{entries_count}");
+    let run = world.run(1);
+    let completed = RunStatus::Ended(TerminalStatus::Completed);
+    assert_eq!(run.status, completed, "{:?}", run.detail);
 }
 
 #[test]

@@ -26,7 +26,7 @@ Exit codes: 0 the expression has a value; 3 it has no value, or is invalid; 2 th
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Eval {
     /// The expression, in CEL
-    #[arg(value_name = "EXPRESSION")]
+    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
     expression: String,
     /// Values of the names, a JSON object; @FILE reads a file, - reads stdin
     #[arg(long, value_name = "JSON", default_value = "{}")]
@@ -52,11 +52,19 @@ impl Eval {
             Failure::new(Code::ExpressionFailed, message)
         })?;
         let view = EvaluatedView {
-            value: serde_json::from_str(json.as_str()).expect("a value is written as JSON"),
+            value: shown(json.as_str())?,
             cost: evaluated.cost,
         };
         session.output.value(&view, |_| json.as_str().to_owned())
     }
+}
+
+/// The value for output; not every JSON text of the data can be read by this program.
+fn shown(json: &str) -> Result<Value, Failure> {
+    serde_json::from_str(json).map_err(|error| {
+        let message = format!("the value cannot be shown: {error}");
+        Failure::new(Code::ExpressionFailed, message)
+    })
 }
 
 fn data_of(text: &[u8], name: &str) -> Result<Data, Failure> {

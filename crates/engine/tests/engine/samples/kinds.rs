@@ -102,9 +102,10 @@ fn pattern() -> Pattern {
         instructions: vec![
             Instruction::Split(1, 4),
             Instruction::Assert(Assertion::WordBoundary),
-            Instruction::Char(CharClass(vec![('a', 'z')])),
+            Instruction::Char(0),
             Instruction::Jump(0),
             Instruction::Match,
         ],
+        classes: vec![CharClass(vec![('a', 'z')])],
     }
 }
