@@ -134,6 +134,8 @@ names! {
     ExecutorName = "an executor name", DOTTED_RULE, |text| is_name(text, true);
     /// An outcome (W11).
     OutcomeName = "an outcome", TOKEN_RULE, |text| is_token(text, limits::OUTCOME_BYTES_MAX);
+    /// A key of a run's state (W66).
+    StateKey = "a key of the state", TEXT_RULE, is_text;
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
     /// A caller's id for a signal (W19).

@@ -97,6 +97,12 @@ pub const ENDS_MAX: usize = 1_024;
 pub const NESTED_BLOCKS_MAX: usize = 16;
 /// Steps of a run that can be active at the same time (W55).
 pub const ACTIVE_STEPS_MAX: usize = 1_000;
+/// The state of a run, and what a scope below it writes (W66). In bytes.
+pub const STATE_BYTES_MAX: usize = 256 << 10;
+/// What the open scopes of a run write to the state, together (W58). In bytes.
+pub const STATE_WRITES_BYTES_MAX: u64 = 1 << 20;
+/// Values that a step writes to the state (W63).
+pub const STATE_WRITES_MAX: usize = 64;
 /// The text of an expression (W64). In bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// The texts of the expressions of a definition, together (W64). In bytes.

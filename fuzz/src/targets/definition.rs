@@ -5,7 +5,7 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Definition, Expression, Part, Root, RunTarget, StepIndex,
+    Block, BlockForm, BlockIndex, Definition, Expression, Part, Root, RunTarget, Step, StepIndex,
     StepKind, Target as Goal, Template, Variable,
 };
 
@@ -161,9 +161,7 @@ fn check_indexes(definition: &Definition) {
                 );
             }
         });
-        if let Some(condition) = &step.skip_if {
-            check_expression(definition, condition);
-        }
+        check_values(definition, step);
         match &step.kind {
             StepKind::Run(run) => {
                 if let RunTarget::Plan(plan) = run.target {
@@ -176,6 +174,7 @@ fn check_indexes(definition: &Definition) {
                     .into_iter()
                     .for_each(|target| check_target(definition, target));
             }
+            StepKind::Set => assert!(!step.set.is_empty()),
             StepKind::Switch(switch) => {
                 assert!(!switch.arms.is_empty());
                 for arm in &switch.arms {
@@ -198,6 +197,7 @@ fn check_indexes(definition: &Definition) {
         }
     }
     check_template(definition, definition.output.as_ref());
+    check_template(definition, definition.state.as_ref());
     for terminal in &definition.terminals {
         check_template(definition, terminal.output.as_ref());
     }
@@ -253,6 +253,16 @@ fn check_template(definition: &Definition, template: Option<&Template>) {
     }
 }
 
+/// What a step reads besides what its kind needs.
+fn check_values(definition: &Definition, step: &Step) {
+    for write in &step.set {
+        check_template(definition, Some(&write.value));
+    }
+    if let Some(condition) = &step.skip_if {
+        check_expression(definition, condition);
+    }
+}
+
 fn check_expression(definition: &Definition, expression: &Expression) {
     for variable in &expression.variables {
         match variable {
@@ -267,7 +277,7 @@ fn check_root(definition: &Definition, root: Root) {
         Root::StepOutput(step) | Root::StepOutcome(step) => {
             assert!(step.position() < definition.steps.len());
         }
-        Root::Input | Root::RunId | Root::Timestamp => {}
+        Root::Input | Root::State | Root::Result | Root::RunId | Root::Timestamp => {}
     }
 }
 

@@ -91,6 +91,8 @@ fn print(path: &Path) -> String {
         Root::StepOutcome(step) => format!("$.steps.{}.outcome", step_name(step.position())),
         Root::RunId => "$.flo.run_id".to_owned(),
         Root::Timestamp => "$.flo.timestamp".to_owned(),
+        Root::State => "$.state".to_owned(),
+        Root::Result => "$.result".to_owned(),
     };
     for segment in &path.segments {
         match segment {

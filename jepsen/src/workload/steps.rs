@@ -23,14 +23,17 @@ const WORKFLOW: &str = "chaos-steps";
 const DEFINITION: &str = "kind: Workflow
 name: chaos-steps
 version: \"1.0.0\"
+state: {count: 0}
 start:
   run: \"@actions/chaos-count\"
+  set: {count: {cel: state.count + 1}, key: $.result.key}
   retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
   transitions: {success: second, failure: flo.Failed}
 steps:
   second:
     run: \"@actions/chaos-count\"
-    inputMapping: {key: $.input.key}
+    inputMapping: {key: $.state.key}
+    set: {count: {cel: state.count + 1}}
     retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
     transitions: {success: third, failure: flo.Failed}
   third:
@@ -47,12 +50,13 @@ steps:
             retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
           - name: tail
             run: \"@actions/chaos-count\"
+            set: {count: {cel: state.count + 1}}
             inputMapping: {key: $.steps.right.output.key}
             retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
     transitions: {success: which, failure: flo.Failed}
   which:
     switch:
-      - {when: steps.tail.output.key != input.key, goto: flo.Failed}
+      - {when: steps.tail.output.key != input.key || state.count != 3, goto: flo.Failed}
       - {when: 'steps.second.outcome == \"success\" && input.key.startsWith(\"steps-\")', goto: skipped}
     default: flo.Failed
   skipped:

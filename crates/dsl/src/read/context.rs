@@ -8,6 +8,18 @@ use crate::{Code, Finding, Reference, Severity, Span, suggest};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported(());
 
+/// What paths and expressions may refer to, besides the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Visible {
+    /// The data of the run.
+    #[default]
+    Run,
+    /// That, and `result`: in `set`.
+    Result,
+    /// Nothing: in `state`.
+    Nothing,
+}
+
 /// The maximum of suggestions for one document; each may compare a thousand words.
 const SUGGESTIONS_MAX: u32 = 100;
 
@@ -18,6 +30,8 @@ pub(super) struct Context<'doc> {
     pub(super) findings: Vec<Finding>,
     pub(super) references: Vec<Reference>,
     pub(super) expressions: expression::Total,
+    /// What paths and expressions may refer to, besides the input.
+    pub(super) visible: Visible,
     suggestions_count: u32,
 }
 

@@ -5,7 +5,7 @@ use super::{
     blocks::{self, Blocks},
     graph,
     metadata::{self, Metadata},
-    names, plan, schedule, step, template, terminals, trigger,
+    names, plan, schedule, state, step, template, terminals, trigger,
 };
 use crate::tree::Node;
 use flotilla_engine::{
@@ -39,6 +39,7 @@ pub(super) fn read<'doc>(
     let terminals_read = all(terminal_fields, terminal_names, |field, name| {
         terminals::read(field, name, context)
     });
+    let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, template::read);
     let attributes = optional(sections.attributes, context, attributes::read);
     let input_schema = metadata.as_ref().ok();
@@ -71,6 +72,7 @@ pub(super) fn read<'doc>(
         idempotency,
         retention_ms,
         input_schema,
+        state: state?,
         output: output?,
         terminals: terminals_read?,
         search_attributes: attributes?.unwrap_or_default(),
@@ -114,6 +116,7 @@ fn blocks_and_steps<'doc>(
 /// The sections of the top level beside the metadata and the steps.
 struct Sections<'doc> {
     output: Option<Field<'doc>>,
+    state: Option<Field<'doc>>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
@@ -125,6 +128,7 @@ impl<'doc> Sections<'doc> {
     fn take(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Self {
         Self {
             output: fields.take("output", context),
+            state: fields.take("state", context),
             terminals: fields.take("terminals", context),
             attributes: fields.take("searchAttributes", context),
             schedule: fields.take("schedule", context),

@@ -1,7 +1,7 @@
 //! Expressions: `when`, `skipIf`, and `cel` in mappings (W64).
 
 use super::names::Names;
-use super::{Context, Field, Reported};
+use super::{Context, Field, Reported, context::Visible};
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{Expression, Root, Variable};
@@ -29,6 +29,7 @@ pub(super) fn compile(
     let mut names = RunNames {
         names: &context.names,
         variables: Vec::new(),
+        visible: context.visible,
         may_suggest: context.may_suggest(),
         has_searched: false,
     };
@@ -105,13 +106,12 @@ impl Total {
 struct RunNames<'n, 'doc> {
     names: &'n Names<'doc>,
     variables: Vec<Variable>,
+    visible: Visible,
     /// Whether similar names of steps may be searched: a document is allowed a number of searches.
     may_suggest: bool,
     has_searched: bool,
 }
 
-/// The names at the top level.
-const FIRST: [&str; 3] = ["input", "steps", "flo"];
 /// The names below `flo`.
 const OF_RUN: [(&str, Variable); 3] = [
     ("run_id", Variable::Root(Root::RunId)),
@@ -123,6 +123,11 @@ impl expression::Names for RunNames<'_, '_> {
     fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
         let (node, segments) = match segments {
             ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
+            _ if self.visible == Visible::Nothing => return Ok(None),
+            ["state", ..] => (self.variable(Variable::Root(Root::State)), 1),
+            ["result", ..] if self.visible == Visible::Result => {
+                (self.variable(Variable::Root(Root::Result)), 1)
+            }
             ["steps", rest @ ..] => self.step(rest)?,
             ["flo", rest @ ..] => self.of_run(rest)?,
             _ => return Ok(None),
@@ -131,7 +136,12 @@ impl expression::Names for RunNames<'_, '_> {
     }
 
     fn first_segments(&self) -> Vec<String> {
-        FIRST.map(str::to_owned).to_vec()
+        let names: &[&str] = match self.visible {
+            Visible::Run => &["input", "state", "steps", "flo"],
+            Visible::Result => &["input", "state", "steps", "flo", "result"],
+            Visible::Nothing => &["input"],
+        };
+        names.iter().map(|name| (*name).to_owned()).collect()
     }
 }
 

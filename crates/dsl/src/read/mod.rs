@@ -22,6 +22,7 @@ mod path;
 mod plan;
 mod policy;
 mod schedule;
+mod state;
 mod step;
 mod switch;
 mod target;

@@ -1,6 +1,6 @@
 //! Paths such as `$.steps.charge.output.items[0].price` (W15).
 
-use super::{Context, Reported};
+use super::{Context, Reported, context::Visible};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{Path, Root, Segment};
 
@@ -28,6 +28,14 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
     let names: Vec<&str> = segments.iter().map(segment_name).collect();
     let (root, used) = match names.as_slice() {
         ["input", ..] => (Root::Input, 1),
+        _ if context.visible == Visible::Nothing => {
+            return Err(context.error(wrong("expected it to begin with `$.input` here")));
+        }
+        ["state", ..] => (Root::State, 1),
+        ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
+        ["result", ..] => {
+            return Err(context.error(wrong("`$.result` has a meaning only in `set`")));
+        }
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
         ["steps", step, "outcome", ..] => {
             (Root::StepOutcome(step_index(step, &wrong, context)?), 3)
@@ -44,13 +52,17 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         _ => {
             let nearest = context.nearest(
                 names.first().copied().unwrap_or_default(),
-                ["input", "steps", "flo"].into_iter(),
+                ["input", "state", "steps", "flo"].into_iter(),
             );
-            let finding = wrong("expected it to begin with `$.input`, `$.steps` or `$.flo`");
+            let finding =
+                wrong("expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`");
             return Err(context.error(finding.suggest(nearest)));
         }
     };
-    let has_fields = matches!(root, Root::Input | Root::StepOutput(_));
+    let has_fields = match root {
+        Root::Input | Root::StepOutput(_) | Root::State | Root::Result => true,
+        Root::StepOutcome(_) | Root::RunId | Root::Timestamp => false,
+    };
     if !has_fields && segments.len() > used {
         return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
     }

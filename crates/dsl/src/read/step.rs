@@ -6,7 +6,7 @@ use super::{
     expression,
     graph::Outline,
     parallel::{self, ParallelDraft},
-    policy,
+    policy, state,
     switch::{self, SwitchFields},
     target, template,
     transitions::{self, Transitions},
@@ -36,13 +36,22 @@ pub(super) fn read<'doc>(
     let wait = fields.take("waitForSignal", context).map(KindField::Wait);
     let parallel = draft.parallel.map(KindField::Parallel);
     let arms = fields.take_any(&["switch", "arms"], context);
-    let kinds = [run, wait, parallel, arms.map(KindField::Switch)];
+    let set = fields.take("set", context);
+    let mut kinds: Vec<KindField<'doc>> = [run, wait, parallel, arms.map(KindField::Switch)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if kinds.is_empty() && set.is_some() {
+        kinds.push(KindField::Set);
+    }
+    let set = set.map(|field| (field.key_span, state::writes(&field, context)));
     let skip_if = fields.take_any(&["skipIf", "skip"], context);
     let body = Body {
         form: draft.form,
         place: fields.place.clone(),
         span: fields.span,
-        kinds: kinds.into_iter().flatten().collect(),
+        kinds,
+        set_span: set.as_ref().map(|(span, _)| *span),
         input: fields.take_any(&["inputMapping", "input"], context),
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
@@ -79,6 +88,7 @@ pub(super) fn read<'doc>(
             next: draft.next,
             may_repeat: false,
             skip_if: skip_if.transpose()?,
+            set: set.map_or(Ok(Vec::new()), |(_, writes)| writes)?,
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),
@@ -112,6 +122,8 @@ struct Body<'doc> {
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
     default: Option<Field<'doc>>,
+    /// Where its `set` is, if it has one.
+    set_span: Option<Span>,
     /// Whether it has a `skipIf`.
     is_skipped: bool,
 }
@@ -122,19 +134,28 @@ enum KindField<'doc> {
     Wait(Field<'doc>),
     Parallel(Result<ParallelDraft<'doc>, Reported>),
     Switch(Field<'doc>),
+    /// Only `set`.
+    Set,
 }
 
 impl KindField<'_> {
     /// All keys.
-    const KEYS: [&'static str; 4] = ["`run`", "`waitForSignal`", "`parallel`", "`switch`"];
+    const KEYS: [&'static str; 5] = [
+        "`run`",
+        "`waitForSignal`",
+        "`parallel`",
+        "`switch`",
+        "`set`",
+    ];
 
     fn key(&self) -> &'static str {
-        let [run, wait, parallel, switch] = Self::KEYS;
+        let [run, wait, parallel, switch, set] = Self::KEYS;
         match self {
             Self::Run(_) => run,
             Self::Wait(_) => wait,
             Self::Parallel(_) => parallel,
             Self::Switch(_) => switch,
+            Self::Set => set,
         }
     }
 }
@@ -183,6 +204,7 @@ impl<'doc> Body<'doc> {
             KindField::Parallel(parallel) => {
                 let unmixed = self.refuse_run_keys("has branches", context);
                 let unmixed = unmixed.and(self.refuse_default(context));
+                let unmixed = unmixed.and(self.refuse_set("has branches", context));
                 if in_graph {
                     transitions::lint_run_step(transitions, outline, false, context);
                 }
@@ -190,8 +212,17 @@ impl<'doc> Body<'doc> {
                 unmixed?;
                 step.map(StepKind::Parallel)
             }
+            KindField::Set => {
+                let unmixed = self.refuse_run_keys("only sets state", context);
+                unmixed.and(self.refuse_default(context))?;
+                if in_graph {
+                    transitions::lint_wait_step(transitions, outline, context);
+                }
+                Ok(StepKind::Set)
+            }
             KindField::Switch(arms) => {
                 let unmixed = self.refuse_run_keys("is a switch", context);
+                let unmixed = unmixed.and(self.refuse_set("is a switch", context));
                 let fields = SwitchFields {
                     arms: &arms,
                     default: self.default.as_ref(),
@@ -280,6 +311,15 @@ impl<'doc> Body<'doc> {
             result = Err(context.malformed(field.key_span, message));
         }
         result
+    }
+
+    /// Rejects values of the state where no attempt or signal gives them.
+    fn refuse_set(&self, why: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
+        let Some(span) = self.set_span else {
+            return Ok(());
+        };
+        let message = format!("expected {} to have no `set`, since it {why}", self.place);
+        Err(context.malformed(span, message))
     }
 
     /// Rejects the key that only switches have.

@@ -26,13 +26,29 @@ pub(super) fn read<'doc>(
         let finding = field.mismatch_finding(Code::E100, "a mapping, its JSON text or a path");
         return Err(context.error(finding.hint("a path begins with `$.`")));
     }
+    built(field, &node, context)
+}
+
+/// Reads any value: paths and expressions in it count as in a mapping.
+pub(super) fn value<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    built(field, field.node, context)
+}
+
+fn built<'doc>(
+    field: &Field<'doc>,
+    node: &Node,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
     let mut builder = Builder {
         context,
         parts: Vec::new(),
         literal: String::new(),
         result: Ok(()),
     };
-    write(&node, &mut builder);
+    write(node, &mut builder);
     let template = builder.finish()?;
     let paths_count = template.paths().count();
     if paths_count > MAPPING_PATHS_MAX {

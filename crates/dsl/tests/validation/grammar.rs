@@ -17,7 +17,7 @@ fn mapping(value: &str) -> String {
     ));
     match &steps[0].kind {
         StepKind::Run(step) => step.input.as_ref().map(shown).unwrap_or_default(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => {
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
             panic!("expected a run step")
         }
     }
@@ -113,7 +113,7 @@ fn targets_are_resolved() {
     );
     let run = |index: usize| match &steps[index].kind {
         StepKind::Run(step) => step.target.clone(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => {
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
             panic!("expected a run step")
         }
     };

@@ -14,6 +14,7 @@ mod parallel;
 mod plans;
 mod policies;
 mod sources;
+mod state;
 mod structure;
 
 use expect_test::Expect;

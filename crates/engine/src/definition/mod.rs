@@ -24,8 +24,8 @@ pub use plan::{
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
-    RunTarget, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target, TerminalIndex,
-    TerminalStatus, Transition, WaitStep, note_repeats,
+    RunTarget, StateWrite, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target,
+    TerminalIndex, TerminalStatus, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -51,6 +51,8 @@ pub struct Definition {
     pub retention_ms: Option<u64>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
+    /// The state that a run begins with: a mapping of an object, with paths into the input (W66).
+    pub state: Option<Template>,
     /// What becomes the output of a run that ends `completed` (W4).
     pub output: Option<Template>,
     /// Custom terminals, in document order.
@@ -95,14 +97,17 @@ impl Definition {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let inputs = self.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Run(run) => run.input.as_ref(),
-            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
+            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());
         let terminals = self.terminals.iter();
         let outputs = terminals.filter_map(|terminal| terminal.output.as_ref());
-        self.output
-            .iter()
+        let sets = self.steps.iter().flat_map(|step| &step.set);
+        let sets = sets.map(|write| &write.value);
+        let of_run = self.output.iter().chain(&self.state);
+        of_run
+            .chain(sets)
             .chain(outputs)
             .chain(of_blocks)
             .chain(inputs)
@@ -140,7 +145,7 @@ impl Definition {
     pub fn branches(&self, index: StepIndex) -> &[Branch] {
         match &self.step(index).kind {
             StepKind::Parallel(parallel) => &parallel.branches,
-            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Switch(_) => &[],
+            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Switch(_) | StepKind::Set => &[],
         }
     }
 

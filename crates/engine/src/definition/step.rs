@@ -3,7 +3,8 @@
 use super::{BlockIndex, Expression, PlanIndex, PollPolicy, RetryPolicy, Template};
 use crate::extensions::extensions;
 use crate::ids::{
-    ActionName, OutcomeName, SignalType, StepName, TerminalName, WorkflowName, WorkflowVersion,
+    ActionName, OutcomeName, SignalType, StateKey, StepName, TerminalName, WorkflowName,
+    WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,8 @@ pub struct Step {
     pub may_repeat: bool,
     /// Whether the step is skipped, evaluated when it is entered (W65).
     pub skip_if: Option<Expression>,
+    /// What it writes to the state when it has ended, in document order (W63).
+    pub set: Vec<StateWrite>,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
@@ -74,7 +77,7 @@ impl Step {
     #[must_use]
     pub fn has_output(&self) -> bool {
         match &self.kind {
-            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) => true,
+            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Set => true,
             StepKind::Switch(_) => false,
         }
     }
@@ -91,6 +94,17 @@ pub enum StepKind {
     Parallel(ParallelStep),
     /// Leads where conditions say.
     Switch(SwitchStep),
+    /// Only writes to the state (W63).
+    Set,
+}
+
+/// A value that a step writes to the state (W63).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateWrite {
+    /// The key, unique in the step.
+    pub key: StateKey,
+    /// The value.
+    pub value: Template,
 }
 
 /// A step that leads where conditions say (W60).
@@ -240,7 +254,7 @@ fn edges(step: &Step) -> Vec<usize> {
             let arms = switch.arms.iter().map(|arm| arm.target);
             arms.chain(switch.default).collect()
         }
-        StepKind::Run(_) | StepKind::Parallel(_) => Vec::new(),
+        StepKind::Run(_) | StepKind::Parallel(_) | StepKind::Set => Vec::new(),
     };
     let transitions = step.transitions.iter().map(|line| line.target);
     let next = step.next.map(Target::Step);

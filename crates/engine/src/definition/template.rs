@@ -61,6 +61,10 @@ pub enum Root {
     StepOutcome(StepIndex),
     /// `$.flo.run_id`
     RunId,
+    /// `$.state`
+    State,
+    /// `$.result`: the output of the attempt that has ended, in `set` (W63).
+    Result,
     /// `$.flo.timestamp`: the log entry's time in milliseconds.
     Timestamp,
 }

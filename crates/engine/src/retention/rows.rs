@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, History, IdempotencyKeys, PayloadOwner, Payloads,
     PayloadsHeld, PendingWorks, RunNames, RunRecord, RunRemains, Runs, SignalIdPlaces, SignalIds,
-    SignalsWaiting, StepResults, Table,
+    SignalsWaiting, States, StepResults, Table,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -53,6 +53,7 @@ pub(super) fn sweep_remains(
     sweep::<SignalIdPlaces>(turn, number, rows_left)?;
     sweep::<SignalsWaiting>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
+    sweep::<States>(turn, number, rows_left)?;
     sweep::<PendingWorks>(turn, number, rows_left)?;
     sweep::<PayloadsHeld>(turn, number, rows_left)?;
     for key in turn.keys::<Payloads>(&PayloadOwner::Run(number), *rows_left)? {

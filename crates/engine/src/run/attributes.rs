@@ -1,6 +1,6 @@
 //! Search attributes (W22): computed when a run begins and again when it ends.
 
-use super::render::{self, TooMuchRead};
+use super::render::{self, DataContext, TooMuchRead};
 use crate::definition::AttributeKind;
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
@@ -23,7 +23,7 @@ pub(super) fn compute(
         return Ok(None);
     }
     let paths = attributes.iter().map(|attribute| &attribute.from);
-    let resolved = match render::resolve(turn, run, scope, paths)? {
+    let resolved = match render::resolve(turn, run, DataContext::of(scope), paths)? {
         Ok(resolved) => resolved,
         Err(TooMuchRead { bytes }) => {
             set(run, BTreeMap::new());

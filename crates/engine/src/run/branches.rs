@@ -3,6 +3,7 @@
 use super::failure::is_failure;
 use super::outcome::{is_good, name};
 use super::scope::{self, NewScope};
+use super::state;
 use crate::definition::{Branch, Join, OnFailure, ParallelStep, StepKind};
 use crate::ids::{OutcomeName, ScopeNumber, StepName};
 use crate::json::{Json, quote};
@@ -210,7 +211,9 @@ fn joined(
 ) -> TurnResult<TargetResult> {
     let definition = run.definition.clone();
     let active = run.activation(turn, at.activation)?;
-    let step = active.expect("the step was put back").step;
+    let active = active.expect("the step was put back").clone();
+    let (step, state) = (active.step, active.state.branches());
+    let state = state.expect("a step with branches");
     let branches = definition.definition.branches(step);
     let mut results = Vec::with_capacity(branches.len());
     for (position, branch) in (0..).zip(branches) {
@@ -220,6 +223,16 @@ fn joined(
             turn.delete::<BranchResults>(&key);
         }
         results.push((branch, result));
+    }
+    let ended_well = (0..).zip(&results).filter_map(|(position, (_, result))| {
+        let result = result.as_ref()?;
+        (!result.is_cancelled && is_good(&result.outcome)).then(|| state.scope(position))
+    });
+    if let Err(not_written) = state::join(turn, run, active.scope, ended_well)? {
+        return Ok(TargetResult {
+            from: Awaited::Branches,
+            ..not_written.ends_step(turn, run)
+        });
     }
     let (outcome, cause) = ending(&results, decision);
     let (reason, output) = match cause {

@@ -3,8 +3,8 @@
 use super::branches::{self, EndedBranch};
 use super::enter::signal_timer;
 use super::finish_step::wake_timer;
-use super::index;
 use super::outcome::name;
+use super::{index, state};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -45,6 +45,7 @@ pub(super) fn cancel(
     // The deepest first.
     for scope in below.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
+        state::end_scope(turn, run, scope.id.number, &outcome)?;
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
         run.scope(turn, scope.id.number)?;
         run.close_scope(scope.id.number);
@@ -111,8 +112,10 @@ pub(super) fn stop(
         ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
             turn.clear_timer(wake_timer(at, *due_ms));
         }
-        ActivationState::Branches(_) => {
+        ActivationState::Branches(branches) => {
             for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
+                let (_, _, position) = key;
+                state::forget(turn, run, branches.scope(position))?;
                 turn.delete::<BranchResults>(&key);
             }
         }

@@ -2,8 +2,8 @@
 
 use super::evaluation::{Evaluation, expression_failed};
 use super::outcome::name;
-use super::render::{Mapped, MappingRefused};
-use super::{branches, render, scope, switch};
+use super::render::{DataContext, Mapped, MappingRefused};
+use super::{branches, render, scope, state, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::json::Json;
@@ -36,6 +36,12 @@ pub(super) fn enter(
     if !is_open || !queue.count_step(turn, run, scope) {
         return Ok(());
     }
+    if run.record.activations_count == 0
+        && let Err(reason) = state::begin(turn, run)?
+    {
+        queue.push(run.number, state::refuse_begin(reason));
+        return Ok(());
+    }
     let former = former_result(turn, run, entry)?;
     let visit = NewVisit {
         scope,
@@ -50,7 +56,7 @@ pub(super) fn enter(
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
     if let Some(condition) = &entered.skip_if {
-        let is_skipped = Evaluation::in_scope(scope).is_true(turn, run, condition)?;
+        let is_skipped = Evaluation::with(DataContext::of(scope)).is_true(turn, run, condition)?;
         if let Some(target_result) = skipped(turn, run, is_skipped) {
             let activation = active.number;
             run.put_back(active);
@@ -74,6 +80,16 @@ pub(super) fn enter(
         }
         StepKind::Parallel(parallel) => {
             branches::enter(queue, run, active, parallel);
+        }
+        StepKind::Set => {
+            let activation = active.number;
+            run.put_back(active);
+            let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
+            let work = Work::FinishStep {
+                activation,
+                target_result,
+            };
+            queue.push(run.number, work);
         }
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
@@ -115,7 +131,7 @@ fn enter_run_step(
     let activation = active.number;
     let mapped = match &step.input {
         None => Ok(run.record.input),
-        Some(template) => render::stored(turn, run, active.scope, template)?,
+        Some(template) => render::stored(turn, run, DataContext::of(active.scope), template)?,
     };
     let work = match mapped {
         Ok(input) => {

@@ -1,10 +1,9 @@
 //! Evaluates expressions over the data of a run (W64).
 
 use super::outcome::name;
-use super::render::{self, EXPRESSION_FAILED};
+use super::render::{self, DataContext, EXPRESSION_FAILED};
 use crate::definition::{Expression, Variable};
 use crate::expression::{Failure, Meter, Stop, Timestamp, Value, Variables, evaluate};
-use crate::ids::ScopeNumber;
 use crate::json::Json;
 use crate::store::StoreError;
 use crate::tables::TargetResult;
@@ -13,16 +12,15 @@ use crate::turn::{LoadedRun, Turn};
 /// An evaluation of one or several expressions, which together cost at most as much as one may. Each variable is read
 /// once.
 pub(super) struct Evaluation {
-    /// The scope from which data is seen.
-    scope: ScopeNumber,
+    context: DataContext,
     known: Vec<(Variable, Value)>,
     meter: Meter,
 }
 
 impl Evaluation {
-    pub(super) fn in_scope(scope: ScopeNumber) -> Self {
+    pub(super) fn with(context: DataContext) -> Self {
         Self {
-            scope,
+            context,
             known: Vec::new(),
             meter: Meter::default(),
         }
@@ -65,7 +63,7 @@ impl Evaluation {
         let mut variables = RunVariables {
             turn,
             run,
-            scope: self.scope,
+            context: self.context,
             variables: &expression.variables,
             known: &mut self.known,
         };
@@ -107,7 +105,7 @@ pub(super) fn expression_failed(
 struct RunVariables<'v, 't, 'e> {
     turn: &'v mut Turn<'t, 'e>,
     run: &'v mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     variables: &'v [Variable],
     known: &'v mut Vec<(Variable, Value)>,
 }
@@ -135,7 +133,7 @@ impl RunVariables<'_, '_, '_> {
             }
             Variable::Root(root) => root,
         };
-        let text = render::text_of(self.turn, self.run, self.scope, root);
+        let text = render::text_of(self.turn, self.run, self.context, root);
         let text = text.map_err(Stop::Variables)?.unwrap_or_else(Json::null);
         meter.spend_bytes(text.as_str().len())?;
         Ok(Value::from_json(text)?)

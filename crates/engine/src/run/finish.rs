@@ -1,7 +1,8 @@
 //! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
 use super::outcome::name;
-use super::{attributes, cancel_scope, index, render};
+use super::render::{self, DataContext};
+use super::{attributes, cancel_scope, index, state};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -127,6 +128,7 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
         }
     }
     run.close_scopes(turn)?;
+    state::end_run(turn, run)?;
     Ok(children)
 }
 
@@ -141,7 +143,7 @@ fn set_output(
     run.scope(turn, scope)?;
     let last = run.progress(scope).last_left;
     run.record.output = match (template, last) {
-        (Some(template), _) => Some(render::output(turn, run, scope, template)?),
+        (Some(template), _) => Some(render::output(turn, run, DataContext::of(scope), template)?),
         (None, Some(step)) => render::output_of(turn, run, scope, step)?,
         (None, None) => None,
     };

@@ -2,6 +2,7 @@
 
 use super::failure::{self, Exit};
 use super::outcome::{Destination, destination, is_retried, name};
+use super::state;
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -64,6 +65,9 @@ pub(super) fn finish_step(
         }
         return Ok(());
     }
+    if let Err(not_written) = state::set(turn, run, &active, &target_result)? {
+        target_result = not_written.ends_step(turn, run);
+    }
     let destination = destination(&definition.definition, step, &target_result.outcome);
     let left = Left {
         active: &active,
@@ -117,14 +121,14 @@ pub(super) fn exit_step(
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.retry.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
     }
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.poll.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) => None,
+        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
     }
 }
 

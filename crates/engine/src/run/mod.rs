@@ -25,6 +25,7 @@ mod render;
 mod scope;
 mod signal;
 mod start;
+mod state;
 mod switch;
 mod visible;
 mod wake;

@@ -4,7 +4,7 @@
 //! that multiplied by its number of paths (design rule 13).
 
 use super::evaluation::Evaluation;
-use super::visible;
+use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
@@ -14,6 +14,24 @@ use crate::tables::{PayloadPart, PayloadRef, StoredPayload};
 use crate::turn::{LoadedRun, Turn};
 use std::fmt;
 use std::ops::Range;
+
+/// From where data is seen.
+#[derive(Clone, Copy)]
+pub(super) struct DataContext {
+    /// The scope.
+    pub(super) scope: ScopeNumber,
+    /// What `$.result` is, where it means something.
+    pub(super) result: Option<PayloadRef>,
+}
+
+impl DataContext {
+    pub(super) fn of(scope: ScopeNumber) -> Self {
+        Self {
+            scope,
+            result: None,
+        }
+    }
+}
 
 /// Why a mapping was not rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +100,16 @@ impl fmt::Display for MappingRefused {
 pub(super) fn stored(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     template: &Template,
 ) -> Result<Result<PayloadRef, MappingRefused>, StoreError> {
     if let [Part::Path(path)] = &template.parts[..]
         && path.segments.is_empty()
-        && let Some(whole) = whole(turn, run, scope, path.root)?
+        && let Some(whole) = whole(turn, run, context, path.root)?
     {
         return Ok(Ok(whole));
     }
-    let rendered = render(turn, run, scope, template)?;
+    let rendered = render(turn, run, context, template)?;
     Ok(rendered.map(|parts| run.store_payload(turn, parts.into_payload())))
 }
 
@@ -99,10 +117,10 @@ pub(super) fn stored(
 pub(super) fn output(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     template: &Template,
 ) -> Result<PayloadRef, StoreError> {
-    Ok(match stored(turn, run, scope, template)? {
+    Ok(match stored(turn, run, context, template)? {
         Ok(output) => output,
         Err(refused) => {
             let (code, message) = (
@@ -129,13 +147,14 @@ pub(super) fn output_of(
 fn whole(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     root: Root,
 ) -> Result<Option<PayloadRef>, StoreError> {
     match root {
         Root::Input => Ok(Some(run.record.input)),
-        Root::StepOutput(step) => output_of(turn, run, scope, step),
-        Root::StepOutcome(_) | Root::RunId | Root::Timestamp => Ok(None),
+        Root::StepOutput(step) => output_of(turn, run, context.scope, step),
+        Root::Result => Ok(context.result),
+        Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::State => Ok(None),
     }
 }
 
@@ -166,6 +185,20 @@ impl Rendered {
         self.parts.extend([PayloadPart::Text(text), of_input]);
     }
 
+    /// The whole text, with the values of the input in it.
+    fn into_text(self, input: &str) -> String {
+        let mut whole = String::with_capacity(self.bytes);
+        for part in &self.parts {
+            match part {
+                PayloadPart::Text(text) => whole.push_str(text),
+                PayloadPart::Input { from, to } => {
+                    whole.push_str(&input[*from as usize..*to as usize]);
+                }
+            }
+        }
+        whole + &self.text
+    }
+
     fn into_payload(mut self) -> StoredPayload {
         if self.parts.is_empty() {
             return StoredPayload::Text(Json::from_checked(self.text));
@@ -175,19 +208,34 @@ impl Rendered {
     }
 }
 
+/// The text of a filled template.
+pub(super) fn text(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    context: DataContext,
+    template: &Template,
+) -> Result<Result<String, MappingRefused>, StoreError> {
+    let rendered = match render(turn, run, context, template)? {
+        Ok(rendered) => rendered,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let input = turn.payload(run.record.input)?;
+    Ok(Ok(rendered.into_text(input.as_str())))
+}
+
 /// Fills a template; an unresolved path gives `null`.
 fn render(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     template: &Template,
 ) -> Result<Result<Rendered, MappingRefused>, StoreError> {
-    let resolved = match resolve(turn, run, scope, template.paths())? {
+    let resolved = match resolve(turn, run, context, template.paths())? {
         Ok(resolved) => resolved,
         Err(TooMuchRead { bytes }) => return Ok(Err(MappingRefused::Read(bytes))),
     };
     let mut values = resolved.values();
-    let mut evaluation = Evaluation::in_scope(scope);
+    let mut evaluation = Evaluation::with(context);
     let mut rendered = Rendered::default();
     for part in &template.parts {
         match part {
@@ -273,7 +321,7 @@ struct PathsOfRoot<'p> {
 pub(super) fn resolve<'p>(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     paths: impl IntoIterator<Item = &'p Path>,
 ) -> Result<Result<ResolvedPaths, TooMuchRead>, StoreError> {
     let mut by_root: Vec<PathsOfRoot<'p>> = Vec::new();
@@ -296,7 +344,7 @@ pub(super) fn resolve<'p>(
     let mut texts = Vec::with_capacity(by_root.len());
     let mut bytes = 0;
     for of in by_root {
-        let Some(text) = text_of(turn, run, scope, of.root)? else {
+        let Some(text) = text_of(turn, run, context, of.root)? else {
             continue;
         };
         bytes += text.as_str().len();
@@ -316,17 +364,18 @@ pub(super) fn resolve<'p>(
 pub(super) fn text_of(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    context: DataContext,
     root: Root,
 ) -> Result<Option<Json>, StoreError> {
     Ok(match root {
         Root::Input => Some(turn.payload(run.record.input)?),
-        Root::StepOutput(_) => match whole(turn, run, scope, root)? {
+        Root::State => Some(state::text(turn, run, context.scope)?),
+        Root::StepOutput(_) | Root::Result => match whole(turn, run, context, root)? {
             Some(output) => Some(turn.payload(output)?),
             None => None,
         },
         Root::StepOutcome(step) => {
-            let result = visible::result_of(turn, run, scope, step)?;
+            let result = visible::result_of(turn, run, context.scope, step)?;
             result.map(|result| Json::string(result.outcome.as_str()))
         }
         Root::RunId => Some(Json::string(run.record.id.as_str())),

@@ -1,7 +1,8 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
 use super::branches;
-use super::render;
+use super::render::{self, DataContext};
+use super::state;
 use crate::definition::BlockIndex;
 use crate::ids::ScopeNumber;
 use crate::run::enter::Entry;
@@ -61,6 +62,7 @@ pub(super) fn end(
     };
     let output = output(turn, run, &scope)?;
     let outcome = end.outcome.clone();
+    state::end_scope(turn, run, end.scope, &outcome)?;
     run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
     run.close_scope(end.scope);
     let result = BranchResult {
@@ -82,7 +84,9 @@ fn output(
     let block = definition.definition.block(scope.block);
     let number = scope.id.number;
     match (&block.output, scope.progress.last_left) {
-        (Some(template), _) => render::output(turn, run, number, template).map(Some),
+        (Some(template), _) => {
+            render::output(turn, run, DataContext::of(number), template).map(Some)
+        }
         (None, Some(step)) => render::output_of(turn, run, number, step),
         (None, None) => Ok(None),
     }

@@ -3,6 +3,7 @@
 use super::evaluation::{Evaluation, expression_failed};
 use super::finish_step::{Left, exit_step};
 use super::outcome::{Destination, destination, name};
+use super::render::DataContext;
 use crate::definition::{StepKind, SwitchStep, Target};
 use crate::ids::OutcomeName;
 use crate::run::work_queue::WorkQueue;
@@ -58,7 +59,7 @@ fn choose(
     active: &Activation,
     switch: &SwitchStep,
 ) -> Result<Choice, StoreError> {
-    let mut evaluation = Evaluation::in_scope(active.scope);
+    let mut evaluation = Evaluation::with(DataContext::of(active.scope));
     for (position, arm) in (0..).zip(&switch.arms) {
         match evaluation.is_true(turn, run, &arm.when)? {
             Ok(true) => return Ok(Ok(Some((Some(position), arm.target)))),

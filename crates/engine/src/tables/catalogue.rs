@@ -33,7 +33,7 @@ macro_rules! for_each_table {
             CacheExpiries Schedules SchedulesDue RunsByWorkflow RunsByStatus RunsByCompletion RunsByAttribute
             Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams
             StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
-            TriggersDue Activations StepResults Scopes BranchResults PendingWorks ActionRunsByRun PayloadsHeld
+            TriggersDue Activations StepResults Scopes BranchResults States PendingWorks ActionRunsByRun PayloadsHeld
             SignalIdPlaces DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
             PlansByEvent WorkflowsBeingDeleted
         }

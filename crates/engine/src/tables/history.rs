@@ -4,7 +4,7 @@ use super::{PayloadRef, PlanEvent, ScopeId, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
     ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
-    WorkerId,
+    StateKey, WorkerId,
 };
 use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
@@ -107,6 +107,7 @@ impl EventKind {
             | Self::ScopeEnded { .. }
             | Self::BranchJoined { .. }
             | Self::SwitchTaken { .. } => 0,
+            Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
         }
     }
 }
@@ -309,5 +310,12 @@ pub enum EventKind {
         arm: Option<u16>,
         /// Where it leads.
         target: Target,
+    },
+    /// The step wrote to the state (W63).
+    StateChanged {
+        /// The keys.
+        keys: Vec<StateKey>,
+        /// An object with what was written.
+        writes: PayloadRef,
     },
 }

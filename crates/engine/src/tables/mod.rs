@@ -102,6 +102,7 @@ pub use schedule::{
 };
 pub use scope::{
     BranchResult, BranchResults, ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
+    StateRecord, States,
 };
 pub use signal::{SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting};
 pub(crate) use stream::record_size;

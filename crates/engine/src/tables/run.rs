@@ -53,6 +53,8 @@ pub struct RunRecord {
     pub left_count: u64,
     /// Scopes so far: the last one's number (W53).
     pub scopes_count: u64,
+    /// What the open scopes below the run have written to the state, in bytes (W58).
+    pub state_writes_bytes: u64,
     /// How far the run itself has come, without the scopes below it.
     pub progress: ScopeProgress,
     /// Present while work is deferred to a later entry (design rule 13).

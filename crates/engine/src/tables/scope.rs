@@ -3,6 +3,7 @@
 use super::{PayloadRef, tables};
 use crate::definition::{BlockIndex, StepIndex};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
+use crate::json::Json;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -11,6 +12,16 @@ tables! {
     /// How the branches of a step ended, by run, activation of the step and position of the branch. Live until the step
     /// is left.
     77 BranchResults((RunNumber, u64, u32)) -> BranchResult;
+    /// The state of a run, by the number of its root scope, and what scopes below it have written, by theirs (W58, W66).
+    /// The former live as long as the run, the latter until the step that opened the scope is left.
+    78 States((RunNumber, ScopeNumber)) -> StateRecord => |state| state.object.as_str().len();
+}
+
+/// A state, or what a scope has written to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateRecord {
+    /// An object: its keys are unique.
+    pub object: Json,
 }
 
 /// An instance of a block below the run itself.

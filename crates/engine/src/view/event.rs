@@ -4,7 +4,7 @@ use super::event_type::EventType;
 use super::plan_event;
 use super::scope_path::scope_path;
 use crate::definition::Definition;
-use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId};
+use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::stream::RecordId;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
@@ -196,6 +196,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ScopeEnded { .. } => EventType::ScopeEnded,
         EventKind::BranchJoined { .. } => EventType::BranchJoined,
         EventKind::SwitchTaken { .. } => EventType::SwitchTaken,
+        EventKind::StateChanged { .. } => EventType::StateChanged,
     }
 }
 
@@ -230,6 +231,10 @@ fn detail(definition: &Definition, event: &Event) -> String {
             outcome.to_string()
         }
         EventKind::ChildStarted { child } => child.to_string(),
+        EventKind::StateChanged { keys, .. } => {
+            let keys: Vec<&str> = keys.iter().map(StateKey::as_str).collect();
+            keys.join(", ")
+        }
         EventKind::SwitchTaken {
             target: terminal, ..
         }
@@ -305,10 +310,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         }
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
-        EventKind::TriggerStarted { partition, records } => none
-            .text("stream", &stream_name(definition))
-            .number("partition", u64::from(*partition))
-            .texts("record_ids", records.iter().map(RecordId::to_string)),
+        EventKind::TriggerStarted { partition, records } => {
+            of_trigger(definition, *partition, records)
+        }
         EventKind::StepStarted
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }
@@ -320,9 +324,18 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::RunQuarantined
         | EventKind::RunReleased
         | EventKind::StepCancelled
+        | EventKind::StateChanged { .. }
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
     }
+}
+
+/// The attributes of the start by a trigger.
+fn of_trigger(definition: &Definition, partition: u32, records: &[RecordId]) -> Attributes {
+    Attributes::default()
+        .text("stream", &stream_name(definition))
+        .number("partition", u64::from(partition))
+        .texts("record_ids", records.iter().map(RecordId::to_string))
 }
 
 /// The stream of the definition's trigger.

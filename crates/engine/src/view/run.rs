@@ -347,6 +347,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Wait(_) => "wait_for_signal",
         StepKind::Parallel(_) => "parallel",
         StepKind::Switch(_) => "switch",
+        StepKind::Set => "set",
     }
 }
 

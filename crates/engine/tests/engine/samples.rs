@@ -16,9 +16,9 @@ use flotilla_engine::definition::{
     Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, EndIndex, ErrorClasses,
     Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
     Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep,
-    RunTarget, Schedule, SearchAttribute, Segment, Selection, Step, StepExtensions, StepIndex,
-    StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition,
-    Trigger, WaitStep,
+    RunTarget, Schedule, SearchAttribute, Segment, Selection, StateWrite, Step, StepExtensions,
+    StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking,
+    Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -362,6 +362,7 @@ pub(crate) fn definition() -> Definition {
         idempotency: Idempotency::Required,
         retention_ms: Some(60_000),
         input_schema: Some("{}".to_owned()),
+        state: Some(template()),
         output: Some(template()),
         terminals: vec![CustomTerminal {
             name: name("Rejected"),
@@ -419,6 +420,7 @@ fn steps() -> Vec<Step> {
         step("child", run(child), Target::Step(StepIndex(3))),
         step("wait", wait, Target::BuiltIn(BuiltInTerminal::Completed)),
         step("fan", parallel(), Target::End(EndIndex(0))),
+        step("note", StepKind::Set, Target::Step(StepIndex(0))),
         step("which", switch(), Target::Custom(TerminalIndex(0))),
     ]
 }
@@ -440,6 +442,10 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
         next: Some(StepIndex(1)),
         may_repeat: true,
         skip_if: Some(expression()),
+        set: vec![StateWrite {
+            key: name("total"),
+            value: template(),
+        }],
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),
@@ -545,6 +551,8 @@ fn template() -> Template {
             part(Root::StepOutcome(StepIndex(1))),
             part(Root::RunId),
             part(Root::Timestamp),
+            part(Root::State),
+            part(Root::Result),
             Part::Expression(expression()),
         ],
     }
@@ -586,5 +594,6 @@ named!(
     ErrorCode,
     EventName,
     StreamName,
-    GroupName
+    GroupName,
+    StateKey
 );

@@ -26,9 +26,9 @@ use flotilla_engine::rows::{
     Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
     RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs,
     ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces,
-    SignalIds, SignalRecord, SignalsWaiting, StepResult, StepResults, StoredPayload, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
-    decode_record, decode_row, encode_key, encode_record,
+    SignalIds, SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults,
+    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work,
+    check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -52,7 +52,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=77).collect(),
+        (1..=78).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -327,9 +327,11 @@ fn scope_rows() -> Vec<Row> {
         reason: Some("because".to_owned()),
         is_cancelled: true,
     };
+    let object = Json::from_checked("{\"total\":1}");
     vec![
         row::<Scopes>((RunNumber(7), ScopeNumber(300)), scope),
         row::<BranchResults>((RunNumber(7), 2, 1), result),
+        row::<States>((RunNumber(7), ScopeNumber(300)), StateRecord { object }),
     ]
 }
 
@@ -388,6 +390,7 @@ fn run_record() -> RunRecord {
         active_count: 2,
         activations_count: 7,
         left_count: 5,
+        state_writes_bytes: 11,
         scopes_count: 4,
         progress: progress(),
         continuation: Some(Continuation {

@@ -4,7 +4,7 @@ use super::{read, rows};
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
-    Activation, ActivationState, Activations, BranchResults, RunRecord, Scopes,
+    Activation, ActivationState, Activations, BranchResults, RunRecord, Scopes, States,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -17,8 +17,15 @@ pub(super) fn check(
     let scopes = rows::<Scopes>(store, &number);
     let results = rows::<BranchResults>(store, &number);
     let active = rows::<Activations>(store, &number);
+    let written = rows::<States>(store, &number);
+    let written = written
+        .iter()
+        .filter(|((_, scope), _)| *scope != ScopeNumber::ROOT);
+    let written_bytes: usize = written.map(|(_, state)| state.object.as_str().len()).sum();
+    assert_eq!(run.state_writes_bytes, written_bytes as u64, "{}", run.id);
     if !run.status.is_open() {
         assert!(scopes.is_empty(), "{} ended with open scopes", run.id);
+        assert_eq!(written_bytes, 0, "{} ended with writes of scopes", run.id);
         assert!(
             results.is_empty(),
             "{} ended with results of branches",

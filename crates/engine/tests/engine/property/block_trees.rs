@@ -4,11 +4,11 @@ use super::player::{Player, command, create};
 use super::{budgets, config};
 use crate::invariants::{self, read, rows};
 use flotilla_engine::definition::TerminalStatus;
-use flotilla_engine::ids::{RunId, RunNumber, SignalType, WorkflowName};
+use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
-    EventKind, History, RunNames, RunStatus, Runs, StepResults, TimerKey, TimerKind, Timers,
+    EventKind, History, RunNames, RunStatus, Runs, States, StepResults, TimerKey, TimerKind, Timers,
 };
 use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
 use proptest::prelude::*;
@@ -24,6 +24,8 @@ enum Step {
     Fails,
     /// Is skipped.
     Skips,
+    /// Writes a key that no other step writes to the state.
+    Sets,
     /// Is a switch without a match, and leads to the next step.
     LeadsOn,
     /// Is a switch that ends the block with `success`.
@@ -41,6 +43,7 @@ fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
         8 => Just(Step::Waits),
         2 => Just(Step::Fails),
         1 => Just(Step::Skips),
+        2 => Just(Step::Sets),
         1 => Just(Step::LeadsOn),
         1 => Just(Step::Ends),
     ];
@@ -59,6 +62,7 @@ struct Expected {
     waits_count: usize,
     left_count: usize,
     scopes_count: usize,
+    sets_count: usize,
 }
 
 impl Expected {
@@ -72,6 +76,10 @@ impl Expected {
                     true
                 }
                 Step::Skips | Step::LeadsOn => true,
+                Step::Sets => {
+                    self.sets_count += 1;
+                    true
+                }
                 Step::Ends => return true,
                 Step::Fails => false,
                 Step::Fans(_, branches) => {
@@ -112,9 +120,11 @@ impl Text {
         for step in list {
             self.names_count += 1;
             let name = format!("s{}", self.names_count);
+            let set = format!("set set={name}=1");
             let what = match step {
                 Step::Waits => "wait go",
                 Step::Fails => "run @unknown",
+                Step::Sets => &set,
                 // The run is called `it`.
                 Step::Skips => "wait go skip=$.flo.run_id==it",
                 Step::LeadsOn => "switch $.flo.run_id!=it?flo.Failed",
@@ -242,7 +252,7 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
 fn waits_count(list: &List) -> usize {
     let of_step = |step: &Step| match step {
         Step::Waits => 1,
-        Step::Fails | Step::Skips | Step::LeadsOn | Step::Ends => 0,
+        Step::Fails | Step::Skips | Step::Sets | Step::LeadsOn | Step::Ends => 0,
         Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
     };
     list.iter().map(of_step).sum()
@@ -305,6 +315,12 @@ proptest! {
         let end = if is_good { TerminalStatus::Completed } else { TerminalStatus::Failed };
         prop_assert_eq!(record.status, RunStatus::Ended(end));
         prop_assert_eq!(rows::<StepResults>(&player.store, &run).len(), expected.left_count);
+        if is_good {
+            // Every branch succeeded and keeps what it wrote.
+            let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
+            let keys_count = state.map_or(0, |state| state.object.as_str().matches(':').count());
+            prop_assert_eq!(keys_count, expected.sets_count);
+        }
         let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();
         prop_assert_eq!((count("started"), count("completed")), (expected.left_count, expected.left_count));

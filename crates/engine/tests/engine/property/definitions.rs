@@ -28,16 +28,16 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      executor pay two @c breaker(1 50 1) async(300)\n \
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
-    "define fanned 1 retention=300\n terminal Stopped failed\n \
+    "define fanned 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
      start: parallel -> success=which failure=flo.Failed\n \
      which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
      never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \
      branch quick of start single\n quick: run @a retry(2 constant 100)\n \
      branch deep of start list output={\"got\":\"$.steps.left.output\"}\n \
-     before: wait go timeout=200\n inner: parallel -> failure=after\n \
+     before: wait go timeout=200 set=got=$.result;seen=$.state.left\n inner: parallel -> failure=after\n \
      after: run @workflow/leaf input=\"$.steps.right.output\" -> stop=Stopped\n \
      branch left of inner graph\n left: run @b -> success=again failure=flo.End.lost\n \
-     again: wait go timeout=50 -> success=flo.Completed\n \
+     again: wait go timeout=50 set=left=$.state -> success=flo.Completed\n \
      branch right of inner single\n right: run @missing",
     "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
 ];

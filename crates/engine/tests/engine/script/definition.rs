@@ -1,13 +1,14 @@
 //! Definitions in a few lines: what `dsl` makes of a whole document, for tests of the engine alone.
 //!
 //! ```text
-//! define order 1.0.0 idempotency=required output={"total":"$.steps.charge.output.total"}
+//! define order 1.0.0 idempotency=required state={"n":0} output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
 //!   attribute customer string $.input.customer
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
 //!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
+//!   note: set set=total=$.input.n;seen=true -> success=fan
 //!   fan: parallel join=any cancel skip=$.input.n<1 -> success=flo.Completed
 //!   branch mail of fan single
 //!     mail: run @mail
@@ -25,13 +26,13 @@ use flotilla_engine::definition::{
     Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
     Idempotency, Join, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
-    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, Step, StepExtensions, StepIndex,
-    StepKind, SwitchStep, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
-    Trigger, WaitStep, note_repeats,
+    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrite, Step, StepExtensions,
+    StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex, TerminalStatus, Timing,
+    Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
-    ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
-    TerminalName, WorkflowName, WorkflowVersion,
+    ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
+    StreamName, TerminalName, WorkflowName, WorkflowVersion,
 };
 
 use std::ops::Range;
@@ -59,6 +60,7 @@ pub(crate) fn define(text: &str) -> Definition {
         idempotency: idempotency(head.option("idempotency").as_deref()),
         retention_ms: head.number("retention"),
         input_schema: head.option("schema"),
+        state: head.option("state").map(|text| names.template(&text)),
         output: head.option("output").map(|text| names.template(&text)),
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
@@ -174,6 +176,9 @@ impl Names {
         let mut line = Line::parse(what);
         let condition = |text: &str| condition(text, |path| self.path(path));
         let skip_if = line.option("skip").map(|text| condition(&text));
+        let set = line
+            .option("set")
+            .map_or(Vec::new(), |text| self.writes(&text));
         let kind = match line.word().as_str() {
             "run" => StepKind::Run(self.run_step(&mut line)),
             "wait" => StepKind::Wait(WaitStep {
@@ -189,6 +194,7 @@ impl Names {
                     false => OnFailure::Settle,
                 },
             }),
+            "set" => StepKind::Set,
             "switch" => {
                 let default = line.option("default").map(|text| self.target(&text));
                 let arms = std::iter::from_fn(|| line.next());
@@ -211,6 +217,7 @@ impl Names {
             next: None,
             may_repeat: false,
             skip_if,
+            set,
             kind,
             transitions: split(transitions)
                 .iter()
@@ -218,6 +225,18 @@ impl Names {
                 .collect(),
             extensions: StepExtensions::default(),
         }
+    }
+
+    /// `KEY=VALUE;KEY=VALUE`, each value a JSON text or a template.
+    fn writes(&self, text: &str) -> Vec<StateWrite> {
+        let write = |text: &str| {
+            let (key, value) = text.split_once('=').expect("KEY=VALUE");
+            StateWrite {
+                key: StateKey::new(key).expect("a key"),
+                value: self.template(value),
+            }
+        };
+        text.split(';').map(write).collect()
     }
 
     fn run_step(&self, line: &mut Line) -> RunStep {
@@ -316,6 +335,8 @@ impl Names {
         let mut next = || parts.next().expect("a path continues");
         let root = match next() {
             "input" => Root::Input,
+            "state" => Root::State,
+            "result" => Root::Result,
             "flo" if next() == "run_id" => Root::RunId,
             "flo" => Root::Timestamp,
             "steps" => {

@@ -111,7 +111,6 @@ fn kind_in_words(
             "workflow_started",
             format!("input={}{}", content(input), option(" parent=", parent)),
         ),
-        EventKind::StepStarted => ("step_started", String::new()),
         EventKind::StepCompleted { outcome, output } => (
             "step_completed",
             format!(
@@ -159,13 +158,25 @@ fn kind_in_words(
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased => end_in_words(definition, kind),
-        EventKind::Plan(_) | EventKind::SwitchTaken { .. } => as_published(definition, kind),
-        EventKind::StepCancelled => ("step_cancelled", String::new()),
+        EventKind::StateChanged { writes, .. } => ("state_changed", content(writes)),
+        EventKind::StepStarted
+        | EventKind::StepCancelled
+        | EventKind::Plan(_)
+        | EventKind::SwitchTaken { .. } => as_published(definition, kind),
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),
         EventKind::BranchJoined { position, outcome } => {
             ("branch_joined", format!("{position} {outcome}"))
         }
+        EventKind::ScheduleStarted { .. } | EventKind::TriggerStarted { .. } => {
+            start_in_words(kind)
+        }
+    }
+}
+
+/// What started a run without a caller.
+fn start_in_words(kind: &EventKind) -> (&'static str, String) {
+    match kind {
         EventKind::ScheduleStarted { firing_ms } => {
             ("schedule_started", format!("firing of {firing_ms}"))
         }
@@ -174,6 +185,7 @@ fn kind_in_words(
             let ids = ids.join(" ");
             ("trigger_started", format!("partition {partition} {ids}"))
         }
+        other => panic!("expected the start of a run, but found {other:?}"),
     }
 }
 

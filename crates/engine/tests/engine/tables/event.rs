@@ -30,6 +30,10 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::ScopeEnded {
             outcome: outcome.clone(),
         },
+        EventKind::StateChanged {
+            keys: vec![samples::name("total")],
+            writes: samples::payload(),
+        },
         EventKind::SwitchTaken {
             arm: Some(2),
             target: Target::Step(StepIndex(1)),

@@ -66,6 +66,7 @@ pub(super) enum Kind {
         arms: Vec<Arm>,
         default: Option<Target>,
     },
+    Set,
 }
 
 /// A condition of a switch, and where it leads.

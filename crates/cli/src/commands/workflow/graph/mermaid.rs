@@ -67,7 +67,7 @@ fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
 fn branches(step: &Step) -> &[Branch] {
     match &step.kind {
         Kind::Parallel { branches, .. } => branches,
-        Kind::Run { .. } | Kind::Wait { .. } | Kind::Switch { .. } => &[],
+        Kind::Run { .. } | Kind::Wait { .. } | Kind::Switch { .. } | Kind::Set => &[],
     }
 }
 
@@ -153,7 +153,9 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
     }
     let leads_on = match &step.kind {
         Kind::Switch { default, .. } => default.is_none() && !is_named(NO_MATCH),
-        Kind::Run { .. } | Kind::Wait { .. } | Kind::Parallel { .. } => !is_named(SUCCESS),
+        Kind::Run { .. } | Kind::Wait { .. } | Kind::Parallel { .. } | Kind::Set => {
+            !is_named(SUCCESS)
+        }
     };
     if own.is_some_and(|own| own.form == BlockForm::List) && leads_on {
         let end = Target::BuiltIn(BuiltIn::Completed);
@@ -190,6 +192,7 @@ fn shape(form: &Form, step: &Step) -> String {
             })
         ),
         Kind::Switch { .. } => format!("{{{}}}", quote(&step.name)),
+        Kind::Set => format!("[{}]", label("set")),
         Kind::Run { target } => match target {
             RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
             RunTarget::Plan(position) => {

@@ -1,0 +1,60 @@
+//! `state` and `set` (W63, W66).
+
+use super::{Context, Field, Reported, context::Visible, template};
+use crate::tree::Kind;
+use flotilla_engine::definition::{StateWrite, Template};
+use flotilla_engine::ids::StateKey;
+use flotilla_engine::limits::STATE_WRITES_MAX;
+
+/// Reads the state that a run begins with.
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    if !matches!(field.node.kind, Kind::Mapping(_)) {
+        return Err(field.mismatch(crate::Code::E100, "a mapping", context));
+    }
+    seeing(Visible::Nothing, context, |context| {
+        template::read(field, context)
+    })
+}
+
+/// Reads the values that a step writes.
+pub(super) fn writes<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Vec<StateWrite>, Reported> {
+    let entries = field.entries(context)?;
+    if entries.is_empty() || entries.len() > STATE_WRITES_MAX {
+        let message = format!(
+            "expected {} to have 1 to {STATE_WRITES_MAX} values, but it has {}",
+            field.place,
+            entries.len()
+        );
+        return Err(context.malformed(field.span(), message));
+    }
+    let read = |entry: &Field<'doc>| {
+        let key = StateKey::new(entry.key)
+            .map_err(|error| context.malformed(entry.key_span, error.to_string()));
+        let value = seeing(Visible::Result, context, |context| {
+            template::value(entry, context)
+        });
+        Ok(StateWrite {
+            key: key?,
+            value: value?,
+        })
+    };
+    let writes: Vec<Result<StateWrite, Reported>> = entries.iter().map(read).collect();
+    writes.into_iter().collect()
+}
+
+fn seeing<'doc, T>(
+    visible: Visible,
+    context: &mut Context<'doc>,
+    read: impl FnOnce(&mut Context<'doc>) -> T,
+) -> T {
+    let before = std::mem::replace(&mut context.visible, visible);
+    let result = read(context);
+    context.visible = before;
+    result
+}

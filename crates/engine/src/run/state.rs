@@ -1,0 +1,313 @@
+//! The state of a run: a JSON object that steps write and read (W58, W63, W66).
+//!
+//! Each scope below the run has a record of what it has written. It sees these writes over those of the scopes around
+//! it, which stay as they are while it is open: the step that opened it is the only active one there. When the step
+//! joins its branches, the writes of those that succeeded go to the scope of the step.
+
+use super::outcome::{is_good, name};
+use super::render::{self, DataContext, Mapped, MappingRefused};
+use crate::definition::{BuiltInTerminal, StateWrite, Step, Target};
+use crate::ids::{OutcomeName, ScopeNumber, StateKey};
+use crate::json::{self, Json, quote};
+use crate::limits::{STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
+use crate::message::cut;
+use crate::store::StoreError;
+use crate::tables::{Activation, EventKind, StateRecord, States, TargetResult, Work};
+use crate::turn::{LoadedRun, Turn};
+
+use super::failure::is_failure;
+
+/// The code of a state that is too large.
+const BAD_STATE: &str = "bad_state";
+
+/// Why values were not written.
+pub(super) struct NotWritten {
+    code: &'static str,
+    message: String,
+}
+
+impl NotWritten {
+    fn too_large(message: String) -> Self {
+        Self {
+            code: BAD_STATE,
+            message,
+        }
+    }
+
+    /// What a step ends with because of it.
+    pub(super) fn ends_step(self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
+        let output = run.store_payload(turn, Json::error(self.code, &self.message));
+        TargetResult {
+            output: Some(output),
+            reason: Some(self.message),
+            ..TargetResult::of_engine(name::of(name::FAILURE))
+        }
+    }
+}
+
+/// Writes the state with which a run begins, before its first step is entered; the error says why it cannot.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+) -> Result<Result<(), String>, StoreError> {
+    let record = run.definition.clone();
+    let Some(template) = &record.definition.state else {
+        return Ok(Ok(()));
+    };
+    let context = DataContext::of(ScopeNumber::ROOT);
+    let object = match render::text(turn, run, context, template)? {
+        Ok(object) => object,
+        Err(refused) => {
+            return Ok(Err(cut(&format!(
+                "state: {}",
+                refused.message(Mapped::Input)
+            ))));
+        }
+    };
+    if object.len() > STATE_BYTES_MAX {
+        let message = format!(
+            "expected a state of at most {STATE_BYTES_MAX} bytes, but it has {}",
+            object.len()
+        );
+        return Ok(Err(message));
+    }
+    let object = Json::from_checked(object);
+    turn.put::<States>(&(run.number, ScopeNumber::ROOT), StateRecord { object });
+    Ok(Ok(()))
+}
+
+/// The end of a run that cannot begin.
+pub(super) fn refuse_begin(reason: String) -> Work {
+    Work::Finish {
+        scope: ScopeNumber::ROOT,
+        terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+        detail: Some(reason),
+    }
+}
+
+/// The state as a scope sees it, as an object.
+pub(super) fn text(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> Result<Json, StoreError> {
+    let mut layers = Vec::new();
+    let mut number = scope;
+    loop {
+        layers.extend(turn.get::<States>(&(run.number, number))?);
+        match run.scope(turn, number)? {
+            Some(below) => number = below.parent,
+            None => break,
+        }
+    }
+    let objects = layers.iter().rev().map(|layer| layer.object.as_str());
+    Ok(match &layers[..] {
+        [only] => only.object.clone(),
+        _ => Json::from_checked(overlay(objects)),
+    })
+}
+
+/// An object with the fields of all objects; of equal keys the last one counts.
+fn overlay<'o>(objects: impl Iterator<Item = &'o str>) -> String {
+    let mut fields: Vec<(String, &str)> = Vec::new();
+    let mut positions = std::collections::BTreeMap::new();
+    for (key, value) in objects.flat_map(json::fields) {
+        let name = json::key_name(key).into_owned();
+        let next = fields.len();
+        let position = *positions.entry(name.clone()).or_insert(next);
+        if position == next {
+            fields.push((name, value));
+        } else {
+            fields[position].1 = value;
+        }
+    }
+    let mut text = String::from("{");
+    for (position, (name, value)) in fields.iter().enumerate() {
+        if position > 0 {
+            text.push(',');
+        }
+        quote(name, &mut text);
+        text.push(':');
+        text.push_str(value);
+    }
+    text.push('}');
+    text
+}
+
+/// Whether a step that ends with this outcome writes to the state.
+fn writes(outcome: &OutcomeName) -> bool {
+    let is_cancelled = outcome.as_str() == name::CANCELLED;
+    let is_skipped = outcome.as_str() == name::SKIPPED;
+    !is_failure(outcome) && !is_cancelled && !is_skipped
+}
+
+/// Writes what a step sets when it has ended; the error says why it cannot.
+pub(super) fn set(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: &TargetResult,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    let record = run.definition.clone();
+    let step: &Step = record.definition.step(active.step);
+    if step.set.is_empty() || !writes(&target_result.outcome) {
+        return Ok(Ok(()));
+    }
+    let context = DataContext {
+        scope: active.scope,
+        result: target_result.output,
+    };
+    let object = match rendered(turn, run, context, &step.set)? {
+        Ok(object) => Json::from_checked(object),
+        Err(refused) => {
+            let code = match &refused {
+                MappingRefused::Expression(_) => render::EXPRESSION_FAILED,
+                MappingRefused::Made(_) | MappingRefused::Read(_) => BAD_STATE,
+            };
+            let message = cut(&format!("set: {}", refused.message(Mapped::Input)));
+            return Ok(Err(NotWritten { code, message }));
+        }
+    };
+    if let Err(not_written) = write(turn, run, active.scope, &object)? {
+        return Ok(Err(not_written));
+    }
+    let keys: Vec<StateKey> = step.set.iter().map(|write| write.key.clone()).collect();
+    let writes = run.store_payload(turn, object);
+    run.note(active, EventKind::StateChanged { keys, writes });
+    Ok(Ok(()))
+}
+
+/// The values as an object.
+fn rendered(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    context: DataContext,
+    set: &[StateWrite],
+) -> Result<Result<String, MappingRefused>, StoreError> {
+    let mut object = String::from("{");
+    for (position, write) in set.iter().enumerate() {
+        if position > 0 {
+            object.push(',');
+        }
+        quote(write.key.as_str(), &mut object);
+        object.push(':');
+        match render::text(turn, run, context, &write.value)? {
+            Ok(value) => object.push_str(&value),
+            Err(refused) => return Ok(Err(refused)),
+        }
+        if object.len() > STATE_BYTES_MAX {
+            return Ok(Err(MappingRefused::Made(object.len())));
+        }
+    }
+    object.push('}');
+    Ok(Ok(object))
+}
+
+/// Adds the fields of an object to what a scope has written.
+fn write(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+    object: &Json,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    let key = (run.number, scope);
+    let before = turn.get::<States>(&key)?;
+    let (after, bytes_before) = match &before {
+        Some(before) => {
+            let objects = [before.object.as_str(), object.as_str()];
+            (overlay(objects.into_iter()), before.object.as_str().len())
+        }
+        None => (object.as_str().to_owned(), 0),
+    };
+    if after.len() > STATE_BYTES_MAX {
+        let message = format!(
+            "expected a state of at most {STATE_BYTES_MAX} bytes, but it would have {}",
+            after.len()
+        );
+        return Ok(Err(NotWritten::too_large(message)));
+    }
+    if scope != ScopeNumber::ROOT {
+        let others = run.record.state_writes_bytes - bytes_before as u64;
+        let all = others + after.len() as u64;
+        if all > STATE_WRITES_BYTES_MAX {
+            let message = format!(
+                "expected the open branches of the run to write at most {STATE_WRITES_BYTES_MAX} bytes to the state, \
+                 but it would be {all}"
+            );
+            return Ok(Err(NotWritten::too_large(message)));
+        }
+        run.record.state_writes_bytes = all;
+    }
+    let object = Json::from_checked(after);
+    turn.put::<States>(&key, StateRecord { object });
+    Ok(Ok(()))
+}
+
+/// Drops what a scope below the run has written, and returns it.
+fn take(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> Result<Option<Json>, StoreError> {
+    let key = (run.number, scope);
+    let Some(written) = turn.get::<States>(&key)? else {
+        return Ok(None);
+    };
+    turn.delete::<States>(&key);
+    run.record.state_writes_bytes -= written.object.as_str().len() as u64;
+    Ok(Some(written.object.clone()))
+}
+
+/// Drops the writes of a scope that did not succeed.
+pub(super) fn end_scope(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+    outcome: &OutcomeName,
+) -> Result<(), StoreError> {
+    if !is_good(outcome) {
+        forget(turn, run, scope)?;
+    }
+    Ok(())
+}
+
+/// Drops what a scope below the run has written.
+pub(super) fn forget(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> Result<(), StoreError> {
+    take(turn, run, scope).map(|_| ())
+}
+
+/// Drops what the scopes below a run that ends have written.
+pub(super) fn end_run(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
+    if run.record.state_writes_bytes == 0 {
+        return Ok(());
+    }
+    for ((_, scope), _) in turn.list::<States>(&run.number, usize::MAX)? {
+        if scope != ScopeNumber::ROOT {
+            forget(turn, run, scope)?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves the writes of branches that succeeded, in document order, to the scope of the step that joins them.
+pub(super) fn join(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    into: ScopeNumber,
+    branches: impl Iterator<Item = ScopeNumber>,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    let mut joined = Ok(());
+    for branch in branches {
+        let Some(written) = take(turn, run, branch)? else {
+            continue;
+        };
+        if joined.is_ok() {
+            joined = write(turn, run, into, &written)?;
+        }
+    }
+    Ok(joined)
+}
