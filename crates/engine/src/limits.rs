@@ -116,7 +116,7 @@ pub const EXPRESSION_COST_MAX: u32 = 100_000;
 /// The bytes that an expression reads, compares or makes for one unit (W64). A unit counts for as many bytes of the
 /// budget of its turn. In bytes.
 pub const EXPRESSION_UNIT_BYTES: usize = 64;
-/// Instructions of a compiled regular expression (W64).
+/// Instructions of the compiled regular expressions of an expression, together (W64).
 pub const PATTERN_INSTRUCTIONS_MAX: usize = 4_096;
 /// Instructions of the regular expressions of a definition, together (W64).
 pub const PATTERNS_INSTRUCTIONS_MAX: usize = 32_768;

@@ -174,7 +174,7 @@ fn check_indexes(definition: &Definition) {
                     .into_iter()
                     .for_each(|target| check_target(definition, target));
             }
-            StepKind::Set => assert!(!step.set.is_empty()),
+            StepKind::Set => assert!(step.set.is_some()),
             StepKind::Switch(switch) => {
                 assert!(!switch.arms.is_empty());
                 for arm in &switch.arms {
@@ -255,8 +255,8 @@ fn check_template(definition: &Definition, template: Option<&Template>) {
 
 /// What a step reads besides what its kind needs.
 fn check_values(definition: &Definition, step: &Step) {
-    for write in &step.set {
-        check_template(definition, Some(&write.value));
+    if let Some(writes) = &step.set {
+        check_template(definition, Some(&writes.object));
     }
     if let Some(condition) = &step.skip_if {
         check_expression(definition, condition);

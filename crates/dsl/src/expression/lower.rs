@@ -8,7 +8,7 @@ use cel::common::ast::{
 use flotilla_engine::expression::{
     CompiledExpression, Comprehension, Constant, Double, Function, Node, Type,
 };
-use flotilla_engine::limits::EXPRESSION_DEPTH_MAX;
+use flotilla_engine::limits::{EXPRESSION_DEPTH_MAX, PATTERN_INSTRUCTIONS_MAX};
 
 /// Lowers a syntax tree.
 pub(super) fn lower(
@@ -21,6 +21,7 @@ pub(super) fn lower(
         names,
         locals: Vec::new(),
         depth: 0,
+        instructions: 0,
     };
     Ok(CompiledExpression {
         root: lowering.node(tree)?,
@@ -39,6 +40,8 @@ struct Lowering<'a> {
     /// The names of the elements of the comprehensions around the current node, outermost first.
     locals: Vec<String>,
     depth: usize,
+    /// Those of the regular expressions so far.
+    instructions: usize,
 }
 
 type Lowered = Result<Node, ExpressionError>;
@@ -238,8 +241,16 @@ impl Lowering<'_> {
             let message = "expected the pattern of `matches` to be a literal string";
             return Err(ExpressionError::new(Code::E518, column, message));
         };
+        let column = self.column(pattern);
         let pattern = pattern::compile(literal.inner())
-            .map_err(|why| ExpressionError::new(Code::E518, self.column(pattern), why))?;
+            .map_err(|why| ExpressionError::new(Code::E518, column, why))?;
+        self.instructions += pattern.instructions.len();
+        if self.instructions > PATTERN_INSTRUCTIONS_MAX {
+            let message = format!(
+                "expected regular expressions of at most {PATTERN_INSTRUCTIONS_MAX} instructions in an expression"
+            );
+            return Err(ExpressionError::new(Code::E518, column, message));
+        }
         Ok(Node::Matches {
             text: Box::new(self.node(text)?),
             pattern,

@@ -30,6 +30,7 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, String> {
         instructions: Vec::new(),
         classes: Vec::new(),
         positions: BTreeMap::new(),
+        brackets: BTreeMap::new(),
         options: Options::default(),
         nodes_left: NODES_MAX,
     };
@@ -59,6 +60,9 @@ struct Compiler {
     classes: Vec<CharClass>,
     /// Where each class is among the classes.
     positions: BTreeMap<Ranges, u16>,
+    /// The same of the classes in brackets, by where they begin and whether case is ignored: a repeated class is computed
+    /// once.
+    brackets: BTreeMap<(usize, bool), u16>,
     options: Options,
     nodes_left: usize,
 }
@@ -84,8 +88,17 @@ impl Compiler {
             Ast::ClassUnicode(_) => Err(unsupported("\\p")),
             Ast::ClassPerl(class) => self.class(perl(class), false),
             Ast::ClassBracketed(class) => {
-                let ranges = self.bracketed(class)?;
-                self.class(ranges, class.negated)
+                let key = (class.span.start.offset, self.options.ignores_case);
+                let position = match self.brackets.get(&key) {
+                    Some(position) => *position,
+                    None => {
+                        let ranges = self.bracketed(class)?;
+                        let position = self.position(ranges, class.negated)?;
+                        self.brackets.insert(key, position);
+                        position
+                    }
+                };
+                self.push(Instruction::Char(position)).map(|_| ())
             }
             Ast::Repetition(repetition) => self.repetition(&repetition.ast, &repetition.op.kind),
             Ast::Group(group) => {
@@ -200,6 +213,12 @@ impl Compiler {
     }
 
     fn class(&mut self, ranges: Ranges, is_negated: bool) -> Result<(), String> {
+        let position = self.position(ranges, is_negated)?;
+        self.push(Instruction::Char(position)).map(|_| ())
+    }
+
+    /// Where a class is among the classes; it is added if it is new.
+    fn position(&mut self, ranges: Ranges, is_negated: bool) -> Result<u16, String> {
         let ranges = self.folded(ranges);
         let ranges = if is_negated {
             negated(ranges)
@@ -211,7 +230,7 @@ impl Compiler {
         if position == next {
             self.classes.push(CharClass(ranges));
         }
-        self.push(Instruction::Char(position)).map(|_| ())
+        Ok(position)
     }
 
     /// With the other case of each ASCII letter, if case is ignored.

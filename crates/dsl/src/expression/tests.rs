@@ -296,6 +296,9 @@ fn a_class_is_stored_once() {
         (1_001, 1)
     );
     assert_eq!(compiled.classes[0].0.len(), 300);
+    // The patterns of an expression share a bound.
+    let twice = "'a'.matches('(a?){1000}(a?){1000}') || 'a'.matches('(b?){1000}')";
+    assert!(given(twice).starts_with("E518 at 52"), "{}", given(twice));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{Expression, Root, Variable};
 use flotilla_engine::expression::{CompiledExpression, Constant, Node};
-use flotilla_engine::limits::{EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERNS_INSTRUCTIONS_MAX};
+use flotilla_engine::limits::{
+    EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERN_INSTRUCTIONS_MAX, PATTERNS_INSTRUCTIONS_MAX,
+};
 
 /// Reads an expression (E513, E517, E518).
 pub(super) fn read<'doc>(
@@ -50,6 +52,9 @@ pub(super) fn compile(
             })
         }
         Err(error) => {
+            if error.code == Code::E518 {
+                context.expressions.instructions += PATTERN_INSTRUCTIONS_MAX;
+            }
             let message = format!(
                 "invalid expression at column {} of {}: {}",
                 error.column,
@@ -80,6 +85,9 @@ impl Total {
             return Err(format!(
                 "expected at most {EXPRESSIONS_MAX} expressions, but this is one more"
             ));
+        }
+        if self.instructions > PATTERNS_INSTRUCTIONS_MAX {
+            return Err("the regular expressions before this one are too large".to_owned());
         }
         if self.bytes > EXPRESSIONS_BYTES_MAX {
             return Err(format!(

@@ -2,7 +2,7 @@
 
 use super::{Context, Field, Reported, context::Visible, template};
 use crate::tree::Kind;
-use flotilla_engine::definition::{StateWrite, Template};
+use flotilla_engine::definition::{StateWrites, Template};
 use flotilla_engine::ids::StateKey;
 use flotilla_engine::limits::STATE_WRITES_MAX;
 
@@ -23,7 +23,7 @@ pub(super) fn read<'doc>(
 pub(super) fn writes<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
-) -> Result<Vec<StateWrite>, Reported> {
+) -> Result<StateWrites, Reported> {
     let entries = field.entries(context)?;
     if entries.is_empty() || entries.len() > STATE_WRITES_MAX {
         let message = format!(
@@ -33,19 +33,18 @@ pub(super) fn writes<'doc>(
         );
         return Err(context.malformed(field.span(), message));
     }
-    let read = |entry: &Field<'doc>| {
-        let key = StateKey::new(entry.key)
-            .map_err(|error| context.malformed(entry.key_span, error.to_string()));
-        let value = seeing(Visible::Result, context, |context| {
-            template::value(entry, context)
-        });
-        Ok(StateWrite {
-            key: key?,
-            value: value?,
-        })
+    let key = |entry: &Field<'doc>| {
+        let key = StateKey::new(entry.key);
+        key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
     };
-    let writes: Vec<Result<StateWrite, Reported>> = entries.iter().map(read).collect();
-    writes.into_iter().collect()
+    let keys: Vec<Result<StateKey, Reported>> = entries.iter().map(key).collect();
+    let object = seeing(Visible::Result, context, |context| {
+        template::object(field, &entries, context)
+    });
+    Ok(StateWrites {
+        keys: keys.into_iter().collect::<Result<_, _>>()?,
+        object: object?,
+    })
 }
 
 fn seeing<'doc, T>(

@@ -88,7 +88,7 @@ pub(super) fn read<'doc>(
             next: draft.next,
             may_repeat: false,
             skip_if: skip_if.transpose()?,
-            set: set.map_or(Ok(Vec::new()), |(_, writes)| writes)?,
+            set: set.map(|(_, writes)| writes).transpose()?,
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),

@@ -26,21 +26,30 @@ pub(super) fn read<'doc>(
         let finding = field.mismatch_finding(Code::E100, "a mapping, its JSON text or a path");
         return Err(context.error(finding.hint("a path begins with `$.`")));
     }
-    built(field, &node, context)
+    built(field, context, |builder| write(&node, builder))
 }
 
-/// Reads any value: paths and expressions in it count as in a mapping.
-pub(super) fn value<'doc>(
+/// Reads an object whose fields are the entries of a mapping: paths and expressions in their values count.
+pub(super) fn object<'doc>(
     field: &Field<'doc>,
+    entries: &[Field<'doc>],
     context: &mut Context<'doc>,
 ) -> Result<Template, Reported> {
-    built(field, field.node, context)
+    built(field, context, |builder| {
+        for (position, entry) in entries.iter().enumerate() {
+            builder.text(if position == 0 { "{" } else { "," });
+            builder.text(&quoted(entry.key));
+            builder.text(":");
+            write(entry.node, builder);
+        }
+        builder.text("}");
+    })
 }
 
 fn built<'doc>(
     field: &Field<'doc>,
-    node: &Node,
     context: &mut Context<'doc>,
+    write: impl FnOnce(&mut Builder<'_, 'doc>),
 ) -> Result<Template, Reported> {
     let mut builder = Builder {
         context,
@@ -48,7 +57,7 @@ fn built<'doc>(
         literal: String::new(),
         result: Ok(()),
     };
-    write(node, &mut builder);
+    write(&mut builder);
     let template = builder.finish()?;
     let paths_count = template.paths().count();
     if paths_count > MAPPING_PATHS_MAX {

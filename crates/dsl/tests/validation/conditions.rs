@@ -471,10 +471,22 @@ fn expressions_and_their_patterns_are_bounded_together() {
         messages(arms(1_025, "1<0")),
         ["expected at most 1024 expressions, but this is one more"]
     );
+    let large = messages(arms(9, "input.a.matches('(a?){1000}(b?){1000}')"));
     assert_eq!(
-        messages(arms(9, "input.a.matches('(a?){1000}(b?){1000}')")),
+        large,
         [
             "expected regular expressions of at most 32768 instructions together, but this one exceeds them"
         ]
+    );
+    // What is too large is not compiled again and again.
+    let refused = messages(arms(
+        20,
+        "input.a.matches('(a?){1000}(b?){1000}(c?){1000}')",
+    ));
+    assert_eq!(refused.len(), 20);
+    let skipped = "the regular expressions before this one are too large";
+    assert_eq!(
+        refused.iter().filter(|message| *message == skipped).count(),
+        11
     );
 }

@@ -2,7 +2,8 @@
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
-use flotilla_engine::definition::{Part, Root, StepKind};
+use flotilla_engine::definition::{Root, StepKind};
+use flotilla_engine::ids::StateKey;
 use std::fmt::Write;
 
 #[test]
@@ -27,20 +28,21 @@ output: $.state
     let [charge, ask, mark] = &definition.steps[..] else {
         panic!("expected three steps");
     };
-    let keys: Vec<&str> = charge.set.iter().map(|write| write.key.as_str()).collect();
+    let charge = charge.set.as_ref().expect("values");
+    let keys: Vec<&str> = charge.keys.iter().map(StateKey::as_str).collect();
     assert_eq!(keys, ["total", "last", "note", "n", "old"]);
-    assert!(matches!(
-        charge.set[0].value.parts[..],
-        [Part::Expression(_)]
-    ));
     assert_eq!(
-        charge.set[2].value.parts,
-        [Part::Literal("\"as it is\"".to_owned())]
+        (
+            charge.object.paths().count(),
+            charge.object.expressions().count()
+        ),
+        (2, 1)
     );
-    let [Part::Path(answer)] = &ask.set[0].value.parts[..] else {
-        panic!("expected a path");
-    };
-    assert_eq!(answer.root, Root::Result);
+    let ask = ask.set.as_ref().expect("a value");
+    assert_eq!(
+        ask.object.paths().next().map(|path| path.root),
+        Some(Root::Result)
+    );
     assert_eq!(mark.kind, StepKind::Set);
 }
 

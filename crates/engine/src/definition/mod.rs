@@ -24,7 +24,7 @@ pub use plan::{
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
-    RunTarget, StateWrite, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target,
+    RunTarget, StateWrites, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target,
     TerminalIndex, TerminalStatus, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
@@ -104,7 +104,7 @@ impl Definition {
         let terminals = self.terminals.iter();
         let outputs = terminals.filter_map(|terminal| terminal.output.as_ref());
         let sets = self.steps.iter().flat_map(|step| &step.set);
-        let sets = sets.map(|write| &write.value);
+        let sets = sets.map(|writes| &writes.object);
         let of_run = self.output.iter().chain(&self.state);
         of_run
             .chain(sets)

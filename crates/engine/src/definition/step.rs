@@ -57,8 +57,8 @@ pub struct Step {
     pub may_repeat: bool,
     /// Whether the step is skipped, evaluated when it is entered (W65).
     pub skip_if: Option<Expression>,
-    /// What it writes to the state when it has ended, in document order (W63).
-    pub set: Vec<StateWrite>,
+    /// What it writes to the state when it has ended (W63).
+    pub set: Option<StateWrites>,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
@@ -98,13 +98,13 @@ pub enum StepKind {
     Set,
 }
 
-/// A value that a step writes to the state (W63).
+/// What a step writes to the state (W63).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StateWrite {
-    /// The key, unique in the step.
-    pub key: StateKey,
-    /// The value.
-    pub value: Template,
+pub struct StateWrites {
+    /// The keys, in document order; each is unique.
+    pub keys: Vec<StateKey>,
+    /// An object with these keys.
+    pub object: Template,
 }
 
 /// A step that leads where conditions say (W60).

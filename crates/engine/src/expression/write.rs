@@ -13,11 +13,17 @@ impl Value {
     /// # Errors
     /// If the text is larger than a payload, or nests deeper than one.
     pub fn to_json(&self) -> Result<Json, Failure> {
+        self.write(&mut Meter::default())
+    }
+
+    /// As [`Self::to_json`], with what it costs added to a meter.
+    pub(crate) fn write(&self, meter: &mut Meter) -> Result<Json, Failure> {
         let mut writer = Writer {
             out: String::new(),
-            meter: Meter::default(),
+            meter,
         };
         writer.value(self, 0)?;
+        writer.meter.spend_bytes(writer.out.len())?;
         if json::depth(&writer.out) > JSON_DEPTH_MAX {
             return Err(too_deep());
         }
@@ -25,9 +31,9 @@ impl Value {
     }
 }
 
-struct Writer {
+struct Writer<'m> {
     out: String,
-    meter: Meter,
+    meter: &'m mut Meter,
 }
 
 fn too_deep() -> Failure {
@@ -36,7 +42,7 @@ fn too_deep() -> Failure {
     ))
 }
 
-impl Writer {
+impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Failure> {
         if depth > JSON_DEPTH_MAX {
             return Err(too_deep());

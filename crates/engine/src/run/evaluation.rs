@@ -49,7 +49,9 @@ impl Evaluation {
         expression: &Expression,
     ) -> Result<Result<Json, String>, StoreError> {
         let value = self.evaluate(turn, run, expression)?;
-        let json = value.and_then(|value| value.to_json());
+        let spent = self.meter.spent();
+        let json = value.and_then(|value| value.write(&mut self.meter));
+        turn.spend_units(self.meter.spent() - spent);
         Ok(json.map_err(|failure| describe(expression, &failure)))
     }
 

@@ -51,6 +51,7 @@ impl MappingRefused {
             (Self::Expression(_), _) => EXPRESSION_FAILED,
             (Self::Made(_) | Self::Read(_), Mapped::Input) => "input_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Output) => "output_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::State) => "bad_state",
         }
     }
 
@@ -59,6 +60,7 @@ impl MappingRefused {
         let what = match what {
             Mapped::Input => "a mapped input",
             Mapped::Output => "an output",
+            Mapped::State => "values for the state",
         };
         match self {
             Self::Made(_) | Self::Read(_) => format!("expected {what} {self}"),
@@ -74,6 +76,8 @@ pub(super) enum Mapped {
     Input,
     /// The output of a block or run.
     Output,
+    /// What is written to the state.
+    State,
 }
 
 /// The code of an expression without a value.

@@ -5,14 +5,14 @@
 //! joins its branches, the writes of those that succeeded go to the scope of the step.
 
 use super::outcome::{is_good, name};
-use super::render::{self, DataContext, Mapped, MappingRefused};
-use crate::definition::{BuiltInTerminal, StateWrite, Step, Target};
-use crate::ids::{OutcomeName, ScopeNumber, StateKey};
+use super::render::{self, DataContext, Mapped};
+use crate::definition::{BuiltInTerminal, Target};
+use crate::ids::{OutcomeName, ScopeNumber};
 use crate::json::{self, Json, quote};
-use crate::limits::{STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
+use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
 use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{Activation, EventKind, StateRecord, States, TargetResult, Work};
+use crate::tables::{Activation, Awaited, EventKind, StateRecord, States, TargetResult, Work};
 use crate::turn::{LoadedRun, Turn};
 
 use super::failure::is_failure;
@@ -27,7 +27,7 @@ pub(super) struct NotWritten {
 }
 
 impl NotWritten {
-    fn too_large(message: String) -> Self {
+    fn bad_state(message: String) -> Self {
         Self {
             code: BAD_STATE,
             message,
@@ -60,20 +60,37 @@ pub(super) fn begin(
         Err(refused) => {
             return Ok(Err(cut(&format!(
                 "state: {}",
-                refused.message(Mapped::Input)
+                refused.message(Mapped::State)
             ))));
         }
     };
-    if object.len() > STATE_BYTES_MAX {
-        let message = format!(
-            "expected a state of at most {STATE_BYTES_MAX} bytes, but it has {}",
-            object.len()
-        );
-        return Ok(Err(message));
+    if !object.starts_with('{') {
+        return Ok(Err("expected the state to be an object".to_owned()));
+    }
+    let object = overlay([object.as_str()].into_iter());
+    if let Err(not_written) = check(&object) {
+        return Ok(Err(not_written.message));
     }
     let object = Json::from_checked(object);
     turn.put::<States>(&(run.number, ScopeNumber::ROOT), StateRecord { object });
     Ok(Ok(()))
+}
+
+/// Checks that a state, or what a scope has written, is within its bounds.
+fn check(object: &str) -> Result<(), NotWritten> {
+    if object.len() > STATE_BYTES_MAX {
+        return Err(NotWritten::bad_state(format!(
+            "expected a state of at most {STATE_BYTES_MAX} bytes, but it would have {}",
+            object.len()
+        )));
+    }
+    let depth = json::depth(object);
+    if depth > JSON_DEPTH_MAX {
+        return Err(NotWritten::bad_state(format!(
+            "expected a state that nests at most {JSON_DEPTH_MAX} levels deep, but it would have {depth}"
+        )));
+    }
+    Ok(())
 }
 
 /// The end of a run that cannot begin.
@@ -100,11 +117,15 @@ pub(super) fn text(
             None => break,
         }
     }
+    if let [only] = &layers[..] {
+        return Ok(only.object.clone());
+    }
     let objects = layers.iter().rev().map(|layer| layer.object.as_str());
-    Ok(match &layers[..] {
-        [only] => only.object.clone(),
-        _ => Json::from_checked(overlay(objects)),
-    })
+    let object = overlay(objects);
+    // A key costs about as much as an operation of an expression.
+    let keys_count = json::fields(&object).count();
+    turn.spend_units(u32::try_from(keys_count).unwrap_or(u32::MAX));
+    Ok(Json::from_checked(object))
 }
 
 /// An object with the fields of all objects; of equal keys the last one counts.
@@ -134,10 +155,12 @@ fn overlay<'o>(objects: impl Iterator<Item = &'o str>) -> String {
     text
 }
 
-/// Whether a step that ends with this outcome writes to the state.
-fn writes(outcome: &OutcomeName) -> bool {
+/// Whether a step that ends so writes to the state.
+fn writes(target_result: &TargetResult) -> bool {
+    let outcome = &target_result.outcome;
     let is_cancelled = outcome.as_str() == name::CANCELLED;
-    let is_skipped = outcome.as_str() == name::SKIPPED;
+    // An action may end so too, but then there was an attempt.
+    let is_skipped = outcome.as_str() == name::SKIPPED && target_result.from == Awaited::Nothing;
     !is_failure(outcome) && !is_cancelled && !is_skipped
 }
 
@@ -149,58 +172,29 @@ pub(super) fn set(
     target_result: &TargetResult,
 ) -> Result<Result<(), NotWritten>, StoreError> {
     let record = run.definition.clone();
-    let step: &Step = record.definition.step(active.step);
-    if step.set.is_empty() || !writes(&target_result.outcome) {
+    let step = record.definition.step(active.step);
+    let Some(set) = step.set.as_ref().filter(|_| writes(target_result)) else {
         return Ok(Ok(()));
-    }
+    };
     let context = DataContext {
         scope: active.scope,
         result: target_result.output,
     };
-    let object = match rendered(turn, run, context, &step.set)? {
-        Ok(object) => Json::from_checked(object),
+    let object = match render::text(turn, run, context, &set.object)? {
+        Ok(object) => object,
         Err(refused) => {
-            let code = match &refused {
-                MappingRefused::Expression(_) => render::EXPRESSION_FAILED,
-                MappingRefused::Made(_) | MappingRefused::Read(_) => BAD_STATE,
-            };
-            let message = cut(&format!("set: {}", refused.message(Mapped::Input)));
+            let message = cut(&format!("set: {}", refused.message(Mapped::State)));
+            let code = refused.code(Mapped::State);
             return Ok(Err(NotWritten { code, message }));
         }
     };
     if let Err(not_written) = write(turn, run, active.scope, &object)? {
         return Ok(Err(not_written));
     }
-    let keys: Vec<StateKey> = step.set.iter().map(|write| write.key.clone()).collect();
-    let writes = run.store_payload(turn, object);
+    let writes = run.store_payload(turn, Json::from_checked(object));
+    let keys = set.keys.clone();
     run.note(active, EventKind::StateChanged { keys, writes });
     Ok(Ok(()))
-}
-
-/// The values as an object.
-fn rendered(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    context: DataContext,
-    set: &[StateWrite],
-) -> Result<Result<String, MappingRefused>, StoreError> {
-    let mut object = String::from("{");
-    for (position, write) in set.iter().enumerate() {
-        if position > 0 {
-            object.push(',');
-        }
-        quote(write.key.as_str(), &mut object);
-        object.push(':');
-        match render::text(turn, run, context, &write.value)? {
-            Ok(value) => object.push_str(&value),
-            Err(refused) => return Ok(Err(refused)),
-        }
-        if object.len() > STATE_BYTES_MAX {
-            return Ok(Err(MappingRefused::Made(object.len())));
-        }
-    }
-    object.push('}');
-    Ok(Ok(object))
 }
 
 /// Adds the fields of an object to what a scope has written.
@@ -208,33 +202,23 @@ fn write(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     scope: ScopeNumber,
-    object: &Json,
+    object: &str,
 ) -> Result<Result<(), NotWritten>, StoreError> {
     let key = (run.number, scope);
     let before = turn.get::<States>(&key)?;
-    let (after, bytes_before) = match &before {
-        Some(before) => {
-            let objects = [before.object.as_str(), object.as_str()];
-            (overlay(objects.into_iter()), before.object.as_str().len())
-        }
-        None => (object.as_str().to_owned(), 0),
-    };
-    if after.len() > STATE_BYTES_MAX {
-        let message = format!(
-            "expected a state of at most {STATE_BYTES_MAX} bytes, but it would have {}",
-            after.len()
-        );
-        return Ok(Err(NotWritten::too_large(message)));
+    let before = before.as_ref().map_or("", |before| before.object.as_str());
+    let after = overlay([before, object].into_iter());
+    if let Err(not_written) = check(&after) {
+        return Ok(Err(not_written));
     }
     if scope != ScopeNumber::ROOT {
-        let others = run.record.state_writes_bytes - bytes_before as u64;
+        let others = run.record.state_writes_bytes - before.len() as u64;
         let all = others + after.len() as u64;
         if all > STATE_WRITES_BYTES_MAX {
-            let message = format!(
+            return Ok(Err(NotWritten::bad_state(format!(
                 "expected the open branches of the run to write at most {STATE_WRITES_BYTES_MAX} bytes to the state, \
                  but it would be {all}"
-            );
-            return Ok(Err(NotWritten::too_large(message)));
+            ))));
         }
         run.record.state_writes_bytes = all;
     }
@@ -300,14 +284,14 @@ pub(super) fn join(
     into: ScopeNumber,
     branches: impl Iterator<Item = ScopeNumber>,
 ) -> Result<Result<(), NotWritten>, StoreError> {
-    let mut joined = Ok(());
+    let mut written = Vec::new();
     for branch in branches {
-        let Some(written) = take(turn, run, branch)? else {
-            continue;
-        };
-        if joined.is_ok() {
-            joined = write(turn, run, into, &written)?;
-        }
+        written.extend(take(turn, run, branch)?);
     }
-    Ok(joined)
+    if written.is_empty() {
+        return Ok(Ok(()));
+    }
+    // All of them or none.
+    let together = overlay(written.iter().map(Json::as_str));
+    write(turn, run, into, &together)
 }

@@ -550,7 +550,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
             next: None,
             may_repeat: true,
             skip_if: None,
-            set: Vec::new(),
+            set: None,
             kind: StepKind::Run(RunStep {
                 target: RunTarget::Action(samples::action()),
                 input: Some(Template {

@@ -16,7 +16,7 @@ use flotilla_engine::definition::{
     Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, EndIndex, ErrorClasses,
     Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
     Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep,
-    RunTarget, Schedule, SearchAttribute, Segment, Selection, StateWrite, Step, StepExtensions,
+    RunTarget, Schedule, SearchAttribute, Segment, Selection, StateWrites, Step, StepExtensions,
     StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking,
     Transition, Trigger, WaitStep,
 };
@@ -442,10 +442,10 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
         next: Some(StepIndex(1)),
         may_repeat: true,
         skip_if: Some(expression()),
-        set: vec![StateWrite {
-            key: name("total"),
-            value: template(),
-        }],
+        set: Some(StateWrites {
+            keys: vec![name("total")],
+            object: template(),
+        }),
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),

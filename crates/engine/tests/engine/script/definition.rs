@@ -26,9 +26,9 @@ use flotilla_engine::definition::{
     Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
     Idempotency, Join, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
-    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrite, Step, StepExtensions,
-    StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex, TerminalStatus, Timing,
-    Transition, Trigger, WaitStep, note_repeats,
+    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrites, Step,
+    StepExtensions, StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
@@ -176,9 +176,7 @@ impl Names {
         let mut line = Line::parse(what);
         let condition = |text: &str| condition(text, |path| self.path(path));
         let skip_if = line.option("skip").map(|text| condition(&text));
-        let set = line
-            .option("set")
-            .map_or(Vec::new(), |text| self.writes(&text));
+        let set = line.option("set").map(|text| self.writes(&text));
         let kind = match line.word().as_str() {
             "run" => StepKind::Run(self.run_step(&mut line)),
             "wait" => StepKind::Wait(WaitStep {
@@ -228,15 +226,19 @@ impl Names {
     }
 
     /// `KEY=VALUE;KEY=VALUE`, each value a JSON text or a template.
-    fn writes(&self, text: &str) -> Vec<StateWrite> {
-        let write = |text: &str| {
-            let (key, value) = text.split_once('=').expect("KEY=VALUE");
-            StateWrite {
-                key: StateKey::new(key).expect("a key"),
-                value: self.template(value),
-            }
-        };
-        text.split(';').map(write).collect()
+    fn writes(&self, text: &str) -> StateWrites {
+        let mut parts = Vec::new();
+        let mut keys = Vec::new();
+        for write in text.split(';') {
+            let (key, value) = write.split_once('=').expect("KEY=VALUE");
+            let opening = if keys.is_empty() { "{" } else { "," };
+            parts.push(Part::Literal(format!("{opening}\"{key}\":")));
+            parts.extend(self.template(value).parts);
+            keys.push(StateKey::new(key).expect("a key"));
+        }
+        parts.push(Part::Literal("}".to_owned()));
+        let object = Template { parts };
+        StateWrites { keys, object }
     }
 
     fn run_step(&self, line: &mut Line) -> RunStep {
