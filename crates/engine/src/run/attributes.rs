@@ -1,10 +1,11 @@
 //! Search attributes (W22): computed when a run begins and again when it ends.
 
 use super::render::{self, DataContext, TooMuchRead};
-use crate::definition::AttributeKind;
+use crate::definition::{AttributeKind, Root};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
 use crate::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BYTES_MAX};
+use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::AttributeValue;
 use crate::turn::{LoadedRun, Turn};
@@ -55,6 +56,17 @@ pub(super) fn compute(
             left_out.join(", ")
         )
     }))
+}
+
+/// Computes the search attributes again if any of them is a value of the state, which begins after the run is created.
+pub(super) fn note_state(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
+    let record = run.definition.clone();
+    let mut attributes = record.definition.search_attributes.iter();
+    if attributes.any(|attribute| attribute.from.root == Root::State) {
+        let note = compute(turn, run, ScopeNumber::ROOT)?;
+        run.record.detail = note.map(|note| cut(&note));
+    }
+    Ok(())
 }
 
 fn set(run: &mut LoadedRun, values: BTreeMap<u16, AttributeValue>) {

@@ -3,7 +3,7 @@
 use super::evaluation::{Evaluation, expression_failed};
 use super::outcome::name;
 use super::render::{DataContext, Mapped, MappingRefused};
-use super::{branches, render, scope, state, switch};
+use super::{attributes, branches, render, scope, state, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::json::Json;
@@ -36,11 +36,12 @@ pub(super) fn enter(
     if !is_open || !queue.count_step(turn, run, scope) {
         return Ok(());
     }
-    if run.record.activations_count == 0
-        && let Err(reason) = state::begin(turn, run)?
-    {
-        queue.push(run.number, state::refuse_begin(reason));
-        return Ok(());
+    if run.record.activations_count == 0 {
+        if let Err(reason) = state::begin(turn, run)? {
+            queue.push(run.number, state::refuse_begin(reason));
+            return Ok(());
+        }
+        attributes::note_state(turn, run)?;
     }
     let former = former_result(turn, run, entry)?;
     let visit = NewVisit {
