@@ -43,13 +43,13 @@ impl Data {
     /// # Errors
     /// If the expression is invalid.
     pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
-        let expression = with_stack(|| compile(text, &mut DataNames(&self.names)))?;
+        let compiled = with_stack(|| compile(text, &mut DataNames(&self.names)))?;
         let mut meter = Meter::default();
         let mut variables = DataVariables {
             values: &self.values,
             known: BTreeMap::new(),
         };
-        let value = evaluate(&expression, &mut variables, &mut meter);
+        let value = evaluate(&compiled.expression, &mut variables, &mut meter);
         let value = value.map_err(|stop| match stop {
             Stop::Failed(failure) => failure,
             Stop::Variables(never) => match never {},

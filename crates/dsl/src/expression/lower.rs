@@ -1,6 +1,6 @@
 //! Lowers the parser's syntax tree to the form that the engine evaluates.
 
-use super::{ExpressionError, Names, Resolved, pattern};
+use super::{Compiled, ExpressionError, Names, Resolved, pattern};
 use crate::{Code, quote::quote, suggest::nearest};
 use cel::common::ast::{
     CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr, SelectExpr, SourceInfo, operators,
@@ -15,7 +15,7 @@ pub(super) fn lower(
     tree: &IdedExpr,
     source: &SourceInfo,
     names: &mut dyn Names,
-) -> Result<CompiledExpression, ExpressionError> {
+) -> Result<Compiled, ExpressionError> {
     let mut lowering = Lowering {
         source,
         names,
@@ -23,8 +23,10 @@ pub(super) fn lower(
         depth: 0,
         instructions: 0,
     };
-    Ok(CompiledExpression {
-        root: lowering.node(tree)?,
+    let root = lowering.node(tree)?;
+    Ok(Compiled {
+        expression: CompiledExpression { root },
+        pattern_instructions: lowering.instructions,
     })
 }
 

@@ -49,6 +49,15 @@ pub struct UnknownName {
     pub suggestion: Option<String>,
 }
 
+/// An expression that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// What the engine evaluates.
+    pub expression: CompiledExpression,
+    /// The number of instructions of the regular expressions in it.
+    pub pattern_instructions: usize,
+}
+
 /// Why an expression is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
@@ -105,7 +114,7 @@ pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 ///
 /// # Errors
 /// If the text is too long, is not CEL, uses an unknown name, or does something that the engine does not evaluate.
-pub fn compile(text: &str, names: &mut dyn Names) -> Result<CompiledExpression, ExpressionError> {
+pub fn compile(text: &str, names: &mut dyn Names) -> Result<Compiled, ExpressionError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         let message = format!(
             "expected at most {EXPRESSION_BYTES_MAX} bytes, but the expression has {}",

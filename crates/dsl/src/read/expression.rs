@@ -5,7 +5,7 @@ use super::{Context, Field, Reported, context::Visible};
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{Expression, Root, Variable};
-use flotilla_engine::expression::{CompiledExpression, Constant, Node};
+use flotilla_engine::expression::{Constant, Node};
 use flotilla_engine::limits::{
     EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERN_INSTRUCTIONS_MAX, PATTERNS_INSTRUCTIONS_MAX,
 };
@@ -42,13 +42,16 @@ pub(super) fn compile(
     }
     match compiled {
         Ok(compiled) => {
-            if let Err(message) = context.expressions.add_patterns(&compiled) {
+            if let Err(message) = context
+                .expressions
+                .add_patterns(compiled.pattern_instructions)
+            {
                 return Err(context.error(Finding::new(Code::E518, span, message)));
             }
             Ok(Expression {
                 text: text.to_owned(),
                 variables,
-                compiled,
+                compiled: compiled.expression,
             })
         }
         Err(error) => {
@@ -97,9 +100,9 @@ impl Total {
         Ok(())
     }
 
-    /// Counts the regular expressions of a compiled expression.
-    fn add_patterns(&mut self, compiled: &CompiledExpression) -> Result<(), String> {
-        self.instructions += compiled.pattern_instructions();
+    /// Counts the instructions of the regular expressions of an expression.
+    fn add_patterns(&mut self, instructions: usize) -> Result<(), String> {
+        self.instructions += instructions;
         if self.instructions > PATTERNS_INSTRUCTIONS_MAX {
             return Err(format!(
                 "expected regular expressions of at most {PATTERNS_INSTRUCTIONS_MAX} instructions together, but this \

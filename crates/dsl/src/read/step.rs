@@ -63,22 +63,8 @@ pub(super) fn read<'doc>(
     let known = fields.finish(context);
     // An unknown key may hide transitions, so the outline is incomplete.
     outline.is_complete &= known.is_ok();
-    match draft.form {
-        BlockForm::Graph => {}
-        BlockForm::List => {
-            let leads_on = body.success_in_list();
-            let leads_on = leads_on.is_some_and(|outcome| !transitions.has(outcome));
-            let next = leads_on.then_some(draft.next);
-            let edges = edges_in_list(next, &transitions);
-            outline.edges.extend(edges);
-        }
-        BlockForm::Single if transitions.is_empty() => {
-            outline
-                .edges
-                .push(Target::BuiltIn(BuiltInTerminal::Completed));
-        }
-        BlockForm::Single => {}
-    }
+    let unnamed = body.edges_without_transitions(draft.next, &transitions);
+    outline.edges.extend(unnamed);
     let kind = body.kind(&transitions, &mut outline, context);
     let step = move || {
         known?;
@@ -95,18 +81,6 @@ pub(super) fn read<'doc>(
         })
     };
     (step(), outline)
-}
-
-/// Where a step of a list leads without transitions (W50a): if it leads on, to the next step or the end of the list.
-fn edges_in_list(
-    next: Option<Option<StepIndex>>,
-    transitions: &Transitions<'_>,
-) -> impl Iterator<Item = Target> {
-    let end = Target::BuiltIn(BuiltInTerminal::Completed);
-    let next = next.map(|next| next.map_or(end, Target::Step));
-    let failed = Target::BuiltIn(BuiltInTerminal::Failed);
-    let failed = (!transitions.has("failure")).then_some(failed);
-    next.into_iter().chain(failed)
 }
 
 /// A step's fields, except transitions, and where they are.
@@ -161,6 +135,28 @@ impl KindField<'_> {
 }
 
 impl<'doc> Body<'doc> {
+    /// Where the outcomes lead that have no transition (W50a).
+    fn edges_without_transitions(
+        &self,
+        next: Option<StepIndex>,
+        transitions: &Transitions<'doc>,
+    ) -> Vec<Target> {
+        let end = Target::BuiltIn(BuiltInTerminal::Completed);
+        match self.form {
+            BlockForm::Graph => Vec::new(),
+            BlockForm::Single if transitions.is_empty() => vec![end],
+            BlockForm::Single => Vec::new(),
+            BlockForm::List => {
+                let leads_on = self.success_in_list();
+                let leads_on = leads_on.filter(|outcome| !transitions.has(outcome));
+                let next = leads_on.map(|_| next.map_or(end, Target::Step));
+                let failed = Target::BuiltIn(BuiltInTerminal::Failed);
+                let failed = (!transitions.has("failure")).then_some(failed);
+                next.into_iter().chain(failed).collect()
+            }
+        }
+    }
+
     /// The outcome that leads on in a list, unless it has a transition; `None` for a switch with a default.
     fn success_in_list(&self) -> Option<&'static str> {
         let is_switch = matches!(self.kinds[..], [KindField::Switch(_)]);

@@ -94,9 +94,9 @@ fn outcome(case: &Case) -> Result<Value, String> {
     let mut bindings = Bindings::of(case);
     let names = bindings.0.iter().map(|(name, _)| name.clone());
     let mut names = BindingNames(names.collect());
-    let expression = with_stack(|| compile(&case.expr, &mut names))
+    let compiled = with_stack(|| compile(&case.expr, &mut names))
         .map_err(|error| format!("refused: {}: {}", error.code, error.message))?;
-    let value = evaluate(&expression, &mut bindings, &mut Meter::default());
+    let value = evaluate(&compiled.expression, &mut bindings, &mut Meter::default());
     value.map_err(|stop| match stop {
         Stop::Failed(failure) => format!("failed: {failure}"),
         Stop::Variables(never) => match never {},

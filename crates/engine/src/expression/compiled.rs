@@ -12,14 +12,6 @@ pub struct CompiledExpression {
     pub root: Node,
 }
 
-impl CompiledExpression {
-    /// The instructions of the regular expressions in it.
-    #[must_use]
-    pub fn pattern_instructions(&self) -> usize {
-        self.root.pattern_instructions()
-    }
-}
-
 /// An operation and its operands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
@@ -69,54 +61,6 @@ pub enum Node {
     },
     /// A macro over the elements of a list or the keys of a map.
     Comprehension(Box<Comprehension>),
-}
-
-impl Node {
-    fn pattern_instructions(&self) -> usize {
-        let own = match self {
-            Self::Matches { pattern, .. } => pattern.instructions.len(),
-            _ => 0,
-        };
-        let below = self.operands().into_iter().map(Self::pattern_instructions);
-        own + below.sum::<usize>()
-    }
-
-    /// The operations below it.
-    fn operands(&self) -> Vec<&Self> {
-        match self {
-            Self::Constant(_) | Self::Variable(_) | Self::Local(_) => Vec::new(),
-            Self::Select { operand, .. } | Self::Has { operand, .. } => vec![operand],
-            Self::List(elements) => elements.iter().collect(),
-            Self::Map(entries) => entries
-                .iter()
-                .flat_map(|(key, value)| [key, value])
-                .collect(),
-            Self::And(operands) | Self::Or(operands) => vec![&operands.0, &operands.1],
-            Self::Conditional(parts) => vec![&parts.0, &parts.1, &parts.2],
-            Self::Call { operands, .. } => operands.iter().collect(),
-            Self::Matches { text, .. } => vec![text],
-            Self::Comprehension(comprehension) => comprehension.operands(),
-        }
-    }
-}
-
-impl Comprehension {
-    fn operands(&self) -> Vec<&Node> {
-        match self {
-            Self::All { range, predicate }
-            | Self::Exists { range, predicate }
-            | Self::ExistsOne { range, predicate }
-            | Self::Filter { range, predicate } => vec![range, predicate],
-            Self::Map {
-                range,
-                predicate,
-                transform,
-            } => [Some(range), predicate.as_ref(), Some(transform)]
-                .into_iter()
-                .flatten()
-                .collect(),
-        }
-    }
 }
 
 /// A macro over the elements of a list or the keys of a map.

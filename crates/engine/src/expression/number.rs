@@ -1,8 +1,8 @@
 //! Numbers: reading, writing, arithmetic and comparison (W64).
 //!
 //! `f64` is allowed here alone (design rule 1). Addition, subtraction, multiplication, division and comparison of finite
-//! doubles are exact functions of their operands in IEEE 754, on every machine. `str::parse` rounds correctly and the
-//! formatting of a double is the shortest text that reads back as the same number, as the standard library documents.
+//! doubles are exact functions of their operands in IEEE 754, on every machine. The standard library reads numbers
+//! correctly rounded and gives the shortest digits that read back as the same number.
 #![allow(
     clippy::disallowed_types,
     clippy::float_arithmetic,
@@ -26,12 +26,6 @@ impl Double {
     #[must_use]
     pub fn new(number: f64) -> Option<Self> {
         number.is_finite().then_some(Self(number))
-    }
-
-    /// The same number.
-    #[must_use]
-    pub fn get(self) -> f64 {
-        self.0
     }
 
     /// The bits of the number, which a compiled expression stores.
@@ -173,30 +167,35 @@ pub(super) enum Arithmetic {
     Divide,
 }
 
-/// The result for two ints.
-pub(super) fn ints(operation: Arithmetic, one: i64, other: i64) -> Result<Value, Failure> {
-    let result = match operation {
-        Arithmetic::Add => one.checked_add(other),
-        Arithmetic::Subtract => one.checked_sub(other),
-        Arithmetic::Multiply => one.checked_mul(other),
-        Arithmetic::Divide if other == 0 => return Err(division_by_zero()),
-        Arithmetic::Divide => one.checked_div(other),
+/// Makes the function for two integers of a type.
+macro_rules! integers {
+    ($(#[$doc:meta])* $function:ident, $integer:ty, $variant:ident) => {
+        $(#[$doc])*
+        pub(super) fn $function(
+            operation: Arithmetic,
+            one: $integer,
+            other: $integer,
+        ) -> Result<Value, Failure> {
+            let result = match operation {
+                Arithmetic::Add => one.checked_add(other),
+                Arithmetic::Subtract => one.checked_sub(other),
+                Arithmetic::Multiply => one.checked_mul(other),
+                Arithmetic::Divide if other == 0 => return Err(division_by_zero()),
+                Arithmetic::Divide => one.checked_div(other),
+            };
+            let result = result.ok_or_else(|| Failure::out_of_range(Type::$variant))?;
+            Ok(Value::$variant(result))
+        }
     };
-    let result = result.ok_or_else(|| Failure::out_of_range(Type::Int))?;
-    Ok(Value::Int(result))
 }
 
-/// The result for two uints.
-pub(super) fn uints(operation: Arithmetic, one: u64, other: u64) -> Result<Value, Failure> {
-    let result = match operation {
-        Arithmetic::Add => one.checked_add(other),
-        Arithmetic::Subtract => one.checked_sub(other),
-        Arithmetic::Multiply => one.checked_mul(other),
-        Arithmetic::Divide if other == 0 => return Err(division_by_zero()),
-        Arithmetic::Divide => one.checked_div(other),
-    };
-    let result = result.ok_or_else(|| Failure::out_of_range(Type::Uint))?;
-    Ok(Value::Uint(result))
+integers! {
+    /// The result for two ints.
+    ints, i64, Int
+}
+integers! {
+    /// The result for two uints.
+    uints, u64, Uint
 }
 
 /// The result for two doubles.
@@ -214,7 +213,7 @@ pub(super) fn doubles(
     })
 }
 
-pub(super) fn division_by_zero() -> Failure {
+fn division_by_zero() -> Failure {
     Failure::new("division by zero")
 }
 

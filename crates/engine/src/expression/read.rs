@@ -121,15 +121,8 @@ impl Map {
     /// The keys, in their byte order.
     pub(super) fn keys(&self, meter: &mut Meter) -> Result<Vec<Value>, Failure> {
         match self {
-            Self::Made(entries) => {
-                meter.spend(entries.len())?;
-                Ok(entries.keys().map(Key::to_value).collect())
-            }
-            Self::Json(object) => {
-                let entries = entries_of(object, meter)?;
-                meter.spend(entries.len())?;
-                Ok(entries.keys().map(Key::to_value).collect())
-            }
+            Self::Made(entries) => keys_of(entries, meter),
+            Self::Json(object) => keys_of(&*entries_of(object, meter)?, meter),
         }
     }
 
@@ -170,6 +163,11 @@ impl Map {
             Self::Json(object) => Ok(entries_of(object, meter)?.len()),
         }
     }
+}
+
+fn keys_of<V>(entries: &BTreeMap<Key, V>, meter: &mut Meter) -> Result<Vec<Value>, Failure> {
+    meter.spend(entries.len())?;
+    Ok(entries.keys().map(Key::to_value).collect())
 }
 
 /// Adds what a search for a key costs: it is compared with about log₂ of the entries.

@@ -1,6 +1,6 @@
 //! Steps with branches: they begin in document order, and the join decides how and when the step ends (W56).
 
-use super::failure::is_failure;
+use super::failure::{self, is_failure};
 use super::outcome::{is_good, name};
 use super::scope::{self, NewScope};
 use super::state;
@@ -239,7 +239,7 @@ fn joined(
         None => (None, outputs(turn, &results)?),
         Some((branch, result)) => {
             let message = describe(branch, result);
-            let output = failure(turn, &results, (&branch.name, &message))?;
+            let output = failure_output(turn, &results, (&branch.name, &message))?;
             (Some(message), output)
         }
     };
@@ -298,7 +298,7 @@ fn outputs(turn: &mut Turn<'_, '_>, results: &Results<'_>) -> Result<Option<Stri
 }
 
 /// The error of a step of which a branch failed, with the outcomes and outputs of all branches.
-fn failure(
+fn failure_output(
     turn: &mut Turn<'_, '_>,
     results: &Results<'_>,
     (branch, message): (&StepName, &str),
@@ -358,12 +358,8 @@ fn too_large(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
     let message = format!(
         "expected the outputs of the branches to have at most {PAYLOAD_BYTES_MAX} bytes together, but they have more"
     );
-    let output = Json::error("result_too_large", &message);
     TargetResult {
         from: Awaited::Branches,
-        outcome: name::of(name::FAILURE),
-        output: Some(run.store_payload(turn, output)),
-        reason: Some(message),
-        is_retryable: false,
+        ..failure::failed(turn, run, "result_too_large", message)
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn cancel(
     // The deepest first.
     for scope in below.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
-        state::end_scope(turn, run, scope.id.number, &outcome)?;
+        state::forget(turn, run, scope.id.number)?;
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
         run.scope(turn, scope.id.number)?;
         run.close_scope(scope.id.number);

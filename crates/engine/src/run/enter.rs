@@ -1,17 +1,17 @@
 //! Entering a step.
 
-use super::evaluation::{Evaluation, expression_failed};
+use super::evaluation::Evaluation;
+use super::failure::failed;
 use super::outcome::name;
-use super::render::{DataContext, Mapped, MappingRefused};
+use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
 use super::{attributes, branches, render, scope, state, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
-use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, SignalsWaiting, StepResult, StepResults,
-    TargetResult, TimerKey, TimerKind, Work,
+    Activation, ActivationState, EventKind, SignalsWaiting, StepResult, StepResults, TargetResult,
+    TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::sync::Arc;
@@ -59,13 +59,7 @@ pub(super) fn enter(
     if let Some(condition) = &entered.skip_if {
         let is_skipped = Evaluation::with(DataContext::of(scope)).is_true(turn, run, condition)?;
         if let Some(target_result) = skipped(turn, run, is_skipped) {
-            let activation = active.number;
-            run.put_back(active);
-            let work = Work::FinishStep {
-                activation,
-                target_result,
-            };
-            queue.push(run.number, work);
+            queue.push(run.number, finish(run, active, target_result));
             return Ok(());
         }
     }
@@ -79,18 +73,10 @@ pub(super) fn enter(
                 queue.push(run.number, work);
             }
         }
-        StepKind::Parallel(parallel) => {
-            branches::enter(queue, run, active, parallel);
-        }
+        StepKind::Parallel(parallel) => branches::enter(queue, run, active, parallel),
         StepKind::Set => {
-            let activation = active.number;
-            run.put_back(active);
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
-            let work = Work::FinishStep {
-                activation,
-                target_result,
-            };
-            queue.push(run.number, work);
+            queue.push(run.number, finish(run, active, target_result));
         }
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
@@ -106,7 +92,17 @@ fn skipped(
     match is_skipped {
         Ok(false) => None,
         Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
-        Err(reason) => Some(expression_failed(turn, run, reason)),
+        Err(reason) => Some(failed(turn, run, EXPRESSION_FAILED, reason)),
+    }
+}
+
+/// The work that finishes a step that waits for nothing.
+fn finish(run: &mut LoadedRun, active: Draft<Activation>, target_result: TargetResult) -> Work {
+    let activation = active.number;
+    run.put_back(active);
+    Work::FinishStep {
+        activation,
+        target_result,
     }
 }
 
@@ -129,38 +125,30 @@ fn enter_run_step(
     mut active: Draft<Activation>,
     step: &RunStep,
 ) -> TurnResult<Work> {
-    let activation = active.number;
     let mapped = match &step.input {
         None => Ok(run.record.input),
         Some(template) => render::stored(turn, run, DataContext::of(active.scope), template)?,
     };
-    let work = match mapped {
+    match mapped {
         Ok(input) => {
+            let activation = active.number;
             active.input = input;
-            Work::Execute { activation }
+            run.put_back(active);
+            Ok(Work::Execute { activation })
         }
         Err(refused) => {
-            let (code, message) = (refused.code(Mapped::Input), refused.message(Mapped::Input));
             let outcome = match refused {
                 MappingRefused::Expression(_) => name::FAILURE,
                 MappingRefused::Made(_) | MappingRefused::Read(_) => name::EXECUTION_FAILURE,
             };
-            let output = Json::error(code, &message);
+            let (code, message) = (refused.code(Mapped::Input), refused.message(Mapped::Input));
             let target_result = TargetResult {
-                from: Awaited::Nothing,
                 outcome: name::of(outcome),
-                output: Some(run.store_payload(turn, output)),
-                reason: Some(message),
-                is_retryable: false,
+                ..failed(turn, run, code, message)
             };
-            Work::FinishStep {
-                activation,
-                target_result,
-            }
+            Ok(finish(run, active, target_result))
         }
-    };
-    run.put_back(active);
-    Ok(work)
+    }
 }
 
 fn enter_wait_step(
@@ -170,12 +158,7 @@ fn enter_wait_step(
     wait: &WaitStep,
 ) -> TurnResult<Option<Work>> {
     if let Some(target_result) = take_stored_signal(turn, run, &active, wait)? {
-        let activation = active.number;
-        run.put_back(active);
-        return Ok(Some(Work::FinishStep {
-            activation,
-            target_result,
-        }));
+        return Ok(Some(finish(run, active, target_result)));
     }
     let deadline_at_ms = wait
         .timeout_ms
@@ -226,10 +209,7 @@ fn take_stored_signal(
     };
     run.note(active, kind);
     Ok(Some(TargetResult {
-        from: Awaited::Nothing,
-        outcome: name::of(name::SUCCESS),
         output: Some(signal.payload),
-        reason: None,
-        is_retryable: false,
+        ..TargetResult::of_engine(name::of(name::SUCCESS))
     }))
 }

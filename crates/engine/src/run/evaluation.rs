@@ -1,12 +1,10 @@
 //! Evaluates expressions over the data of a run (W64).
 
-use super::outcome::name;
-use super::render::{self, DataContext, EXPRESSION_FAILED};
+use super::render::{self, DataContext};
 use crate::definition::{Expression, Variable};
 use crate::expression::{Failure, Meter, Stop, Timestamp, Value, Variables, evaluate};
 use crate::json::Json;
 use crate::store::StoreError;
-use crate::tables::TargetResult;
 use crate::turn::{LoadedRun, Turn};
 
 /// An evaluation of one or several expressions, which together cost at most as much as one may. Each variable is read
@@ -33,12 +31,10 @@ impl Evaluation {
         run: &mut LoadedRun,
         condition: &Expression,
     ) -> Result<Result<bool, String>, StoreError> {
-        let value = self.evaluate(turn, run, condition)?;
-        let is_true = value.and_then(|value| match value {
+        self.evaluate(turn, run, condition, |value, _| match value {
             Value::Bool(is_true) => Ok(is_true),
             other => Err(Failure::not_a_bool(&other)),
-        });
-        Ok(is_true.map_err(|failure| describe(condition, &failure)))
+        })
     }
 
     /// The value of an expression as JSON; the error says why it has no value.
@@ -48,19 +44,17 @@ impl Evaluation {
         run: &mut LoadedRun,
         expression: &Expression,
     ) -> Result<Result<Json, String>, StoreError> {
-        let value = self.evaluate(turn, run, expression)?;
-        let spent = self.meter.spent();
-        let json = value.and_then(|value| value.write(&mut self.meter));
-        turn.spend_units(self.meter.spent() - spent);
-        Ok(json.map_err(|failure| describe(expression, &failure)))
+        self.evaluate(turn, run, expression, |value, meter| value.write(meter))
     }
 
-    fn evaluate(
+    /// What `convert` makes of the value of an expression. The cost of both is charged to the turn.
+    fn evaluate<T>(
         &mut self,
         turn: &mut Turn<'_, '_>,
         run: &mut LoadedRun,
         expression: &Expression,
-    ) -> Result<Result<Value, Failure>, StoreError> {
+        convert: impl FnOnce(Value, &mut Meter) -> Result<T, Failure>,
+    ) -> Result<Result<T, String>, StoreError> {
         let spent = self.meter.spent();
         let mut variables = RunVariables {
             turn,
@@ -70,12 +64,13 @@ impl Evaluation {
             known: &mut self.known,
         };
         let value = evaluate(&expression.compiled, &mut variables, &mut self.meter);
+        let converted = match value {
+            Ok(value) => convert(value, &mut self.meter),
+            Err(Stop::Failed(failure)) => Err(failure),
+            Err(Stop::Variables(error)) => return Err(error),
+        };
         turn.spend_units(self.meter.spent() - spent);
-        match value {
-            Ok(value) => Ok(Ok(value)),
-            Err(Stop::Failed(failure)) => Ok(Err(failure)),
-            Err(Stop::Variables(error)) => Err(error),
-        }
+        Ok(converted.map_err(|failure| describe(expression, &failure)))
     }
 }
 
@@ -87,20 +82,6 @@ fn describe(expression: &Expression, failure: &Failure) -> String {
     let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
     let more = if end < text.len() { "…" } else { "" };
     format!("expression \"{}{more}\": {failure}", &text[..end])
-}
-
-/// What a step ends with if an expression has no value, for a reason.
-pub(super) fn expression_failed(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    reason: String,
-) -> TargetResult {
-    let output = run.store_payload(turn, Json::error(EXPRESSION_FAILED, &reason));
-    TargetResult {
-        output: Some(output),
-        reason: Some(reason),
-        ..TargetResult::of_engine(name::of(name::FAILURE))
-    }
 }
 
 /// The variables of one expression.

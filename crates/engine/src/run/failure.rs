@@ -101,6 +101,21 @@ impl Exit<'_> {
     }
 }
 
+/// The end of a step that the engine fails, with the error as its output (W10a). It is not retried.
+pub(super) fn failed(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    code: &str,
+    message: String,
+) -> TargetResult {
+    let output = run.store_payload(turn, Json::error(code, &message));
+    TargetResult {
+        output: Some(output),
+        reason: Some(message),
+        ..TargetResult::of_engine(name::of(name::FAILURE))
+    }
+}
+
 /// Gives a step that failed without an output its error as output (W10a): a wait that timed out, or polls that ran out.
 pub(super) fn complete_output(
     turn: &mut Turn<'_, '_>,

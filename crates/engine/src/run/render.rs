@@ -10,9 +10,8 @@ use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
 use crate::store::StoreError;
-use crate::tables::{PayloadPart, PayloadRef, StoredPayload};
+use crate::tables::{PayloadPart, PayloadRef, StoredPayload, join_parts};
 use crate::turn::{LoadedRun, Turn};
-use std::fmt;
 use std::ops::Range;
 
 /// From where data is seen.
@@ -51,7 +50,7 @@ impl MappingRefused {
             (Self::Expression(_), _) => EXPRESSION_FAILED,
             (Self::Made(_) | Self::Read(_), Mapped::Input) => "input_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Output) => "output_too_large",
-            (Self::Made(_) | Self::Read(_), Mapped::State) => "bad_state",
+            (Self::Made(_) | Self::Read(_), Mapped::State) => BAD_STATE,
         }
     }
 
@@ -63,7 +62,12 @@ impl MappingRefused {
             Mapped::State => "values for the state",
         };
         match self {
-            Self::Made(_) | Self::Read(_) => format!("expected {what} {self}"),
+            Self::Made(bytes) => format!(
+                "expected {what} of at most {PAYLOAD_BYTES_MAX} bytes, but it has {bytes} or more"
+            ),
+            Self::Read(bytes) => format!(
+                "expected {what} that reads at most {MAPPING_READ_BYTES_MAX} bytes, but its paths read {bytes} or more"
+            ),
             Self::Expression(reason) => reason.clone(),
         }
     }
@@ -80,24 +84,10 @@ pub(super) enum Mapped {
     State,
 }
 
+/// The code of a state that exceeds a bound.
+pub(super) const BAD_STATE: &str = "bad_state";
 /// The code of an expression without a value.
 pub(super) const EXPRESSION_FAILED: &str = "expression_failed";
-
-impl fmt::Display for MappingRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Made(bytes) => write!(
-                f,
-                "of at most {PAYLOAD_BYTES_MAX} bytes, but it has {bytes} or more"
-            ),
-            Self::Read(bytes) => write!(
-                f,
-                "that reads at most {MAPPING_READ_BYTES_MAX} bytes, but its paths read {bytes} or more"
-            ),
-            Self::Expression(reason) => f.write_str(reason),
-        }
-    }
-}
 
 /// Fills a template, and stores the result with the run. A template that is one whole payload shares the stored one, and
 /// large values of the run's input are not stored again.
@@ -189,20 +179,6 @@ impl Rendered {
         self.parts.extend([PayloadPart::Text(text), of_input]);
     }
 
-    /// The whole text, with the values of the input in it.
-    fn into_text(self, input: &str) -> String {
-        let mut whole = String::with_capacity(self.bytes);
-        for part in &self.parts {
-            match part {
-                PayloadPart::Text(text) => whole.push_str(text),
-                PayloadPart::Input { from, to } => {
-                    whole.push_str(&input[*from as usize..*to as usize]);
-                }
-            }
-        }
-        whole + &self.text
-    }
-
     fn into_payload(mut self) -> StoredPayload {
         if self.parts.is_empty() {
             return StoredPayload::Text(Json::from_checked(self.text));
@@ -218,13 +194,15 @@ pub(super) fn text(
     run: &mut LoadedRun,
     context: DataContext,
     template: &Template,
-) -> Result<Result<String, MappingRefused>, StoreError> {
+) -> Result<Result<Json, MappingRefused>, StoreError> {
     let rendered = match render(turn, run, context, template)? {
         Ok(rendered) => rendered,
         Err(refused) => return Ok(Err(refused)),
     };
-    let input = turn.payload(run.record.input)?;
-    Ok(Ok(rendered.into_text(input.as_str())))
+    Ok(Ok(match rendered.into_payload() {
+        StoredPayload::Text(text) => text,
+        StoredPayload::Parts(parts) => join_parts(&parts, &turn.payload(run.record.input)?),
+    }))
 }
 
 /// Fills a template; an unresolved path gives `null`.

@@ -1,6 +1,7 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
 use super::branches;
+use super::outcome::is_good;
 use super::render::{self, DataContext};
 use super::state;
 use crate::definition::BlockIndex;
@@ -62,7 +63,9 @@ pub(super) fn end(
     };
     let output = output(turn, run, &scope)?;
     let outcome = end.outcome.clone();
-    state::end_scope(turn, run, end.scope, &outcome)?;
+    if !is_good(&outcome) {
+        state::forget(turn, run, end.scope)?;
+    }
     run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
     run.close_scope(end.scope);
     let result = BranchResult {

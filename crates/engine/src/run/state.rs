@@ -4,21 +4,19 @@
 //! it, which stay as they are while it is open: the step that opened it is the only active one there. When the step
 //! joins its branches, the writes of those that succeeded go to the scope of the step.
 
-use super::outcome::{is_good, name};
-use super::render::{self, DataContext, Mapped};
+use super::failure::{self, is_failure};
+use super::outcome::name;
+use super::render::{self, BAD_STATE, DataContext, Mapped};
 use crate::definition::{BuiltInTerminal, Target};
-use crate::ids::{OutcomeName, ScopeNumber};
+use crate::ids::ScopeNumber;
 use crate::json::{self, Json, quote};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
 use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{Activation, Awaited, EventKind, StateRecord, States, TargetResult, Work};
 use crate::turn::{LoadedRun, Turn};
-
-use super::failure::is_failure;
-
-/// The code of a state that is too large.
-const BAD_STATE: &str = "bad_state";
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Why values were not written.
 pub(super) struct NotWritten {
@@ -36,12 +34,7 @@ impl NotWritten {
 
     /// What a step ends with because of it.
     pub(super) fn ends_step(self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
-        let output = run.store_payload(turn, Json::error(self.code, &self.message));
-        TargetResult {
-            output: Some(output),
-            reason: Some(self.message),
-            ..TargetResult::of_engine(name::of(name::FAILURE))
-        }
+        failure::failed(turn, run, self.code, self.message)
     }
 }
 
@@ -64,7 +57,7 @@ pub(super) fn begin(
             ))));
         }
     };
-    if !object.starts_with('{') {
+    if !object.as_str().starts_with('{') {
         return Ok(Err("expected the state to be an object".to_owned()));
     }
     let object = overlay([object.as_str()].into_iter());
@@ -120,28 +113,38 @@ pub(super) fn text(
     if let [only] = &layers[..] {
         return Ok(only.object.clone());
     }
-    let objects = layers.iter().rev().map(|layer| layer.object.as_str());
-    let object = overlay(objects);
+    let fields = fields(layers.iter().rev().map(|layer| layer.object.as_str()));
     // A key costs about as much as an operation of an expression.
-    let keys_count = json::fields(&object).count();
-    turn.spend_units(u32::try_from(keys_count).unwrap_or(u32::MAX));
-    Ok(Json::from_checked(object))
+    turn.spend_units(u32::try_from(fields.len()).unwrap_or(u32::MAX));
+    Ok(Json::from_checked(object(&fields)))
 }
 
-/// An object with the fields of all objects; of equal keys the last one counts.
+/// An object with the fields of all objects.
 fn overlay<'o>(objects: impl Iterator<Item = &'o str>) -> String {
-    let mut fields: Vec<(String, &str)> = Vec::new();
-    let mut positions = std::collections::BTreeMap::new();
+    object(&fields(objects))
+}
+
+/// A key and its value.
+type Field<'o> = (Cow<'o, str>, &'o str);
+
+/// The fields of all objects, in the order in which their keys first occur; of equal keys the last one counts.
+fn fields<'o>(objects: impl Iterator<Item = &'o str>) -> Vec<Field<'o>> {
+    let mut fields: Vec<Field<'o>> = Vec::new();
+    let mut positions: BTreeMap<Cow<'o, str>, usize> = BTreeMap::new();
     for (key, value) in objects.flat_map(json::fields) {
-        let name = json::key_name(key).into_owned();
-        let next = fields.len();
-        let position = *positions.entry(name.clone()).or_insert(next);
-        if position == next {
-            fields.push((name, value));
-        } else {
-            fields[position].1 = value;
+        let name = json::key_name(key);
+        match positions.get(&name) {
+            Some(position) => fields[*position].1 = value,
+            None => {
+                positions.insert(name.clone(), fields.len());
+                fields.push((name, value));
+            }
         }
     }
+    fields
+}
+
+fn object(fields: &[Field<'_>]) -> String {
     let mut text = String::from("{");
     for (position, (name, value)) in fields.iter().enumerate() {
         if position > 0 {
@@ -188,10 +191,10 @@ pub(super) fn set(
             return Ok(Err(NotWritten { code, message }));
         }
     };
-    if let Err(not_written) = write(turn, run, active.scope, &object)? {
+    if let Err(not_written) = write(turn, run, active.scope, object.as_str())? {
         return Ok(Err(not_written));
     }
-    let writes = run.store_payload(turn, Json::from_checked(object));
+    let writes = run.store_payload(turn, object);
     let keys = set.keys.clone();
     run.note(active, EventKind::StateChanged { keys, writes });
     Ok(Ok(()))
@@ -240,19 +243,6 @@ fn take(
     turn.delete::<States>(&key);
     run.record.state_writes_bytes -= written.object.as_str().len() as u64;
     Ok(Some(written.object.clone()))
-}
-
-/// Drops the writes of a scope that did not succeed.
-pub(super) fn end_scope(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    scope: ScopeNumber,
-    outcome: &OutcomeName,
-) -> Result<(), StoreError> {
-    if !is_good(outcome) {
-        forget(turn, run, scope)?;
-    }
-    Ok(())
 }
 
 /// Drops what a scope below the run has written.

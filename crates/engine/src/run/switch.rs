@@ -1,9 +1,10 @@
 //! Steps that lead where conditions say (W60).
 
-use super::evaluation::{Evaluation, expression_failed};
+use super::evaluation::Evaluation;
+use super::failure::failed;
 use super::finish_step::{Left, exit_step};
 use super::outcome::{Destination, destination, name};
-use super::render::DataContext;
+use super::render::{DataContext, EXPRESSION_FAILED};
 use crate::definition::{StepKind, SwitchStep, Target};
 use crate::ids::OutcomeName;
 use crate::run::work_queue::WorkQueue;
@@ -39,7 +40,7 @@ pub(super) fn enter(
     };
     let target_result = match outcome {
         Ok(outcome) => TargetResult::of_engine(outcome),
-        Err(reason) => expression_failed(turn, run, reason),
+        Err(reason) => failed(turn, run, EXPRESSION_FAILED, reason),
     };
     let left = Left {
         active,
