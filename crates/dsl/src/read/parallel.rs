@@ -1,9 +1,11 @@
 //! The `parallel` block (W56).
 
-use super::{Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, names};
+use super::{
+    Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, names, state,
+};
 use crate::{Code, Finding, tree::Kind};
 use flotilla_engine::{
-    definition::{Branch, Join, OnFailure, ParallelStep},
+    definition::{Branch, Join, Merge, MergeRule, OnFailure, ParallelStep},
     limits::BRANCHES_MAX,
 };
 
@@ -78,12 +80,34 @@ pub(super) fn read<'doc>(
     let on_failure = or_default(on_failure, OnFailure::default(), |field| {
         field.word(&words, context)
     });
+    let merge = fields.take("merge", context);
+    let merge = or_default(merge, Vec::new(), |field| read_merge(&field, context));
     fields.finish(context)?;
     Ok(ParallelStep {
         branches,
         join: join?,
         on_failure: on_failure?,
+        merge: merge?,
     })
+}
+
+/// Reads what becomes of keys of the state (W58).
+fn read_merge<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Vec<MergeRule>, Reported> {
+    let entries = state::entries(field, context)?;
+    let words = Merge::ALL.map(|merge| (merge.word(), merge));
+    let rule = |entry: &Field<'doc>| {
+        let key = state::key(entry, context);
+        let merge = entry.word(&words, context);
+        Ok(MergeRule {
+            key: key?,
+            merge: merge?,
+        })
+    };
+    let rules: Vec<Result<MergeRule, Reported>> = entries.iter().map(rule).collect();
+    rules.into_iter().collect()
 }
 
 /// A word, or how many branches must succeed (E516).

@@ -24,6 +24,23 @@ pub(super) fn writes<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<StateWrites, Reported> {
+    let entries = entries(field, context)?;
+    let keys: Vec<Result<StateKey, Reported>> =
+        entries.iter().map(|entry| key(entry, context)).collect();
+    let object = seeing(Visible::Result, context, |context| {
+        template::object(field, &entries, context)
+    });
+    Ok(StateWrites {
+        keys: keys.into_iter().collect::<Result<_, _>>()?,
+        object: object?,
+    })
+}
+
+/// The entries of a mapping from keys of the state.
+pub(super) fn entries<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Vec<Field<'doc>>, Reported> {
     let entries = field.entries(context)?;
     if entries.is_empty() || entries.len() > STATE_WRITES_MAX {
         let message = format!(
@@ -33,18 +50,16 @@ pub(super) fn writes<'doc>(
         );
         return Err(context.malformed(field.span(), message));
     }
-    let key = |entry: &Field<'doc>| {
-        let key = StateKey::new(entry.key);
-        key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
-    };
-    let keys: Vec<Result<StateKey, Reported>> = entries.iter().map(key).collect();
-    let object = seeing(Visible::Result, context, |context| {
-        template::object(field, &entries, context)
-    });
-    Ok(StateWrites {
-        keys: keys.into_iter().collect::<Result<_, _>>()?,
-        object: object?,
-    })
+    Ok(entries)
+}
+
+/// The key of the state that an entry names.
+pub(super) fn key<'doc>(
+    entry: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<StateKey, Reported> {
+    let key = StateKey::new(entry.key);
+    key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
 }
 
 fn seeing<'doc, T>(

@@ -2,7 +2,7 @@
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
-use flotilla_engine::definition::{Root, StepKind};
+use flotilla_engine::definition::{Merge, Root, StepKind};
 use flotilla_engine::ids::StateKey;
 use std::fmt::Write;
 
@@ -189,5 +189,66 @@ fn a_step_writes_a_bounded_number_of_values() {
     assert_eq!(
         findings[0].message,
         "expected steps[0].set to have 1 to 64 values, but it has 65"
+    );
+}
+
+#[test]
+fn a_join_merges_keys_by_words() {
+    let definition = accept_body(
+        r#"
+steps:
+  - name: fan
+    parallel:
+      branches: {left: {set: {n: 1}}, right: {set: {n: 2}}}
+      merge: {n: sum, ids: append, low: min, high: max, won: first}
+"#,
+    );
+    let StepKind::Parallel(parallel) = &definition.steps[0].kind else {
+        panic!("expected branches");
+    };
+    let words = parallel
+        .merge
+        .iter()
+        .map(|rule| (rule.key.as_str(), rule.merge));
+    let expected = ["n", "ids", "low", "high", "won"]
+        .into_iter()
+        .zip(Merge::ALL);
+    assert!(words.eq(expected));
+}
+
+#[test]
+fn a_merge_has_keys_and_known_words() {
+    check_body(
+        r#"
+steps:
+  - name: fan
+    parallel:
+      branches: {left: {set: {n: 1}}}
+      merge: {n: sun, m: {cel: "1"}}
+  - name: none
+    parallel:
+      branches: {right: {set: {n: 1}}}
+      merge: {}
+"#,
+        expect![[r#"
+            error[E100]: expected steps[0].parallel.merge.n to be one of `sum`, `append`, `min`, `max`, `first`, but it is the string "sun"
+             --> w.yaml:8:18
+              |
+            8 |       merge: {n: sun, m: {cel: "1"}}
+              |                  ^^^
+              = hint: did you mean "sum"?
+
+            error[E100]: expected steps[0].parallel.merge.m to be one of `sum`, `append`, `min`, `max`, `first`, but it is a mapping
+             --> w.yaml:8:26
+              |
+            8 |       merge: {n: sun, m: {cel: "1"}}
+              |                          ^
+
+            error[E100]: expected steps[1].parallel.merge to have 1 to 64 values, but it has 0
+              --> w.yaml:12:14
+               |
+            12 |       merge: {}
+               |              ^
+        "#]],
     );
 }

@@ -23,9 +23,9 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, OnFailure, ParallelStep, RunStep,
-    RunTarget, StateWrites, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target,
-    TerminalIndex, TerminalStatus, Transition, WaitStep, note_repeats,
+    Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, Merge, MergeRule, OnFailure,
+    ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex, StepKind,
+    SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 

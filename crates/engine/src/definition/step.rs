@@ -134,6 +134,50 @@ pub struct ParallelStep {
     pub join: Join,
     /// What a failure that decides it does to the other branches.
     pub on_failure: OnFailure,
+    /// What becomes of keys of the state that its branches write, in document order; each key is unique. Of another key
+    /// the last value counts.
+    pub merge: Vec<MergeRule>,
+}
+
+/// What becomes of a key of the state that branches write (W58).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRule {
+    /// The key.
+    pub key: StateKey,
+    /// How its values become one.
+    pub merge: Merge,
+}
+
+/// How the value that stands in the state and those that branches have written become one (W58).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Merge {
+    /// The sum of numbers.
+    Sum,
+    /// The elements of all arrays, and the values that are not arrays, as one array.
+    Append,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+    /// The first value.
+    First,
+}
+
+impl Merge {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Sum, Self::Append, Self::Min, Self::Max, Self::First];
+
+    /// What a definition calls it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Append => "append",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::First => "first",
+        }
+    }
 }
 
 /// What decides how a step with branches ends (W56).

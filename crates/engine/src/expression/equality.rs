@@ -57,6 +57,13 @@ fn equal_maps(one: &Map, other: &Map, meter: &mut Meter) -> Result<bool, Failure
     Ok(true)
 }
 
+/// `one < other`, as an expression compares them.
+pub(crate) fn is_less(one: &Value, other: &Value) -> Result<bool, Failure> {
+    let operands = [one.clone(), other.clone()];
+    let is_less = ordered(Function::Less, &operands, &mut Meter::default())?;
+    Ok(matches!(is_less, Value::Bool(true)))
+}
+
 /// `<`, `<=`, `>` and `>=`.
 pub(super) fn ordered(
     function: Function,

@@ -49,6 +49,12 @@ impl Failure {
         Self::new(format!("expected a bool, but found {found}"))
     }
 
+    /// What should be a list is not one.
+    pub(crate) fn not_a_list(value: &Value) -> Self {
+        let found = a_value(value.kind());
+        Self::new(format!("expected a list, but found {found}"))
+    }
+
     /// A text or number cannot be converted.
     pub(super) fn not_convertible(text: &str, to: Type) -> Self {
         Self::new(format!(

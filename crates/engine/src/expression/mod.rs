@@ -31,3 +31,6 @@ pub use number::Double;
 pub use pattern::{Assertion, CharClass, Instruction, Pattern};
 pub use time::{Span, Timestamp};
 pub use value::{Key, List, Map, Value};
+
+pub(crate) use equality::is_less;
+pub(crate) use operators::add;

@@ -8,6 +8,11 @@ use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// `one + other`, as an expression adds them.
+pub(crate) fn add(one: Value, other: Value) -> Result<Value, Failure> {
+    arithmetic(Function::Add, [one, other], &mut Meter::default())
+}
+
 /// `+`, `-`, `*` and `/`.
 pub(super) fn arithmetic(
     function: Function,
@@ -32,7 +37,7 @@ pub(super) fn arithmetic(
             number::doubles(operation, *one, Double::from_int(*other))
         }
         _ => match operation {
-            Arithmetic::Add => add(operands, meter),
+            Arithmetic::Add => join(operands, meter),
             Arithmetic::Subtract => subtract(&operands),
             Arithmetic::Multiply | Arithmetic::Divide => {
                 Err(Failure::no_such_overload(function.name(), &operands))
@@ -42,7 +47,7 @@ pub(super) fn arithmetic(
 }
 
 /// `+` of texts, bytes, lists and times.
-fn add(operands: [Value; 2], meter: &mut Meter) -> Result<Value, Failure> {
+fn join(operands: [Value; 2], meter: &mut Meter) -> Result<Value, Failure> {
     match operands {
         [Value::String(one), Value::String(other)] => {
             meter.spend_bytes(one.len() + other.len())?;

@@ -3,7 +3,7 @@
 use super::failure::{self, is_failure};
 use super::outcome::{is_good, name};
 use super::scope::{self, NewScope};
-use super::state;
+use super::state::{self, Writers};
 use crate::definition::{Branch, Join, OnFailure, ParallelStep, StepKind};
 use crate::ids::{OutcomeName, ScopeNumber, StepName};
 use crate::json::{Json, quote};
@@ -214,7 +214,10 @@ fn joined(
     let active = active.expect("the step was put back").clone();
     let (step, state) = (active.step, active.state.branches());
     let state = state.expect("a step with branches");
-    let branches = definition.definition.branches(step);
+    let StepKind::Parallel(parallel) = &definition.definition.step(step).kind else {
+        panic!("only a step with branches joins any");
+    };
+    let branches = &parallel.branches;
     let mut results = Vec::with_capacity(branches.len());
     for (position, branch) in (0..).zip(branches) {
         let key = (at.run, at.activation, position);
@@ -228,7 +231,12 @@ fn joined(
         let result = result.as_ref()?;
         (!result.is_cancelled && is_good(&result.outcome)).then(|| state.scope(position))
     });
-    if let Err(not_written) = state::join(turn, run, active.scope, ended_well)? {
+    let writers = Writers {
+        into: active.scope,
+        branches: ended_well.collect(),
+        merge: &parallel.merge,
+    };
+    if let Err(not_written) = state::join(turn, run, &writers)? {
         return Ok(TargetResult {
             from: Awaited::Branches,
             ..not_written.ends_step(turn, run)

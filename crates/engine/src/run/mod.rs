@@ -19,6 +19,7 @@ mod failure;
 mod finish;
 mod finish_step;
 mod index;
+mod merge;
 mod outcome;
 mod release;
 mod render;

@@ -86,6 +86,8 @@ pub(super) enum Mapped {
 
 /// The code of a state that exceeds a bound.
 pub(super) const BAD_STATE: &str = "bad_state";
+/// The code of values of branches that cannot be merged.
+pub(super) const MERGE_FAILED: &str = "merge_failed";
 /// The code of an expression without a value.
 pub(super) const EXPRESSION_FAILED: &str = "expression_failed";
 

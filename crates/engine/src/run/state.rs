@@ -5,9 +5,10 @@
 //! joins its branches, the writes of those that succeeded go to the scope of the step.
 
 use super::failure::{self, is_failure};
+use super::merge::MergedKeys;
 use super::outcome::name;
-use super::render::{self, BAD_STATE, DataContext, Mapped};
-use crate::definition::{BuiltInTerminal, Target};
+use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
+use crate::definition::{BuiltInTerminal, MergeRule, Target};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json, quote};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
@@ -267,21 +268,52 @@ pub(super) fn end_run(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<()
     Ok(())
 }
 
-/// Moves the writes of branches that succeeded, in document order, to the scope of the step that joins them.
+/// The branches whose writes a step keeps.
+pub(super) struct Writers<'r> {
+    /// The scope of the step.
+    pub(super) into: ScopeNumber,
+    /// The scopes of the branches, in document order.
+    pub(super) branches: Vec<ScopeNumber>,
+    /// What becomes of keys that they have written.
+    pub(super) merge: &'r [MergeRule],
+}
+
+/// Moves the writes of branches that succeeded to the scope of the step that joins them: all of them or none.
 pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    into: ScopeNumber,
-    branches: impl Iterator<Item = ScopeNumber>,
+    writers: &Writers<'_>,
 ) -> Result<Result<(), NotWritten>, StoreError> {
     let mut written = Vec::new();
-    for branch in branches {
-        written.extend(take(turn, run, branch)?);
+    for branch in &writers.branches {
+        written.extend(take(turn, run, *branch)?);
     }
     if written.is_empty() {
         return Ok(Ok(()));
     }
-    // All of them or none.
-    let together = overlay(written.iter().map(Json::as_str));
-    write(turn, run, into, &together)
+    let before = match writers.merge.is_empty() {
+        true => None,
+        false => Some(text(turn, run, writers.into)?),
+    };
+    let before = before.as_ref().map_or("", Json::as_str);
+    let mut merged_keys = MergedKeys::new(writers.merge, before);
+    for written in &written {
+        merged_keys.add(written.as_str());
+    }
+    let mut together = fields(written.iter().map(Json::as_str));
+    let mut merged = Vec::new();
+    for (position, (key, _)) in together.iter().enumerate() {
+        match merged_keys.merged(key) {
+            None => {}
+            Some(Ok(value)) => merged.push((position, value)),
+            Some(Err(message)) => {
+                let code = MERGE_FAILED;
+                return Ok(Err(NotWritten { code, message }));
+            }
+        }
+    }
+    for (position, value) in &merged {
+        together[*position].1 = value;
+    }
+    write(turn, run, writers.into, &object(&together))
 }

@@ -24,7 +24,7 @@ enum Step {
     Fails,
     /// Is skipped.
     Skips,
-    /// Writes a key that no other step writes to the state.
+    /// Writes a key that no other step writes to the state, and 1 to `n`, which joins add up.
     Sets,
     /// Is a switch without a match, and leads to the next step.
     LeadsOn,
@@ -97,6 +97,27 @@ impl Expected {
     }
 }
 
+/// What a list writes to `n`, if all its branches succeed; `seen` is what stands there before.
+fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
+    let mut written = None;
+    for step in list {
+        match step {
+            Step::Sets => written = Some(1),
+            Step::Ends => break,
+            Step::Fans(_, branches) => {
+                let before = written.or(seen);
+                let of_branches = branches
+                    .iter()
+                    .filter_map(|branch| self::written(branch, before));
+                let sum = of_branches.reduce(|one, other| one + other);
+                written = sum.map(|sum| before.unwrap_or(0) + sum).or(written);
+            }
+            Step::Waits | Step::Fails | Step::Skips | Step::LeadsOn => {}
+        }
+    }
+    written
+}
+
 /// The text of a workflow, as the scripts write it.
 struct Text {
     own: String,
@@ -120,7 +141,7 @@ impl Text {
         for step in list {
             self.names_count += 1;
             let name = format!("s{}", self.names_count);
-            let set = format!("set set={name}=1");
+            let set = format!("set set={name}=1;n=1");
             let what = match step {
                 Step::Waits => "wait go",
                 Step::Fails => "run @unknown",
@@ -129,7 +150,7 @@ impl Text {
                 Step::Skips => "wait go skip=$.flo.run_id==it",
                 Step::LeadsOn => "switch $.flo.run_id!=it?flo.Failed",
                 Step::Ends => "switch $.flo.run_id==it?flo.Completed",
-                Step::Fans(join, _) => join,
+                Step::Fans(join, _) => &format!("{join} merge=n=sum"),
             };
             writeln!(lines, " {name}: {what}").expect("a string takes any text");
             let Step::Fans(_, branches) = step else {
@@ -318,8 +339,13 @@ proptest! {
         if is_good {
             // Every branch succeeded and keeps what it wrote.
             let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
-            let keys_count = state.map_or(0, |state| state.object.as_str().matches(':').count());
-            prop_assert_eq!(keys_count, expected.sets_count);
+            let text = state.as_ref().map_or("{}", |state| state.object.as_str());
+            let n = written(&list, None);
+            let keys_count = expected.sets_count + usize::from(n.is_some());
+            prop_assert_eq!(text.matches(':').count(), keys_count);
+            let n_written = n.map_or(String::new(), |n| format!("\"n\":{n}"));
+            let is_written = text.split(['{', '}', ',']).any(|field| field == n_written);
+            prop_assert!(is_written, "expected {} in {}", n_written, text);
         }
         let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use super::name;
 use flotilla_engine::definition::{
-    Arm, BlockIndex, Branch, EndIndex, Expression, Join, OnFailure, ParallelStep, Root, StepIndex,
-    StepKind, SwitchStep, Target, Variable,
+    Arm, BlockIndex, Branch, EndIndex, Expression, Join, Merge, MergeRule, OnFailure, ParallelStep,
+    Root, StepIndex, StepKind, SwitchStep, Target, Variable,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -28,6 +28,10 @@ pub(super) fn parallel() -> StepKind {
         }],
         join: Join::Count(1),
         on_failure: OnFailure::Cancel,
+        merge: vec![MergeRule {
+            key: name("total"),
+            merge: Merge::Sum,
+        }],
     })
 }
 

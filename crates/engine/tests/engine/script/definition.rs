@@ -9,7 +9,7 @@
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
 //!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
 //!   note: set set=total=$.input.n;seen=true -> success=fan
-//!   fan: parallel join=any cancel skip=$.input.n<1 -> success=flo.Completed
+//!   fan: parallel join=any cancel merge=total=sum;ids=append skip=$.input.n<1 -> success=flo.Completed
 //!   branch mail of fan single
 //!     mail: run @mail
 //!   branch stock of fan list output={"at":"$.steps.pick.output"}
@@ -25,10 +25,10 @@ use super::plan;
 use flotilla_engine::definition::{
     Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
-    Idempotency, Join, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy, RetryPolicy,
-    Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrites, Step,
-    StepExtensions, StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
+    Idempotency, Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Path, PlanIndex,
+    PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
+    StateWrites, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target, Template,
+    TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
@@ -191,6 +191,7 @@ impl Names {
                     true => OnFailure::Cancel,
                     false => OnFailure::Settle,
                 },
+                merge: merge(line.option("merge")),
             }),
             "set" => StepKind::Set,
             "switch" => {
@@ -374,6 +375,20 @@ fn join(text: Option<&str>) -> Join {
         Some("first") => Join::First,
         Some(count) => Join::Count(count.parse().expect("a number of branches")),
     }
+}
+
+/// `KEY=WORD;KEY=WORD`
+fn merge(text: Option<String>) -> Vec<MergeRule> {
+    let text = text.unwrap_or_default();
+    let rules = text.split(';').filter_map(|rule| rule.split_once('='));
+    let rule = |(key, word): (&str, &str)| MergeRule {
+        key: StateKey::new(key).expect("a key"),
+        merge: *Merge::ALL
+            .iter()
+            .find(|merge| merge.word() == word)
+            .expect("a word for a merge"),
+    };
+    rules.map(rule).collect()
 }
 
 /// The prefix of a named end of a block.
