@@ -42,10 +42,9 @@ pub(super) fn read<'doc>(
     let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, template::read);
     let attributes = optional(sections.attributes, context, attributes::read);
-    let input_schema = metadata.as_ref().ok();
-    let input_schema = input_schema.and_then(|metadata| metadata.input_schema.as_deref());
+    let input = metadata.as_ref().ok().map(|metadata| &metadata.input);
     let schedule = optional(sections.schedule, context, |field, context| {
-        schedule::read(field, input_schema, context)
+        schedule::read(field, input, context)
     });
     let workflow_name = metadata.as_ref().ok().map(|metadata| metadata.name.clone());
     let trigger = optional(sections.trigger, context, |field, context| {
@@ -61,7 +60,7 @@ pub(super) fn read<'doc>(
         namespace,
         idempotency,
         retention_ms,
-        input_schema,
+        input,
     } = metadata?;
     let (blocks, steps) = blocks_read?;
     Ok(Definition {
@@ -71,7 +70,8 @@ pub(super) fn read<'doc>(
         namespace,
         idempotency,
         retention_ms,
-        input_schema,
+        input_schema: input.schema,
+        input_defaults: input.defaults,
         state: state?,
         output: output?,
         terminals: terminals_read?,

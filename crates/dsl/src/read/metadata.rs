@@ -1,6 +1,9 @@
 //! The top-level keys that describe the workflow as a whole (W0, W4, W5).
 
-use super::{Bounds, Context, Field, Fields, Reported};
+use super::{
+    Bounds, Context, Field, Fields, Reported,
+    inputs::{self, Input},
+};
 use crate::{
     Code, Finding,
     schema::{InputSchema, SchemaInvalid},
@@ -23,7 +26,7 @@ pub(super) struct Metadata {
     pub(super) namespace: Option<Namespace>,
     pub(super) idempotency: Idempotency,
     pub(super) retention_ms: Option<u64>,
-    pub(super) input_schema: Option<String>,
+    pub(super) input: Input,
 }
 
 /// Takes and reads the keys.
@@ -51,8 +54,7 @@ pub(super) fn read<'doc>(
     let retention = retention
         .map(|field| field.whole(Bounds::duration(1, Code::E100), context))
         .transpose();
-    let input = fields.take("input", context);
-    let input_schema = input.map(|field| input_schema(&field, context)).transpose();
+    let input = input(fields, context);
     kind?;
     Ok(Metadata {
         name: name?,
@@ -61,7 +63,7 @@ pub(super) fn read<'doc>(
         namespace: namespace?,
         idempotency: idempotency?.unwrap_or_default(),
         retention_ms: retention?,
-        input_schema: input_schema?,
+        input: input?,
     })
 }
 
@@ -124,6 +126,25 @@ fn filled<'doc>(
     }
     let text = field.string(context)?;
     Ok((field, text))
+}
+
+/// The `input` block, or the `inputs` that it can be written as (W4, W68).
+fn input<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result<Input, Reported> {
+    let schema = fields.take("input", context);
+    let inputs = fields.take("inputs", context);
+    match (schema, inputs) {
+        (None, None) => Ok(Input::default()),
+        (Some(field), None) => Ok(Input {
+            schema: Some(input_schema(&field, context)?),
+            defaults: None,
+        }),
+        (None, Some(field)) => inputs::read(&field, context),
+        (Some(_), Some(inputs)) => {
+            let message = "expected either `input` or `inputs`, but both are there";
+            let finding = Finding::new(Code::E100, inputs.key_span, message);
+            Err(context.error(finding.hint("`inputs` is a short form of a schema in `input`")))
+        }
+    }
 }
 
 /// The `input` block: a JSON Schema, kept as compact JSON text (W4).

@@ -15,6 +15,7 @@ mod expression;
 mod field;
 mod fields;
 mod graph;
+mod inputs;
 mod metadata;
 mod names;
 mod parallel;

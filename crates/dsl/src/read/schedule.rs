@@ -1,6 +1,6 @@
 //! The `schedule` block (W40, E504, E506).
 
-use super::{Bounds, Context, Field, Fields, Reported, field::or_default};
+use super::{Bounds, Context, Field, Fields, Reported, field::or_default, inputs::Input};
 use crate::{
     Code, Finding, Span,
     cron::{Cron, CronInvalid},
@@ -8,6 +8,7 @@ use crate::{
     tree::{Node, compact},
 };
 use flotilla_engine::definition::{Schedule, Timing};
+use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 
 const TIMEZONE_DEFAULT: &str = "UTC";
 const CONCURRENT_MAX_DEFAULT: u32 = 1;
@@ -17,7 +18,7 @@ const INPUT_DEFAULT: &str = "{}";
 /// (W4); both are in one text, so this is checked here, and no firing can violate it.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
-    input_schema: Option<&str>,
+    input_of_runs: Option<&Input>,
     context: &mut Context<'doc>,
 ) -> Result<Schedule, Reported> {
     let mut fields = field.fields(context)?;
@@ -31,10 +32,10 @@ pub(super) fn read<'doc>(
         field.whole(Bounds::count(1, Code::E100), context)
     });
     let input = match input {
-        Some(input) => input_text(&input, input_schema, context),
+        Some(input) => input_text(&input, input_of_runs, context),
         None => {
             let text = INPUT_DEFAULT.to_owned();
-            RunInput { text, node: None }.satisfying(field, input_schema, context)
+            RunInput { text, node: None }.satisfying(field, input_of_runs, context)
         }
     };
     let paused = or_default(paused, false, |field| field.boolean(context));
@@ -53,7 +54,7 @@ pub(super) fn read<'doc>(
 
 fn input_text<'doc>(
     field: &Field<'doc>,
-    input_schema: Option<&str>,
+    input_of_runs: Option<&Input>,
     context: &mut Context<'doc>,
 ) -> Result<String, Reported> {
     let node = field.json(context)?;
@@ -61,7 +62,7 @@ fn input_text<'doc>(
         text: compact(&node),
         node: Some(&node),
     };
-    input.satisfying(field, input_schema, context)
+    input.satisfying(field, input_of_runs, context)
 }
 
 /// The input of scheduled runs.
@@ -76,11 +77,13 @@ impl RunInput<'_> {
     fn satisfying<'doc>(
         self,
         field: &Field<'doc>,
-        input_schema: Option<&str>,
+        input_of_runs: Option<&Input>,
         context: &mut Context<'doc>,
     ) -> Result<String, Reported> {
-        let Some(SchemaViolation { path, message }) = violation(&self.text, input_schema) else {
-            return Ok(self.text);
+        let of_runs = input_of_runs.unwrap_or(&NO_INPUT);
+        let schema = of_runs.schema.as_deref();
+        let Some(SchemaViolation { path, message }) = violation(&self.text, schema) else {
+            return self.bounded(field, of_runs, context);
         };
         let part: Option<Span> = self
             .node
@@ -91,11 +94,34 @@ impl RunInput<'_> {
         );
         Err(context.malformed(part.unwrap_or(field.span()), message))
     }
+
+    /// The text, if it is not too large together with the defaults.
+    fn bounded<'doc>(
+        self,
+        field: &Field<'doc>,
+        of_runs: &Input,
+        context: &mut Context<'doc>,
+    ) -> Result<String, Reported> {
+        let bytes = self.text.len() + of_runs.defaults.as_ref().map_or(0, String::len);
+        if bytes <= PAYLOAD_BYTES_MAX {
+            return Ok(self.text);
+        }
+        let message = format!(
+            "expected the input of scheduled runs to have at most {PAYLOAD_BYTES_MAX} bytes, but it has {bytes}"
+        );
+        Err(context.malformed(field.span(), message))
+    }
 }
 
-fn violation(input: &str, input_schema: Option<&str>) -> Option<SchemaViolation> {
+/// Stands for the input that could not be read.
+const NO_INPUT: Input = Input {
+    schema: None,
+    defaults: None,
+};
+
+fn violation(input: &str, schema: Option<&str>) -> Option<SchemaViolation> {
     // A schema that does not compile has a separate finding.
-    let schema = InputSchema::compile(input_schema?).ok()?;
+    let schema = InputSchema::compile(schema?).ok()?;
     let input = serde_json::from_str(input).ok()?;
     schema.check(&input).err()
 }

@@ -7,6 +7,7 @@ mod examples;
 mod flow;
 mod form;
 mod grammar;
+mod inputs;
 mod keys;
 mod lists;
 mod names;

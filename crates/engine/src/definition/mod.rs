@@ -51,6 +51,8 @@ pub struct Definition {
     pub retention_ms: Option<u64>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
+    /// What an input is given that lacks it: an object as compact JSON text (W68).
+    pub input_defaults: Option<String>,
     /// The state that a run begins with: a mapping of an object, with paths into the input (W66).
     pub state: Option<Template>,
     /// What becomes the output of a run that ends `completed` (W4).

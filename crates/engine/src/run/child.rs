@@ -1,7 +1,7 @@
 //! Child workflows (W5, W17).
 
 use super::create::{NewRun, Parent, create};
-use super::outcome;
+use super::{input, outcome};
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::effect::Effect;
 use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
@@ -35,8 +35,8 @@ pub(super) fn begin(
         }
     };
     if resolved.record.definition.input_schema.is_none() {
-        let child = start(turn, run, active, resolved.number)?;
-        queue.push(child, FIRST_WORK);
+        let (number, work) = start(turn, run, active, resolved.number)?;
+        queue.push(number, work);
         return Ok(());
     }
     active.state = ActivationState::ChildInput {
@@ -57,15 +57,26 @@ pub(crate) const FIRST_WORK: Work = Work::Enter {
     step: StepIndex::START,
 };
 
-/// Creates the child in its parent's turn, so that it is started exactly once (W20). The caller adds its
-/// [`FIRST_WORK`].
+/// Creates the child in its parent's turn, so that it is started exactly once (W20). The caller queues the work that it
+/// returns, and for which run.
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
     definition: DefinitionNumber,
-) -> TurnResult<RunNumber> {
+) -> TurnResult<(RunNumber, Work)> {
     let input = turn.payload(active.input)?;
+    let record = turn.pinned(definition)?;
+    let input = match input::complete(&record.definition, input) {
+        Ok(input) => input,
+        Err(rejection) => {
+            let refusal = Refusal {
+                outcome: outcome::name::EXECUTION_FAILURE,
+                detail: rejection.to_string(),
+            };
+            return Ok((run.number, refuse(turn, run, active, refusal)));
+        }
+    };
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
@@ -87,7 +98,7 @@ pub(super) fn start(
     active.state = ActivationState::Child(child.number);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     run.put_back(active);
-    Ok(child.number)
+    Ok((child.number, FIRST_WORK))
 }
 
 /// Why a child cannot be started.

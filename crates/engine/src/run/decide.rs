@@ -91,8 +91,8 @@ pub(super) fn decide(
                 return child::begin(turn, queue, run, decision.activation);
             }
             None => {
-                let child = child::start(turn, run, active, decision.definition)?;
-                queue.push(child, child::FIRST_WORK);
+                let (number, work) = child::start(turn, run, active, decision.definition)?;
+                queue.push(number, work);
                 return Ok(());
             }
             Some(refusal) => refusal,

@@ -7,8 +7,8 @@ use crate::definition::Trigger;
 use crate::group;
 use crate::ids::{Namespace, WorkflowName};
 use crate::json::Json;
-use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
-use crate::rejection::{Rejection, check_bytes};
+use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::rejection::Rejection;
 use crate::reply::TriggerFired;
 use crate::run::{self, NewRun};
 use crate::store::StoreError;
@@ -216,8 +216,9 @@ impl Firing<'_> {
         let payloads = records.iter().zip(flags);
         let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
         let input = input(self.trigger.batch_size, payloads);
-        match check_bytes("the input", input.as_str().len(), PAYLOAD_BYTES_MAX) {
-            Ok(()) => self.start(turn, input, records),
+        let definition = turn.pinned(self.command.definition)?;
+        match run::complete_input(&definition.definition, input) {
+            Ok(input) => self.start(turn, input, records),
             Err(refusal) if records.len() == 1 => {
                 Ok(self.refuse(turn, records, &refusal.to_string())?)
             }

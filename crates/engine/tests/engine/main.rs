@@ -8,6 +8,7 @@ mod forgetting;
 mod golden;
 mod groups;
 mod heads;
+mod inputs;
 mod invalidation;
 mod invariants;
 mod leases;

@@ -362,6 +362,7 @@ pub(crate) fn definition() -> Definition {
         idempotency: Idempotency::Required,
         retention_ms: Some(60_000),
         input_schema: Some("{}".to_owned()),
+        input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),
         output: Some(template()),
         terminals: vec![CustomTerminal {

@@ -104,12 +104,22 @@ async fn has_other_input(client: &Client, run_id: &str, input: &[u8]) -> bool {
     let Ok(run) = client.get_run(request).await else {
         return false;
     };
-    value_of(&run.input) != value_of(input)
+    is_other(&run.input, input)
 }
 
-/// The input's value; an absent input is an empty object.
-fn value_of(input: &[u8]) -> Option<Value> {
-    serde_json::from_slice(if input.is_empty() { b"{}" } else { input }).ok()
+/// Whether a run with the input `stored` was started with another one than `given`; absent ones are empty objects. A
+/// stored object may have more fields: the defaults of the workflow.
+fn is_other(stored: &[u8], given: &[u8]) -> bool {
+    let value = |input: &[u8]| -> Option<Value> {
+        serde_json::from_slice(if input.is_empty() { b"{}" } else { input }).ok()
+    };
+    match (value(stored), value(given)) {
+        (Some(Value::Object(stored)), Some(Value::Object(given))) => {
+            let mut given = given.iter();
+            !given.all(|(name, value)| stored.get(name) == Some(value))
+        }
+        (stored, given) => stored != given,
+    }
 }
 
 impl StartedView {
@@ -143,12 +153,12 @@ mod tests {
 
     #[test]
     fn inputs_are_compared_by_value() {
-        assert_eq!(value_of(b""), value_of(b"{ }"));
-        assert_eq!(
-            value_of(br#"{"a":1,"b":2}"#),
-            value_of(br#"{"b": 2, "a": 1}"#)
-        );
-        assert_ne!(value_of(br#"{"a":1}"#), value_of(br#"{"a":2}"#));
+        assert!(!is_other(b"{ }", b""));
+        assert!(!is_other(br#"{"a":1,"b":2}"#, br#"{"b": 2, "a": 1}"#));
+        assert!(!is_other(br#"{"a":1,"default":2}"#, br#"{"a":1}"#));
+        assert!(is_other(br#"{"a":1}"#, br#"{"a":2}"#));
+        assert!(is_other(br#"{"a":1}"#, br#"{"b":1}"#));
+        assert!(is_other(br#"{"a":1}"#, b"[]"));
     }
 
     #[test]

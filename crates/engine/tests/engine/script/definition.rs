@@ -60,6 +60,7 @@ pub(crate) fn define(text: &str) -> Definition {
         idempotency: idempotency(head.option("idempotency").as_deref()),
         retention_ms: head.number("retention"),
         input_schema: head.option("schema"),
+        input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
         output: head.option("output").map(|text| names.template(&text)),
         terminals: names.terminals(&body),
