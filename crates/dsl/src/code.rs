@@ -99,6 +99,7 @@ codes! {
     E517 Error "An invalid expression.";
     E518 Error "An invalid regular expression.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
+    E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";
 }
 

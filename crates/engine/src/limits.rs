@@ -85,6 +85,8 @@ pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
 pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
 /// The part of such a record that clients and definitions determine. In bytes.
 pub const RECORD_CONTENT_BYTES_MAX: usize = RECORD_BYTES_MAX - (64 << 10);
+/// Runs in a row, each started by a record that the one before it has emitted (W62).
+pub const HOPS_MAX: u8 = 16;
 /// Levels of child runs (W17).
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
@@ -302,8 +304,8 @@ pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 pub const DELIVERIES_DEFAULT: u32 = 10;
 /// Records of one batch of a trigger (W41).
 pub const TRIGGER_BATCH_MAX: u32 = 1_000;
-/// Runs that one firing of a trigger starts at most (W41): each advances within the firing's turn, and
-/// none is started there once the turn has reached its budget.
+/// Runs that one firing of a trigger starts at most (W41): none is started once the
+/// firing's turn has reached its budget.
 pub const TRIGGER_RUNS_MAX: usize = 32;
 
 const _: () = assert!(PAYLOAD_BYTES_MAX < TURN_WRITTEN_BYTES_MAX);

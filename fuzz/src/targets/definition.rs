@@ -162,39 +162,7 @@ fn check_indexes(definition: &Definition) {
             }
         });
         check_values(definition, step);
-        match &step.kind {
-            StepKind::Run(run) => {
-                if let RunTarget::Plan(plan) = run.target {
-                    assert!(plan.position() < definition.plans.len());
-                }
-                check_template(definition, run.input.as_ref());
-            }
-            StepKind::Wait(wait) => {
-                wait.on_timeout
-                    .into_iter()
-                    .for_each(|target| check_target(definition, target));
-            }
-            StepKind::Set => assert!(step.set.is_some()),
-            StepKind::Switch(switch) => {
-                assert!(!switch.arms.is_empty());
-                for arm in &switch.arms {
-                    check_target(definition, arm.target);
-                    check_expression(definition, &arm.when);
-                }
-                switch
-                    .default
-                    .into_iter()
-                    .for_each(|target| check_target(definition, target));
-            }
-            StepKind::Parallel(parallel) => {
-                assert!(!parallel.branches.is_empty());
-                for branch in &parallel.branches {
-                    let opener = definition.block(branch.block).opener;
-                    let opener = opener.expect("a branch has an opener");
-                    assert_eq!(definition.step(opener).name, step.name);
-                }
-            }
-        }
+        check_kind(definition, step);
     }
     check_template(definition, definition.output.as_ref());
     check_template(definition, definition.state.as_ref());
@@ -203,6 +171,47 @@ fn check_indexes(definition: &Definition) {
     }
     for attribute in &definition.search_attributes {
         check_root(definition, attribute.from.root);
+    }
+}
+
+/// What a step does refers to what is there.
+fn check_kind(definition: &Definition, step: &Step) {
+    match &step.kind {
+        StepKind::Run(run) => {
+            if let RunTarget::Plan(plan) = run.target {
+                assert!(plan.position() < definition.plans.len());
+            }
+            check_template(definition, run.input.as_ref());
+        }
+        StepKind::Wait(wait) => {
+            wait.on_timeout
+                .into_iter()
+                .for_each(|target| check_target(definition, target));
+        }
+        StepKind::Set => assert!(step.set.is_some()),
+        StepKind::Emit(emit) => {
+            check_template(definition, emit.key.as_ref());
+            check_template(definition, Some(&emit.payload));
+        }
+        StepKind::Switch(switch) => {
+            assert!(!switch.arms.is_empty());
+            for arm in &switch.arms {
+                check_target(definition, arm.target);
+                check_expression(definition, &arm.when);
+            }
+            switch
+                .default
+                .into_iter()
+                .for_each(|target| check_target(definition, target));
+        }
+        StepKind::Parallel(parallel) => {
+            assert!(!parallel.branches.is_empty());
+            for branch in &parallel.branches {
+                let opener = definition.block(branch.block).opener;
+                let opener = opener.expect("a branch has an opener");
+                assert_eq!(definition.step(opener).name, step.name);
+            }
+        }
     }
 }
 

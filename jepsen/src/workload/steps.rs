@@ -1,7 +1,8 @@
 //! Runs of several steps, one of which has branches, that external workers execute and count: each
-//! acknowledged run completes, each of its steps and branches once.
+//! acknowledged run completes, each of its steps and branches once. The last step of each appends a record to a stream,
+//! and a trigger starts another run for it: exactly one.
 
-use super::calls::{attempt, await_end, define, events, run, runs, start};
+use super::calls::{attempt, await_end, define, events, run, runs, runs_by_key, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
@@ -62,14 +63,26 @@ steps:
   skipped:
     run: \"@actions/chaos-count\"
     skipIf: has(input.key)
-    transitions: {success: flo.Failed, skipped: flo.Completed, failure: flo.Failed}
+    transitions: {success: flo.Failed, skipped: tell, failure: flo.Failed}
+  tell:
+    emit: {stream: chaos-steps-ended, key: $.input.key, payload: {key: $.input.key}}
+    transitions: {success: flo.Completed}
+";
+/// The workflow of the runs that the trigger starts.
+const FOLLOWING: &str = "chaos-following";
+const FOLLOWING_DEFINITION: &str = "kind: Workflow
+name: chaos-following
+version: \"1.0.0\"
+trigger: {stream: chaos-steps-ended}
+steps:
+  - {name: note, set: {noted: true}}
 ";
 /// The steps that a run completes, sorted.
-const STEPS: [&str; 8] = [
-    "left", "right", "second", "skipped", "start", "tail", "third", "which",
+const STEPS: [&str; 9] = [
+    "left", "right", "second", "skipped", "start", "tail", "tell", "third", "which",
 ];
 /// The steps that no worker executes.
-const OF_ENGINE: [&str; 3] = ["skipped", "third", "which"];
+const OF_ENGINE: [&str; 4] = ["skipped", "tell", "third", "which"];
 /// The scopes that a run opens and ends, sorted.
 const SCOPES: [&str; 2] = ["third/left", "third/line"];
 const ACTIONS: &[&str] = &["chaos-count"];
@@ -96,6 +109,8 @@ struct Ended {
     scopes_started: Vec<String>,
     /// The paths of the scopes that ended, sorted.
     scopes_ended: Vec<String>,
+    /// How many runs its record has started.
+    followed_by: usize,
 }
 
 impl Workload for Steps {
@@ -107,6 +122,7 @@ impl Workload for Steps {
         let limits = ["--max-retries", "0", "--timeout-ms", "10000"];
         let _ = flo.text(&[&["action", "register", ACTIONS[0]], &limits[..]].concat());
         define(flo, DEFINITION);
+        define(flo, FOLLOWING_DEFINITION);
     }
 
     fn processes(&self) -> u64 {
@@ -135,9 +151,17 @@ impl Workload for Steps {
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
             await_end(session, WORKFLOW, LOOKS_MAX).await?;
+            let rows = runs(&session.client, WORKFLOW).await?;
+            await_following(session, rows.len()).await?;
+            let following = runs_by_key(&session.client, FOLLOWING).await?;
+            let following: Vec<(String, String)> =
+                serde_json::from_value(following).unwrap_or_default();
             let mut ended = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
-                ended.push(read(session, &row.run_id).await?);
+            for row in rows {
+                let mut run = read(session, &row.run_id).await?;
+                let of_run = following.iter().filter(|(key, _)| *key == run.key);
+                run.followed_by = of_run.count();
+                ended.push(run);
             }
             Ok(json!(ended))
         }
@@ -181,6 +205,12 @@ impl Ended {
                 "{key} started the scopes {started:?} and ended {ended:?} instead of {SCOPES:?}"
             ));
         }
+        if self.followed_by != 1 {
+            let followed_by = self.followed_by;
+            wrong(format!(
+                "the record of {key} started {followed_by} runs instead of one"
+            ));
+        }
         for step in &self.steps_completed {
             let is_executed = executions.contains_key(&(key.clone(), step.clone()));
             match (is_executed, OF_ENGINE.contains(&step.as_str())) {
@@ -193,6 +223,17 @@ impl Ended {
         }
         violations
     }
+}
+
+/// Waits for the runs that the records of `count` runs start.
+async fn await_following(session: &Session, count: usize) -> Result<(), ClientError> {
+    for _ in 0..LOOKS_MAX {
+        if runs(&session.client, FOLLOWING).await?.len() >= count {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    await_end(session, FOLLOWING, LOOKS_MAX).await
 }
 
 /// How often a worker has executed each step of each key successfully.
@@ -264,6 +305,7 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
         steps_completed: of_type("step_completed", |event| &event.step),
         scopes_started: of_type("scope_started", |event| &event.scope),
         scopes_ended: of_type("scope_ended", |event| &event.scope),
+        followed_by: 0,
     })
 }
 
@@ -281,7 +323,8 @@ mod tests {
         let executed = STEPS.iter().filter(|step| !OF_ENGINE.contains(step));
         let executed = executed.map(|step| operation("execute", json!({"key": "k", "step": step})));
         let ended = json!([{"key": "k", "run_id": "r", "status": status, "seqs": [1, 2],
-            "steps_completed": steps_completed, "scopes_started": SCOPES, "scopes_ended": SCOPES}]);
+            "steps_completed": steps_completed, "scopes_started": SCOPES, "scopes_ended": SCOPES,
+            "followed_by": 1}]);
         let mut operations = vec![operation("start", json!({"key": "k"}))];
         operations.extend(executed);
         History {
@@ -300,7 +343,8 @@ mod tests {
         let twice = history(
             "RUN_STATUS_COMPLETED",
             &[
-                "left", "right", "second", "second", "skipped", "start", "tail", "third", "which",
+                "left", "right", "second", "second", "skipped", "start", "tail", "tell", "third",
+                "which",
             ],
         );
         assert_eq!(Steps::default().check(&twice).len(), 1);
@@ -308,6 +352,10 @@ mod tests {
         let ended = lost.final_reads.get_mut("steps").expect("the reads");
         ended[0]["scopes_ended"] = json!(["third/left"]);
         assert_eq!(Steps::default().check(&lost).len(), 1);
+        let mut unheard = history("RUN_STATUS_COMPLETED", &STEPS);
+        let ended = unheard.final_reads.get_mut("steps").expect("the reads");
+        ended[0]["followed_by"] = json!(2);
+        assert_eq!(Steps::default().check(&unheard).len(), 1);
         let mut executed = history("RUN_STATUS_COMPLETED", &STEPS);
         // Instead of another step.
         executed.operations[1].input = json!({"key": "k", "step": "skipped"});

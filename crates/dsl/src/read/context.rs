@@ -3,6 +3,7 @@
 use super::expression;
 use super::names::Names;
 use crate::{Code, Finding, Reference, Severity, Span, suggest};
+use flotilla_engine::ids::StreamName;
 
 /// Proof that an error has been reported: only [`Context::error`] makes one.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Context<'doc> {
     pub(super) findings: Vec<Finding>,
     pub(super) references: Vec<Reference>,
     pub(super) expressions: expression::Total,
+    /// The streams to which steps append records, and where the steps name them.
+    pub(super) emitted: Vec<(StreamName, Span)>,
     /// What paths and expressions may refer to, besides the input.
     pub(super) visible: Visible,
     suggestions_count: u32,

@@ -50,6 +50,11 @@ pub(super) fn read<'doc>(
     let trigger = optional(sections.trigger, context, |field, context| {
         trigger::read(field, workflow_name.as_ref(), context)
     });
+    let namespace = metadata.as_ref().ok();
+    let namespace = namespace.and_then(|metadata| metadata.namespace.as_ref());
+    if let Ok(Some(trigger)) = &trigger {
+        trigger::warn_emits(trigger, namespace, context);
+    }
     context.references.sort_by_key(|reference| reference.span);
 
     known.and(terminals.map(drop)).and(plans.map(drop))?;

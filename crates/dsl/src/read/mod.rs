@@ -10,6 +10,7 @@ mod blocks;
 mod cache;
 mod context;
 mod document;
+mod emit;
 mod executor;
 mod expression;
 mod field;

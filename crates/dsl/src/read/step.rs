@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Reported,
     blocks::StepDraft,
-    expression,
+    emit, expression,
     graph::Outline,
     parallel::{self, ParallelDraft},
     policy, state,
@@ -36,11 +36,18 @@ pub(super) fn read<'doc>(
     let wait = fields.take("waitForSignal", context).map(KindField::Wait);
     let parallel = draft.parallel.map(KindField::Parallel);
     let arms = fields.take_any(&["switch", "arms"], context);
+    let emit = fields.take("emit", context);
     let set = fields.take("set", context);
-    let mut kinds: Vec<KindField<'doc>> = [run, wait, parallel, arms.map(KindField::Switch)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut kinds: Vec<KindField<'doc>> = [
+        run,
+        wait,
+        parallel,
+        arms.map(KindField::Switch),
+        emit.map(KindField::Emit),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if kinds.is_empty() && set.is_some() {
         kinds.push(KindField::Set);
     }
@@ -108,28 +115,43 @@ enum KindField<'doc> {
     Wait(Field<'doc>),
     Parallel(Result<ParallelDraft<'doc>, Reported>),
     Switch(Field<'doc>),
+    Emit(Field<'doc>),
     /// Only `set`.
     Set,
 }
 
 impl KindField<'_> {
     /// All keys.
-    const KEYS: [&'static str; 5] = [
+    const KEYS: [&'static str; 6] = [
         "`run`",
         "`waitForSignal`",
         "`parallel`",
         "`switch`",
+        "`emit`",
         "`set`",
     ];
 
     fn key(&self) -> &'static str {
-        let [run, wait, parallel, switch, set] = Self::KEYS;
+        let [run, wait, parallel, switch, emit, set] = Self::KEYS;
         match self {
             Self::Run(_) => run,
             Self::Wait(_) => wait,
             Self::Parallel(_) => parallel,
             Self::Switch(_) => switch,
+            Self::Emit(_) => emit,
             Self::Set => set,
+        }
+    }
+
+    /// Completes "since it …".
+    fn what_the_step_does(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "has a target",
+            Self::Wait(_) => "waits for a signal",
+            Self::Parallel(_) => "has branches",
+            Self::Switch(_) => "is a switch",
+            Self::Emit(_) => "appends a record",
+            Self::Set => "only sets state",
         }
     }
 }
@@ -180,59 +202,84 @@ impl<'doc> Body<'doc> {
         if in_graph && self.is_skipped && self.default.is_none() && !transitions.is_empty() {
             transitions::lint_skipped_step(transitions, outline, context);
         }
-        match self.kinds.remove(0) {
-            KindField::Run(run) => {
-                let unmixed = self.refuse_default(context);
-                let step = self.run_step(&run, transitions, outline, context);
-                unmixed?;
-                step.map(StepKind::Run)
-            }
-            KindField::Wait(wait) => {
-                let unmixed = self.refuse_run_keys("waits for a signal", context);
-                let unmixed = unmixed.and(self.refuse_default(context));
-                let step = wait::read(&wait, outline, context);
-                if in_graph {
-                    transitions::lint_wait_step(transitions, outline, context);
-                }
-                unmixed?;
-                step.map(StepKind::Wait)
-            }
+        let field = self.kinds.remove(0);
+        let unmixed = self.refuse_keys_of_other_kinds(&field, context);
+        self.lint_transitions(&field, transitions, outline, context);
+        let kind = match field {
+            KindField::Run(run) => self
+                .run_step(&run, transitions, outline, context)
+                .map(StepKind::Run),
+            KindField::Wait(wait) => wait::read(&wait, outline, context).map(StepKind::Wait),
             KindField::Parallel(parallel) => {
-                let unmixed = self.refuse_run_keys("has branches", context);
-                let unmixed = unmixed.and(self.refuse_default(context));
-                let unmixed = unmixed.and(self.refuse_set("has branches", context));
-                if in_graph {
-                    transitions::lint_run_step(transitions, outline, false, context);
-                }
-                let step = parallel::read(parallel?, context);
-                unmixed?;
-                step.map(StepKind::Parallel)
+                parallel::read(parallel?, context).map(StepKind::Parallel)
             }
-            KindField::Set => {
-                let unmixed = self.refuse_run_keys("only sets state", context);
-                unmixed.and(self.refuse_default(context))?;
-                if in_graph {
-                    transitions::lint_wait_step(transitions, outline, context);
-                }
-                Ok(StepKind::Set)
-            }
+            KindField::Set => Ok(StepKind::Set),
+            KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
             KindField::Switch(arms) => {
-                let unmixed = self.refuse_run_keys("is a switch", context);
-                let unmixed = unmixed.and(self.refuse_set("is a switch", context));
                 let fields = SwitchFields {
                     arms: &arms,
                     default: self.default.as_ref(),
                 };
-                let step = switch::read(&fields, outline, context);
-                let has_default = self.default.is_some();
-                if in_graph {
-                    transitions::lint_switch(transitions, outline, has_default, context);
-                }
-                transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
-                unmixed?;
-                step.map(StepKind::Switch)
+                switch::read(&fields, outline, context).map(StepKind::Switch)
+            }
+        };
+        unmixed?;
+        kind
+    }
+
+    /// Warns of outcomes without a transition, and of transitions that are never taken.
+    fn lint_transitions(
+        &self,
+        field: &KindField<'doc>,
+        transitions: &Transitions<'doc>,
+        outline: &mut Outline<'doc>,
+        context: &mut Context<'doc>,
+    ) {
+        let has_default = self.default.is_some();
+        if let KindField::Switch(_) = field {
+            transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
+        }
+        if self.form != BlockForm::Graph {
+            return;
+        }
+        match field {
+            KindField::Run(_) => {
+                transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
+            }
+            KindField::Parallel(_) => {
+                transitions::lint_run_step(transitions, outline, false, context);
+            }
+            KindField::Wait(_) | KindField::Set | KindField::Emit(_) => {
+                transitions::lint_wait_step(transitions, outline, context);
+            }
+            KindField::Switch(_) => {
+                transitions::lint_switch(transitions, outline, has_default, context);
             }
         }
+    }
+
+    /// Rejects keys that only steps of other kinds have.
+    fn refuse_keys_of_other_kinds(
+        &self,
+        field: &KindField<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
+        let what = field.what_the_step_does();
+        let of_run = match field {
+            KindField::Run(_) => Ok(()),
+            _ => self.refuse_run_keys(what, context),
+        };
+        let default = match field {
+            KindField::Switch(_) => Ok(()),
+            _ => self.refuse_default(context),
+        };
+        let set = match field {
+            KindField::Run(_) | KindField::Wait(_) | KindField::Set => Ok(()),
+            KindField::Parallel(_) | KindField::Switch(_) | KindField::Emit(_) => {
+                self.refuse_set(what, context)
+            }
+        };
+        of_run.and(default).and(set)
     }
 
     /// Rejects a step with no or several keys that say what it does.
@@ -274,9 +321,6 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| policy::poll(field, context))
             .transpose();
-        if self.form == BlockForm::Graph {
-            transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
-        }
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {

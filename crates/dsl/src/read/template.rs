@@ -29,6 +29,14 @@ pub(super) fn read<'doc>(
     built(field, context, |builder| write(&node, builder))
 }
 
+/// Reads a value of any kind; in a string, only a path counts.
+pub(super) fn value<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    built(field, context, |builder| write(field.node, builder))
+}
+
 /// Reads an object whose fields are the entries of a mapping: paths and expressions in their values count.
 pub(super) fn object<'doc>(
     field: &Field<'doc>,

@@ -1,11 +1,11 @@
 //! The `trigger` block (W41).
 
 use super::{Bounds, Context, Field, Reported, field::or_default};
-use crate::{Code, Reference, ReferenceTarget};
+use crate::{Code, Finding, Reference, ReferenceTarget};
 use flotilla_engine::{
     definition::{GroupMode, Trigger},
     ids::{GroupName, Namespace, StreamName, WorkflowName},
-    limits::TRIGGER_BATCH_MAX,
+    limits::{HOPS_MAX, TRIGGER_BATCH_MAX},
 };
 
 const BATCH_SIZE_DEFAULT: u32 = 1;
@@ -88,6 +88,26 @@ fn source<'doc>(
         span: stream.span(),
     });
     Ok((name, namespace))
+}
+
+/// Warns of steps that append to the stream of the workflow's own trigger (E523).
+pub(super) fn warn_emits(
+    trigger: &Trigger,
+    namespace: Option<&Namespace>,
+    context: &mut Context<'_>,
+) {
+    if trigger.namespace.is_some() && trigger.namespace.as_ref() != namespace {
+        return;
+    }
+    let own = std::mem::take(&mut context.emitted).into_iter();
+    for (stream, span) in own.filter(|(stream, _)| *stream == trigger.stream) {
+        let message =
+            format!("each record that this step appends to \"{stream}\" starts another run");
+        let finding = Finding::new(Code::E523, span, message);
+        context.warn(finding.hint(format!(
+            "append to another stream; after {HOPS_MAX} runs in a row, the trigger refuses the record"
+        )));
+    }
 }
 
 /// `wf-{workflow}`, which is too long if the workflow's name has nearly the maximum length.

@@ -17,7 +17,11 @@ fn mapping(value: &str) -> String {
     ));
     match &steps[0].kind {
         StepKind::Run(step) => step.input.as_ref().map(shown).unwrap_or_default(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
+        StepKind::Wait(_)
+        | StepKind::Parallel(_)
+        | StepKind::Switch(_)
+        | StepKind::Set
+        | StepKind::Emit(_) => {
             panic!("expected a run step")
         }
     }
@@ -113,7 +117,11 @@ fn targets_are_resolved() {
     );
     let run = |index: usize| match &steps[index].kind {
         StepKind::Run(step) => step.target.clone(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
+        StepKind::Wait(_)
+        | StepKind::Parallel(_)
+        | StepKind::Switch(_)
+        | StepKind::Set
+        | StepKind::Emit(_) => {
             panic!("expected a run step")
         }
     };

@@ -3,6 +3,7 @@
 mod bounds;
 mod conditions;
 mod documents;
+mod emit;
 mod examples;
 mod flow;
 mod form;

@@ -409,3 +409,40 @@ fn a_search_attribute_is_a_text_a_number_or_a_time() {
         ]
     );
 }
+
+#[test]
+fn e523_a_step_that_emits_to_the_stream_of_its_own_trigger() {
+    let check = |namespace: &str, trigger: &str, expected| {
+        crate::check_body(
+            &format!(
+                "\n{namespace}trigger: {{stream: orders{trigger}}}\nsteps:\n  - {{name: tell, emit: {{stream: orders, payload: $.input}}}}\n  - {{name: other, emit: {{stream: others, payload: 1}}}}\n"
+            ),
+            expected,
+        );
+    };
+    check(
+        "",
+        "",
+        expect![[r#"
+            warning[E523]: each record that this step appends to "orders" starts another run
+             --> w.yaml:6:33
+              |
+            6 |   - {name: tell, emit: {stream: orders, payload: $.input}}
+              |                                 ^^^^^^
+              = hint: append to another stream; after 16 runs in a row, the trigger refuses the record
+        "#]],
+    );
+    check(
+        "namespace: shop\n",
+        ", namespace: shop",
+        expect![[r#"
+            warning[E523]: each record that this step appends to "orders" starts another run
+             --> w.yaml:7:33
+              |
+            7 |   - {name: tell, emit: {stream: orders, payload: $.input}}
+              |                                 ^^^^^^
+              = hint: append to another stream; after 16 runs in a row, the trigger refuses the record
+        "#]],
+    );
+    check("", ", namespace: shop", expect![""]);
+}

@@ -23,9 +23,10 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Arm, Branch, BuiltInTerminal, CustomTerminal, EndIndex, Join, Merge, MergeRule, OnFailure,
-    ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex, StepKind,
-    SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep, note_repeats,
+    Arm, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge, MergeRule,
+    OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex,
+    StepKind, SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
+    note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -97,9 +98,12 @@ impl Definition {
 
     /// All mappings of the definition.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        let inputs = self.steps.iter().filter_map(|step| match &step.kind {
-            StepKind::Run(run) => run.input.as_ref(),
-            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
+        let of_kinds = self.steps.iter().flat_map(|step| match &step.kind {
+            StepKind::Run(run) => [run.input.as_ref(), None],
+            StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
+            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
+                [None, None]
+            }
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());
@@ -112,7 +116,7 @@ impl Definition {
             .chain(sets)
             .chain(outputs)
             .chain(of_blocks)
-            .chain(inputs)
+            .chain(of_kinds.flatten())
     }
 
     /// The step at `index`.
@@ -147,7 +151,11 @@ impl Definition {
     pub fn branches(&self, index: StepIndex) -> &[Branch] {
         match &self.step(index).kind {
             StepKind::Parallel(parallel) => &parallel.branches,
-            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Switch(_) | StepKind::Set => &[],
+            StepKind::Run(_)
+            | StepKind::Wait(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_) => &[],
         }
     }
 

@@ -3,8 +3,8 @@
 use super::{BlockIndex, Expression, PlanIndex, PollPolicy, RetryPolicy, Template};
 use crate::extensions::extensions;
 use crate::ids::{
-    ActionName, OutcomeName, SignalType, StateKey, StepName, TerminalName, WorkflowName,
-    WorkflowVersion,
+    ActionName, OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName,
+    WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,11 @@ impl Step {
     #[must_use]
     pub fn has_output(&self) -> bool {
         match &self.kind {
-            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Set => true,
+            StepKind::Run(_)
+            | StepKind::Wait(_)
+            | StepKind::Parallel(_)
+            | StepKind::Set
+            | StepKind::Emit(_) => true,
             StepKind::Switch(_) => false,
         }
     }
@@ -96,6 +100,19 @@ pub enum StepKind {
     Switch(SwitchStep),
     /// Only writes to the state (W63).
     Set,
+    /// Appends a record to a stream.
+    Emit(EmitStep),
+}
+
+/// A step that appends a record to a stream of the run's namespace (W62).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmitStep {
+    /// The stream.
+    pub stream: StreamName,
+    /// The partition key: a text, or null for none.
+    pub key: Option<Template>,
+    /// The payload.
+    pub payload: Template,
 }
 
 /// What a step writes to the state (W63).
@@ -298,7 +315,7 @@ fn edges(step: &Step) -> Vec<usize> {
             let arms = switch.arms.iter().map(|arm| arm.target);
             arms.chain(switch.default).collect()
         }
-        StepKind::Run(_) | StepKind::Parallel(_) | StepKind::Set => Vec::new(),
+        StepKind::Run(_) | StepKind::Parallel(_) | StepKind::Set | StepKind::Emit(_) => Vec::new(),
     };
     let transitions = step.transitions.iter().map(|line| line.target);
     let next = step.next.map(Target::Step);

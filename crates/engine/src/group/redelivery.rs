@@ -110,6 +110,7 @@ pub(crate) fn move_to_dead_letters(
         payload: content.payload.clone(),
         headers,
         key: content.key.clone(),
+        hops: content.hops,
     };
     let name = dead_letter_name(&source.name, &group.name);
     let name = name.expect("a group is created only if this is a name");

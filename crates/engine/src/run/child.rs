@@ -92,6 +92,7 @@ pub(super) fn start(
             id: run.record.id.clone(),
         }),
         nesting: run.record.nesting + 1,
+        hops: run.record.hops,
         trace: run.record.trace,
     };
     let child = create(turn, new_run)?;

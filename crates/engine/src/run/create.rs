@@ -24,6 +24,7 @@ pub(crate) struct NewRun {
     pub(crate) triggered_by: TriggeredBy,
     pub(crate) parent: Option<Parent>,
     pub(crate) nesting: u16,
+    pub(crate) hops: u8,
     pub(crate) trace: Option<TraceContext>,
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         triggered_by: new_run.triggered_by,
         parent: new_run.parent.as_ref().map(|parent| parent.link),
         nesting: new_run.nesting,
+        hops: new_run.hops,
         trace: new_run.trace,
         idempotency_key: new_run.idempotency_key,
         active_count: 0,

@@ -4,7 +4,7 @@ use super::evaluation::Evaluation;
 use super::failure::failed;
 use super::outcome::name;
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
-use super::{attributes, branches, render, scope, state, switch};
+use super::{attributes, branches, emit, render, scope, state, switch};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
@@ -76,6 +76,10 @@ pub(super) fn enter(
         StepKind::Parallel(parallel) => branches::enter(queue, run, active, parallel),
         StepKind::Set => {
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
+            queue.push(run.number, finish(run, active, target_result));
+        }
+        StepKind::Emit(step) => {
+            let target_result = emit::emit(turn, run, &active, step)?;
             queue.push(run.number, finish(run, active, target_result));
         }
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,

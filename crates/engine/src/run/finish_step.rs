@@ -121,14 +121,22 @@ pub(super) fn exit_step(
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.retry.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
+        StepKind::Wait(_)
+        | StepKind::Parallel(_)
+        | StepKind::Switch(_)
+        | StepKind::Set
+        | StepKind::Emit(_) => None,
     }
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     match &step.kind {
         StepKind::Run(run_step) => run_step.poll.as_ref(),
-        StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => None,
+        StepKind::Wait(_)
+        | StepKind::Parallel(_)
+        | StepKind::Switch(_)
+        | StepKind::Set
+        | StepKind::Emit(_) => None,
     }
 }
 

@@ -12,6 +12,7 @@ mod child;
 mod continuation;
 mod create;
 mod decide;
+mod emit;
 mod enter;
 mod evaluation;
 mod execute;

@@ -80,7 +80,11 @@ fn of_skipped(step: &Step) -> Option<Target> {
     let success = transition(step, &name::of(name::SUCCESS));
     success.or(match &step.kind {
         StepKind::Switch(switch) => switch.default,
-        StepKind::Run(_) | StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Set => None,
+        StepKind::Run(_)
+        | StepKind::Wait(_)
+        | StepKind::Parallel(_)
+        | StepKind::Set
+        | StepKind::Emit(_) => None,
     })
 }
 

@@ -51,6 +51,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::Input) => "input_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Output) => "output_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::State) => BAD_STATE,
+            (Self::Made(_) | Self::Read(_), Mapped::Record) => "record_too_large",
         }
     }
 
@@ -60,6 +61,7 @@ impl MappingRefused {
             Mapped::Input => "a mapped input",
             Mapped::Output => "an output",
             Mapped::State => "values for the state",
+            Mapped::Record => "a record",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -82,6 +84,8 @@ pub(super) enum Mapped {
     Output,
     /// What is written to the state.
     State,
+    /// The key or payload of a record.
+    Record,
 }
 
 /// The code of a state that exceeds a bound.

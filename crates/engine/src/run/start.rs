@@ -76,6 +76,7 @@ impl StartRun {
             triggered_by: TriggeredBy::Caller,
             parent: None,
             nesting: 0,
+            hops: 0,
             trace: self.trace,
         };
         let run = create(turn, new_run)?.number;

@@ -82,6 +82,7 @@ impl FireSchedule {
             triggered_by: TriggeredBy::Schedule { firing_ms },
             parent: None,
             nesting: 0,
+            hops: 0,
             trace: None,
         };
         let started = run::create(turn, new_run)?;

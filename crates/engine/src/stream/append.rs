@@ -2,7 +2,7 @@
 
 use super::create::{admit, create, has_room_for_dead_letters};
 use super::quarantine::check_in_service;
-use super::{NumberedStream, announce, find, retention, store};
+use super::{NumberedStream, RecordId, announce, find, retention, store};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
 use crate::ids::{Namespace, PartitionKey, StreamName};
@@ -49,29 +49,13 @@ impl AppendRecords {
         namespace: &Namespace,
     ) -> TurnResult<RecordsAppended> {
         self.check()?;
-        let found = find(turn, namespace, &self.stream)?;
-        let is_new = found.is_none();
-        let mut target = match found {
-            Some(found) => {
-                check_in_service(turn, found.0, &self.stream)?;
-                found
-            }
-            None => {
-                admit(turn, namespace)?;
-                create(turn, namespace, &self.stream, StreamSettings::default())?
-            }
-        };
-        let before = target.1.last_id;
+        let mut target = open(turn, namespace, &self.stream)?;
+        let before = target.stream.1.last_id;
         for record in &self.records {
-            record.check_fits(&target.1)?;
-            let partition = record.choose_partition(&target.1)?;
-            push(turn, &mut target, partition, record.content());
+            target.push(turn, record, 0)?;
         }
         let first = before.following(turn.now_ms());
-        finish(turn, target)?;
-        if is_new {
-            trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
-        }
+        target.finish(turn)?;
         Ok(RecordsAppended { first })
     }
 
@@ -138,12 +122,89 @@ impl NewRecord {
         }
     }
 
-    fn content(&self) -> NewContent {
+    fn content(&self, hops: u8) -> NewContent {
         NewContent {
             payload: self.payload.clone(),
             headers: self.headers.clone(),
             key: self.key.clone(),
+            hops,
         }
+    }
+}
+
+/// A stream that records are appended to.
+struct Target {
+    stream: NumberedStream,
+    is_new: bool,
+}
+
+/// The stream `name`, which is created if it is missing.
+fn open(turn: &mut Turn<'_, '_>, namespace: &Namespace, name: &StreamName) -> TurnResult<Target> {
+    let found = find(turn, namespace, name)?;
+    let is_new = found.is_none();
+    let stream = match found {
+        Some(found) => {
+            check_in_service(turn, found.0, name)?;
+            found
+        }
+        None => {
+            admit(turn, namespace)?;
+            create(turn, namespace, name, StreamSettings::default())?
+        }
+    };
+    Ok(Target { stream, is_new })
+}
+
+impl Target {
+    /// Appends a record; [`Self::finish`] must follow.
+    fn push(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        record: &NewRecord,
+        hops: u8,
+    ) -> Result<(), Rejection> {
+        record.check_fits(&self.stream.1)?;
+        let partition = record.choose_partition(&self.stream.1)?;
+        push(turn, &mut self.stream, partition, record.content(hops));
+        Ok(())
+    }
+
+    fn finish(self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
+        let (number, stream) = self.stream;
+        let key = (stream.namespace.clone(), stream.name.clone());
+        finish(turn, (number, stream))?;
+        if self.is_new {
+            trigger::stream_appeared(turn, &key)?;
+        }
+        Ok(())
+    }
+}
+
+/// A record that a run appends.
+pub(crate) struct Emission<'a> {
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) stream: &'a StreamName,
+    pub(crate) record: NewRecord,
+    /// See [`RecordContent::hops`].
+    pub(crate) hops: u8,
+}
+
+/// Appends a run's record to a stream, which is created if it is missing. A panic quarantines the stream, not the run.
+pub(crate) fn emit(turn: &mut Turn<'_, '_>, emission: &Emission<'_>) -> TurnResult<RecordId> {
+    emission.record.check()?;
+    let mut target = open(turn, emission.namespace, emission.stream)?;
+    let (number, is_new) = (target.stream.0, target.is_new);
+    let id = target.stream.1.last_id.following(turn.now_ms());
+    let grow = |turn: &mut Turn<'_, '_>| {
+        target.push(turn, &emission.record, emission.hops)?;
+        target.finish(turn)?;
+        Ok(id)
+    };
+    // A stream created in this turn is rolled back with it and cannot be quarantined.
+    if is_new {
+        grow(turn)
+    } else {
+        turn.with_subject(Subject::Stream(number), grow)
     }
 }
 
@@ -160,6 +221,7 @@ pub(crate) struct NewContent {
     pub(crate) payload: Bytes,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) key: Option<PartitionKey>,
+    pub(crate) hops: u8,
 }
 
 /// Appends a dead letter to the first partition of a stream, which is created if missing; dead-letter streams have a
@@ -213,6 +275,7 @@ fn push(turn: &mut Turn<'_, '_>, target: &mut NumberedStream, partition: u32, ne
         headers: new.headers,
         key: new.key,
         position: place.appended_count,
+        hops: new.hops,
     };
     stream.last_id = id;
     stream.record_count += 1;

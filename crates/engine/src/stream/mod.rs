@@ -15,7 +15,7 @@ pub use delete::DeleteStream;
 pub use id::{RecordId, RecordIdInvalid, StreamPosition};
 pub use trim::{TrimStream, TrimTo};
 
-pub(crate) use append::{NewContent, append};
+pub(crate) use append::{Emission, NewContent, append, emit};
 pub(crate) use quarantine::{quarantine, release_from_quarantine};
 pub(crate) use retention::{fire_timer, hold_moved};
 

@@ -4,7 +4,7 @@ use super::{PayloadRef, PlanEvent, ScopeId, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
     ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
-    StateKey, WorkerId,
+    StateKey, StreamName, WorkerId,
 };
 use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
@@ -106,7 +106,8 @@ impl EventKind {
             | Self::ScopeStarted
             | Self::ScopeEnded { .. }
             | Self::BranchJoined { .. }
-            | Self::SwitchTaken { .. } => 0,
+            | Self::SwitchTaken { .. }
+            | Self::RecordEmitted { .. } => 0,
             Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
         }
     }
@@ -317,5 +318,12 @@ pub enum EventKind {
         keys: Vec<StateKey>,
         /// An object with what was written.
         writes: PayloadRef,
+    },
+    /// The step appended a record (W62).
+    RecordEmitted {
+        /// The stream.
+        stream: StreamName,
+        /// The record.
+        id: RecordId,
     },
 }

@@ -45,6 +45,9 @@ pub struct RunRecord {
     pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
+    /// How many runs led to it, each started by a record that the one before it had emitted: those of the records that
+    /// started it, or that of its parent (W62).
+    pub hops: u8,
     /// The number of open activations; their rows are in [`Activations`](super::Activations) (design rule 7).
     pub active_count: u32,
     /// Activations so far: the last one's number.

@@ -130,6 +130,8 @@ pub struct RecordContent {
     pub key: Option<PartitionKey>,
     /// Its position among all records that were ever appended to the partition, from 1.
     pub position: u64,
+    /// How many runs, each started by the record of the one before it, led to the record; 0 for one from outside (W62).
+    pub hops: u8,
 }
 
 impl Default for StreamSettings {

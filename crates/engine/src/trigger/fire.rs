@@ -5,9 +5,9 @@ use super::due::{TriggerKey, block, rearm};
 use super::live::load;
 use crate::definition::Trigger;
 use crate::group;
-use crate::ids::{Namespace, WorkflowName};
+use crate::ids::{Namespace, RunNumber, WorkflowName};
 use crate::json::Json;
-use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::limits::{HOPS_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::TriggerFired;
 use crate::run::{self, NewRun};
@@ -50,7 +50,8 @@ struct Firing<'a> {
     trigger: Trigger,
     group: group::NumberedGroup,
     record: TriggerRecord,
-    run_count: u32,
+    /// The runs that it starts.
+    runs: Vec<RunNumber>,
     refused_count: u32,
 }
 
@@ -71,7 +72,7 @@ impl FireTrigger {
             trigger,
             group: group::load(turn, number)?,
             record,
-            run_count: 0,
+            runs: Vec::new(),
             refused_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
@@ -92,8 +93,12 @@ impl FireTrigger {
         record.live = Some(live);
         record.last_fired_ms = Some(turn.now_ms());
         turn.put::<Triggers>(&key, record);
+        // The runs may append to the trigger's own stream, so they advance when all of its state is stored.
+        for run in &firing.runs {
+            run::advance(turn, *run, run::FIRST_WORK)?;
+        }
         Ok(TriggerFired {
-            run_count: firing.run_count,
+            run_count: u32::try_from(firing.runs.len()).expect("the runs of a firing are bounded"),
             refused_count: firing.refused_count,
         })
     }
@@ -151,10 +156,16 @@ impl FireTrigger {
     }
 }
 
+/// The hops of the record that took the most.
+fn hops(records: &[Read]) -> u8 {
+    let hops = records.iter().map(|(_, content)| content.hops);
+    hops.max().unwrap_or_default()
+}
+
 impl Firing<'_> {
     /// Whether a batch was carried out.
     fn is_begun(&self) -> bool {
-        self.run_count > 0 || self.refused_count > 0
+        !self.runs.is_empty() || self.refused_count > 0
     }
 
     /// Reads the records that are named, which must lie where the group stands.
@@ -212,6 +223,12 @@ impl Firing<'_> {
         if let Some(refusal) = &batch.refusal {
             return Ok(self.refuse(turn, records, refusal)?);
         }
+        if hops(records) > HOPS_MAX {
+            let refusal = format!(
+                "expected at most {HOPS_MAX} runs in a row, each started by a record of the one before it, but there are more"
+            );
+            return Ok(self.refuse(turn, records, &refusal)?);
+        }
         let flags = batch.records.iter().map(|record| record.is_json);
         let payloads = records.iter().zip(flags);
         let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
@@ -228,6 +245,7 @@ impl Firing<'_> {
 
     fn start(&mut self, turn: &mut Turn<'_, '_>, input: Json, records: &[Read]) -> TurnResult<()> {
         let partition = self.command.partition;
+        let hops = hops(records);
         let records: Vec<RecordId> = records.iter().map(|(id, _)| *id).collect();
         let new_run = NewRun {
             namespace: self.key.0.clone(),
@@ -238,16 +256,16 @@ impl Firing<'_> {
             triggered_by: TriggeredBy::Trigger { first: records[0] },
             parent: None,
             nesting: 0,
+            hops,
             trace: None,
         };
         self.group.1.acked_count += records.len() as u64;
         self.record.record_count += records.len() as u64;
         self.record.run_count += 1;
-        self.run_count += 1;
         let run = run::create(turn, new_run)?.number;
         let kind = EventKind::TriggerStarted { partition, records };
         turn.note_run(run, kind)?;
-        run::advance(turn, run, run::FIRST_WORK)?;
+        self.runs.push(run);
         Ok(())
     }
 

@@ -197,6 +197,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::BranchJoined { .. } => EventType::BranchJoined,
         EventKind::SwitchTaken { .. } => EventType::SwitchTaken,
         EventKind::StateChanged { .. } => EventType::StateChanged,
+        EventKind::RecordEmitted { .. } => EventType::RecordEmitted,
     }
 }
 
@@ -208,6 +209,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::RunQuarantined
         | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { .. } => stream_name(definition),
+        EventKind::RecordEmitted { stream, .. } => stream.to_string(),
         EventKind::StepStarted
         | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
@@ -303,12 +305,11 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             .attempt_of(*action_run, *attempt)
             .number("due_at_ms", *due_ms),
         EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
-        EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
-        EventKind::WorkflowCancelled { terminal, .. }
-        | EventKind::WorkflowTimedOut { terminal, .. } => {
-            none.text("terminal", &definition.target_name(*terminal))
-        }
+        EventKind::WorkflowFailed { .. }
+        | EventKind::WorkflowCancelled { .. }
+        | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
         EventKind::Plan(event) => plan_event::attributes(event),
+        EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
         EventKind::TriggerStarted { partition, records } => {
             of_trigger(definition, *partition, records)
@@ -327,6 +328,19 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::StateChanged { .. }
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
+    }
+}
+
+/// The attributes of the end of a run that did not complete.
+fn of_end(definition: &Definition, kind: &EventKind) -> Attributes {
+    let none = Attributes::default();
+    match kind {
+        EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
+        EventKind::WorkflowCancelled { terminal, .. }
+        | EventKind::WorkflowTimedOut { terminal, .. } => {
+            none.text("terminal", &definition.target_name(*terminal))
+        }
+        _ => none,
     }
 }
 

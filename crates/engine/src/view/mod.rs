@@ -73,7 +73,7 @@ pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, strea
 pub use timer::{DueTimers, TimerCursor};
 pub use trace::{TaskVisit, VisitKey, run_trace, task_visit};
 pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
-pub use trigger_firing::{InputJudge, TriggerFiring};
+pub use trigger_firing::{InputJudge, ReadRecord, TriggerFiring};
 pub use worker::{
     WorkerView, WorkerWithCounts, is_leased, leased_tasks, namespaces_of_node, worker,
     worker_with_counts, workers,

@@ -348,6 +348,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Parallel(_) => "parallel",
         StepKind::Switch(_) => "switch",
         StepKind::Set => "set",
+        StepKind::Emit(_) => "emit",
     }
 }
 

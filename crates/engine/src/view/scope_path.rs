@@ -26,7 +26,11 @@ pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
                 path.push('/');
                 path.push_str(parallel.branches[*position as usize].name.as_str());
             }
-            StepKind::Run(_) | StepKind::Wait(_) | StepKind::Switch(_) | StepKind::Set => {
+            StepKind::Run(_)
+            | StepKind::Wait(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_) => {
                 panic!("only steps with branches open scopes")
             }
         }

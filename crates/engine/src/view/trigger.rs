@@ -2,8 +2,7 @@
 
 use super::due::DueCursor;
 use super::is_quarantined;
-use super::trigger_firing::TriggerFiring;
-use crate::bytes::Bytes;
+use super::trigger_firing::{ReadRecord, TriggerFiring};
 use crate::definition::Trigger;
 use crate::ids::{Namespace, StreamNumber, WorkflowName, WorkflowVersion};
 use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
@@ -244,7 +243,7 @@ fn records(
     reader: &dyn Reader,
     place: RecordPosition,
     trigger: &Trigger,
-) -> Result<(Vec<(RecordId, Bytes)>, bool), StoreError> {
+) -> Result<(Vec<ReadRecord>, bool), StoreError> {
     let size = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
     let count_max = size.saturating_mul(TRIGGER_RUNS_MAX).min(READ_RECORDS_MAX);
     let mut records = Vec::new();
@@ -258,7 +257,11 @@ fn records(
             has_more = true;
             return ControlFlow::Break(());
         }
-        records.push((id, content.payload));
+        records.push(ReadRecord {
+            id,
+            payload: content.payload,
+            hops: content.hops,
+        });
         ControlFlow::Continue(())
     })?;
     Ok((records, has_more))

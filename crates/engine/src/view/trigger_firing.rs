@@ -4,7 +4,7 @@ use crate::bytes::Bytes;
 use crate::definition::Trigger;
 use crate::ids::{Namespace, WorkflowName};
 use crate::json::Json;
-use crate::limits::{PAYLOAD_BYTES_MAX, TRIGGER_RUNS_MAX};
+use crate::limits::{HOPS_MAX, PAYLOAD_BYTES_MAX, TRIGGER_RUNS_MAX};
 use crate::stream::RecordId;
 use crate::tables::DefinitionNumber;
 use crate::trigger::{BatchedRecord, FireTrigger, TriggerBatch, input};
@@ -27,11 +27,22 @@ pub struct TriggerFiring {
     /// Where the trigger's group stands in it.
     pub cursor: RecordId,
     /// The records that lie there, in their order: at least one.
-    pub records: Vec<(RecordId, Bytes)>,
+    pub records: Vec<ReadRecord>,
     /// Whether others lie behind them.
     pub has_more: bool,
     /// When it was looked, in milliseconds.
     pub now_ms: u64,
+}
+
+/// A record that a trigger may fire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadRecord {
+    /// Its id.
+    pub id: RecordId,
+    /// Its payload.
+    pub payload: Bytes,
+    /// How many runs led to it (W62).
+    pub hops: u8,
 }
 
 /// Checks that the engine never makes itself, because libraries' results change with their versions (design rule 1).
@@ -48,6 +59,8 @@ pub trait InputJudge {
 struct Candidate<'a> {
     record: BatchedRecord,
     payload: &'a [u8],
+    /// Whether it has no other record in its batch: the engine refuses it.
+    is_alone: bool,
 }
 
 impl TriggerFiring {
@@ -61,12 +74,13 @@ impl TriggerFiring {
         let candidates: Vec<Candidate<'_>> = self
             .records
             .iter()
-            .map(|(id, payload)| Candidate {
+            .map(|record| Candidate {
                 record: BatchedRecord {
-                    id: *id,
-                    is_json: judge.is_json(payload),
+                    id: record.id,
+                    is_json: judge.is_json(&record.payload),
                 },
-                payload,
+                payload: &record.payload,
+                is_alone: record.hops > HOPS_MAX,
             })
             .collect();
         let mut whole = self.cut(&candidates);
@@ -90,7 +104,7 @@ impl TriggerFiring {
         })
     }
 
-    /// Batches as large as `batch_size` and the bound of an input allow.
+    /// Batches as large as `batch_size` and the bound of an input allow; a record that the engine refuses is one.
     fn cut<'c, 'a>(&self, candidates: &'c [Candidate<'a>]) -> Vec<&'c [Candidate<'a>]> {
         let size = usize::try_from(self.trigger.batch_size).unwrap_or(usize::MAX);
         let mut batches = Vec::new();
@@ -99,7 +113,8 @@ impl TriggerFiring {
             // With a bracket or comma, and one bracket at the end.
             let own_bytes = input(1, [candidate.content()]).as_str().len() + 1;
             let is_over = bytes + own_bytes + 1 > PAYLOAD_BYTES_MAX;
-            if position > begin && (is_over || position - begin == size) {
+            let is_apart = candidate.is_alone || (position > begin && candidates[begin].is_alone);
+            if position > begin && (is_over || is_apart || position - begin == size) {
                 batches.push(&candidates[begin..position]);
                 (begin, bytes) = (position, 0);
             }
@@ -245,7 +260,15 @@ mod tests {
             },
             partition: 0,
             cursor: RecordId::START,
-            records: (0..).map(id).zip(payloads).collect(),
+            records: (0..)
+                .map(id)
+                .zip(payloads)
+                .map(|(id, payload)| ReadRecord {
+                    id,
+                    payload,
+                    hops: 0,
+                })
+                .collect(),
             has_more: false,
             now_ms: 149,
         }
@@ -294,8 +317,19 @@ mod tests {
         assert_eq!(sizes(&firing, "none"), ["2", "1"]);
         let inputs = firing.records[..2]
             .iter()
-            .map(|(_, payload)| (&payload[..], false));
+            .map(|record| (&record.payload[..], false));
         assert!(input(9, inputs).as_str().len() <= PAYLOAD_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_record_that_took_too_many_hops_is_a_batch_of_one() {
+        let mut firing = firing(4, &["a", "b", "c", "d"]);
+        firing.records[1].hops = HOPS_MAX + 1;
+        assert_eq!(sizes(&firing, "none"), ["1", "1"]);
+        firing.now_ms = 150;
+        assert_eq!(sizes(&firing, "none"), ["1", "1", "2"]);
+        firing.records[1].hops = HOPS_MAX;
+        assert_eq!(sizes(&firing, "none"), ["4"]);
     }
 
     #[test]

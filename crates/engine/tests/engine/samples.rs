@@ -18,7 +18,7 @@ use flotilla_engine::definition::{
     Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep,
     RunTarget, Schedule, SearchAttribute, Segment, Selection, StateWrites, Step, StepExtensions,
     StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking,
-    Transition, Trigger, WaitStep,
+    Transition, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -398,11 +398,6 @@ fn steps() -> Vec<Step> {
             }),
         })
     };
-    let wait = StepKind::Wait(WaitStep {
-        signal_type: signal_type(),
-        timeout_ms: Some(1_000),
-        on_timeout: Some(Target::Custom(TerminalIndex(0))),
-    });
     let child = RunTarget::Workflow {
         name: workflow(),
         version: Some(version()),
@@ -419,9 +414,14 @@ fn steps() -> Vec<Step> {
             Target::Step(StepIndex(2)),
         ),
         step("child", run(child), Target::Step(StepIndex(3))),
-        step("wait", wait, Target::BuiltIn(BuiltInTerminal::Completed)),
+        step(
+            "wait",
+            kinds::wait(),
+            Target::BuiltIn(BuiltInTerminal::Completed),
+        ),
         step("fan", parallel(), Target::End(EndIndex(0))),
         step("note", StepKind::Set, Target::Step(StepIndex(0))),
+        step("tell", kinds::emit(), Target::Step(StepIndex(0))),
         step("which", switch(), Target::Custom(TerminalIndex(0))),
     ]
 }

@@ -374,6 +374,7 @@ fn run_record() -> RunRecord {
         namespace: samples::namespace(),
         id: samples::run_id(),
         definition: DefinitionNumber(4),
+        hops: 3,
         status: RunStatus::Ended(TerminalStatus::TimedOut),
         end: Some(End {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),

@@ -8,7 +8,8 @@ use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber, SignalType, WorkflowNa
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
-    EventKind, History, RunNames, RunStatus, Runs, States, StepResults, TimerKey, TimerKind, Timers,
+    EventKind, History, Records, RunNames, RunStatus, Runs, States, StepResults, TimerKey,
+    TimerKind, Timers,
 };
 use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
 use proptest::prelude::*;
@@ -26,6 +27,8 @@ enum Step {
     Skips,
     /// Writes a key that no other step writes to the state, and 1 to `n`, which joins add up.
     Sets,
+    /// Appends a record to the stream `log`.
+    Emits,
     /// Is a switch without a match, and leads to the next step.
     LeadsOn,
     /// Is a switch that ends the block with `success`.
@@ -44,6 +47,7 @@ fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
         2 => Just(Step::Fails),
         1 => Just(Step::Skips),
         2 => Just(Step::Sets),
+        1 => Just(Step::Emits),
         1 => Just(Step::LeadsOn),
         1 => Just(Step::Ends),
     ];
@@ -63,6 +67,7 @@ struct Expected {
     left_count: usize,
     scopes_count: usize,
     sets_count: usize,
+    emits_count: usize,
 }
 
 impl Expected {
@@ -76,6 +81,10 @@ impl Expected {
                     true
                 }
                 Step::Skips | Step::LeadsOn => true,
+                Step::Emits => {
+                    self.emits_count += 1;
+                    true
+                }
                 Step::Sets => {
                     self.sets_count += 1;
                     true
@@ -112,7 +121,7 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
                 let sum = of_branches.reduce(|one, other| one + other);
                 written = sum.map(|sum| before.unwrap_or(0) + sum).or(written);
             }
-            Step::Waits | Step::Fails | Step::Skips | Step::LeadsOn => {}
+            Step::Waits | Step::Fails | Step::Skips | Step::LeadsOn | Step::Emits => {}
         }
     }
     written
@@ -146,6 +155,7 @@ impl Text {
                 Step::Waits => "wait go",
                 Step::Fails => "run @unknown",
                 Step::Sets => &set,
+                Step::Emits => "emit log payload=1",
                 // The run is called `it`.
                 Step::Skips => "wait go skip=$.flo.run_id==it",
                 Step::LeadsOn => "switch $.flo.run_id!=it?flo.Failed",
@@ -231,6 +241,7 @@ fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
                 EventKind::ScopeStarted => "opened",
                 EventKind::ScopeEnded { .. } => "closed",
                 EventKind::BranchJoined { .. } => "joined",
+                EventKind::RecordEmitted { .. } => "emitted",
                 _ => continue,
             };
             *counts.entry(name).or_default() += 1;
@@ -273,7 +284,7 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
 fn waits_count(list: &List) -> usize {
     let of_step = |step: &Step| match step {
         Step::Waits => 1,
-        Step::Fails | Step::Skips | Step::Sets | Step::LeadsOn | Step::Ends => 0,
+        Step::Fails | Step::Skips | Step::Sets | Step::Emits | Step::LeadsOn | Step::Ends => 0,
         Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
     };
     list.iter().map(of_step).sum()
@@ -315,6 +326,7 @@ proptest! {
         prop_assert_eq!(count("opened"), count("closed"));
         prop_assert_eq!(count("started"), count("completed") + count("cancelled"));
         prop_assert!(count("joined") <= count("closed"));
+        prop_assert_eq!(count("emitted"), rows::<Records>(&player.store, &()).len());
     }
 
     #[test]
@@ -350,6 +362,8 @@ proptest! {
         let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();
         prop_assert_eq!((count("started"), count("completed")), (expected.left_count, expected.left_count));
+        prop_assert_eq!(count("emitted"), expected.emits_count);
+        prop_assert_eq!(rows::<Records>(&player.store, &()).len(), expected.emits_count);
         for name in ["opened", "closed", "joined"] {
             prop_assert_eq!(count(name), expected.scopes_count, "{}", name);
         }

@@ -2,8 +2,9 @@
 
 use super::name;
 use flotilla_engine::definition::{
-    Arm, BlockIndex, Branch, EndIndex, Expression, Join, Merge, MergeRule, OnFailure, ParallelStep,
-    Root, StepIndex, StepKind, SwitchStep, Target, Variable,
+    Arm, BlockIndex, Branch, EmitStep, EndIndex, Expression, Join, Merge, MergeRule, OnFailure,
+    ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex,
+    Variable, WaitStep,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -32,6 +33,25 @@ pub(super) fn parallel() -> StepKind {
             key: name("total"),
             merge: Merge::Sum,
         }],
+    })
+}
+
+pub(super) fn wait() -> StepKind {
+    StepKind::Wait(WaitStep {
+        signal_type: super::signal_type(),
+        timeout_ms: Some(1_000),
+        on_timeout: Some(Target::Custom(TerminalIndex(0))),
+    })
+}
+
+pub(super) fn emit() -> StepKind {
+    let literal = |text: &str| Template {
+        parts: vec![Part::Literal(text.to_owned())],
+    };
+    StepKind::Emit(EmitStep {
+        stream: name("orders"),
+        key: Some(literal("\"ada\"")),
+        payload: literal("7"),
     })
 }
 

@@ -9,6 +9,7 @@
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
 //!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
 //!   note: set set=total=$.input.n;seen=true -> success=fan
+//!   tell: emit orders key=$.input.n payload={"n":"$.input.n"} -> success=flo.Completed
 //!   fan: parallel join=any cancel merge=total=sum;ids=append skip=$.input.n<1 -> success=flo.Completed
 //!   branch mail of fan single
 //!     mail: run @mail
@@ -24,8 +25,8 @@ use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
     Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
-    BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
-    Idempotency, Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Path, PlanIndex,
+    BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EmitStep, EndIndex,
+    GroupMode, Idempotency, Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Path, PlanIndex,
     PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
     StateWrites, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target, Template,
     TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
@@ -195,6 +196,11 @@ impl Names {
                 merge: merge(line.option("merge")),
             }),
             "set" => StepKind::Set,
+            "emit" => StepKind::Emit(EmitStep {
+                stream: StreamName::new(line.word()).expect("a stream name"),
+                key: line.option("key").map(|text| self.template(&text)),
+                payload: self.template(&line.option("payload").expect("a payload")),
+            }),
             "switch" => {
                 let default = line.option("default").map(|text| self.target(&text));
                 let arms = std::iter::from_fn(|| line.next());

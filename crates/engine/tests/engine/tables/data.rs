@@ -79,6 +79,7 @@ fn stream_rows() -> Vec<Row> {
                 headers: samples::labels(),
                 key: Some(samples::partition_key()),
                 position: 9,
+                hops: 2,
             },
         ),
     ]

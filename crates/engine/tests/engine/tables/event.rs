@@ -30,6 +30,10 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::ScopeEnded {
             outcome: outcome.clone(),
         },
+        EventKind::RecordEmitted {
+            stream: samples::stream(),
+            id: samples::record_id(),
+        },
         EventKind::StateChanged {
             keys: vec![samples::name("total")],
             writes: samples::payload(),
