@@ -20,7 +20,7 @@ use crate::quarantine::ReleaseQuarantined;
 use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
-use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
+use crate::run::{CancelRun, DecideSchemaCheck, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
@@ -287,8 +287,8 @@ commands! {
     CancelRun(CancelRun) "cancel_run" Progress -> Done,
         of |cancel| Subject::Run(cancel.run_id.clone());
     /// Delivers the result of validating a child's input against its schema (W4).
-    DecideChildInput(DecideChildInput) "decide_child_input" Progress -> Done,
-        of |decision| Subject::RunNumber(decision.parent);
+    DecideSchemaCheck(DecideSchemaCheck) "decide_schema_check" Progress -> Done,
+        of |decision| Subject::RunNumber(decision.run);
     /// Registers an action (A1).
     RegisterAction(Box<RegisterAction>) "register_action" Intake -> ActionRegistered;
     /// Deletes an action (A1).

@@ -65,11 +65,11 @@ pub enum Effect {
         /// When the retention ends, in milliseconds.
         due_ms: u64,
     },
-    /// A child's input must be validated against its schema (W4).
-    CheckChildInput {
-        /// The parent run.
-        parent: RunNumber,
-        /// The parent's activation.
+    /// A child's input (W4) or a step's output (W67) must be validated against its schema.
+    CheckSchema {
+        /// The run.
+        run: RunNumber,
+        /// The activation that waits for the verdict.
         activation: u64,
     },
     /// A run's history grew or its status changed: wake its watchers.

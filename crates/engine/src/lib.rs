@@ -82,7 +82,7 @@ pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::SweepRequests;
 pub use retention::SweepRuns;
-pub use run::{CancelRun, DecideChildInput, SignalRun, StartRun, VersionChoice};
+pub use run::{CancelRun, DecideSchemaCheck, SignalRun, StartRun, VersionChoice};
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;
 pub use stream::{
@@ -92,10 +92,10 @@ pub use stream::{
 pub use subject::Subject;
 pub use tables::{
     AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
-    ConsumerRecord, DefinitionNumber, GroupSettings, InputVerdict, KeyRecord, LeaseWatch,
-    NextFiring, PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind,
-    Retention, RunStatus, StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerActivityRecord,
-    WorkerRecord, WorkerStatus, WorkerType, check_row,
+    ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch, NextFiring,
+    PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind, Retention,
+    RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, WasmLimits,
+    WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,

@@ -311,14 +311,14 @@ impl Overlay {
 mod tests {
     use super::*;
     use crate::ids::{ActionRunNumber, RunNumber};
-    use crate::tables::{ActionRunsByRun, InputChecks, row_key};
+    use crate::tables::{ActionRunsByRun, SchemaChecks, row_key};
 
     fn key(number: u64) -> RowKey {
-        row_key::<InputChecks>(&(RunNumber(number), 0), &mut Vec::new())
+        row_key::<SchemaChecks>(&(RunNumber(number), 0), &mut Vec::new())
     }
 
     fn cell() -> Option<Cell> {
-        Some(Cell::new::<InputChecks>(Arc::new(())))
+        Some(Cell::new::<SchemaChecks>(Arc::new(())))
     }
 
     fn kept(overlay: &Overlay) -> Vec<Option<bool>> {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_scan_follows_the_writes_of_later_turns() {
-        let all = KeyRange::prefix(&[InputChecks::NUMBER]);
+        let all = KeyRange::prefix(&[SchemaChecks::NUMBER]);
         let scanned = |overlay: &Overlay| -> Vec<bool> {
             let rows = overlay.range(&all);
             rows.map(|(_, cell)| cell.is_some()).collect()

@@ -1,21 +1,24 @@
-//! Compiled input schemas (W4).
+//! Compiled schemas of definitions (W4, W67).
 
 use crate::errors::Refusal;
 use crate::limits::SCHEMAS_CACHED_MAX;
 use flotilla_dsl::schema::{InputSchema, SchemaViolation};
 use flotilla_engine::DefinitionNumber;
 use flotilla_engine::json::Json;
+use flotilla_engine::view::{SchemaCheck, SchemaOf};
 use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A definition's schema; `None` accepts every input.
+/// A schema of a definition; `None` accepts every value.
 pub(crate) type Schema = Option<Arc<InputSchema>>;
 
-/// The schemas of recently started definitions. A definition never changes, so a cached schema
-/// stays valid.
+/// A definition, and which of its schemas.
+type Key = (u64, SchemaOf);
+
+/// The schemas that were used last. A definition never changes, so a cached schema stays valid.
 pub(crate) struct Schemas {
-    compiled: Mutex<LruCache<u64, Schema>>,
+    compiled: Mutex<LruCache<Key, Schema>>,
 }
 
 impl Default for Schemas {
@@ -28,52 +31,70 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// The schema of a definition, if it is cached.
+    /// The input schema of a definition, if it is cached.
     pub(crate) fn find(&self, definition: DefinitionNumber) -> Option<Schema> {
-        self.lock().get(&definition.0).cloned()
+        self.find_of((definition.0, SchemaOf::Input))
     }
 
-    /// The schema of a definition whose text is available.
+    fn find_of(&self, key: Key) -> Option<Schema> {
+        self.lock().get(&key).cloned()
+    }
+
+    /// The input schema of a definition whose text is available.
     pub(crate) async fn obtain(
         &self,
         definition: DefinitionNumber,
         text: Option<&str>,
     ) -> Result<Schema, Refusal> {
-        match self.find(definition) {
+        self.obtain_of((definition.0, SchemaOf::Input), text).await
+    }
+
+    /// The schema of a check.
+    pub(crate) async fn of_check(&self, check: &SchemaCheck) -> Result<Schema, Refusal> {
+        let key = (check.definition.0, check.of);
+        self.obtain_of(key, Some(&check.schema)).await
+    }
+
+    async fn obtain_of(&self, key: Key, text: Option<&str>) -> Result<Schema, Refusal> {
+        match self.find_of(key) {
             Some(known) => Ok(known),
-            None => self.compile(definition, text.map(str::to_owned)).await,
+            None => self.compile_of(key, text.map(str::to_owned)).await,
         }
     }
 
-    /// Compiles the schema of a definition on a blocking thread and caches it. Two callers may do
-    /// so at the same time, with the same result.
+    /// Compiles the input schema of a definition on a blocking thread and caches it.
     pub(crate) async fn compile(
         &self,
         definition: DefinitionNumber,
         text: Option<String>,
     ) -> Result<Schema, Refusal> {
+        self.compile_of((definition.0, SchemaOf::Input), text).await
+    }
+
+    /// Two callers may compile a schema at the same time, with the same result.
+    async fn compile_of(&self, key: Key, text: Option<String>) -> Result<Schema, Refusal> {
         let schema = match text {
             Some(text) => Some(Arc::new(compile(text).await?)),
             None => None,
         };
-        self.lock().put(definition.0, schema.clone());
+        self.lock().put(key, schema.clone());
         Ok(schema)
     }
 
-    fn lock(&self) -> MutexGuard<'_, LruCache<u64, Schema>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<Key, Schema>> {
         // The cache's own calls do not panic halfway.
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Checks an input on a blocking thread: schemas and inputs can be large.
+/// Checks a value on a blocking thread: schemas and values can be large.
 pub(crate) async fn check(
     schema: Arc<InputSchema>,
-    input: Json,
+    value: Json,
 ) -> Result<Result<(), SchemaViolation>, Refusal> {
-    tokio::task::spawn_blocking(move || judge(&schema, &input))
+    tokio::task::spawn_blocking(move || judge(&schema, &value))
         .await
-        .map_err(|error| Refusal::internal(format!("the input's check failed: {error}")))
+        .map_err(|error| Refusal::internal(format!("the check of a value failed: {error}")))
 }
 
 async fn compile(text: String) -> Result<InputSchema, Refusal> {

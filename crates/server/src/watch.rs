@@ -106,7 +106,7 @@ impl Watchers {
                 | Effect::ArmSchedule { .. }
                 | Effect::ArmTrigger { .. }
                 | Effect::ArmRetention { .. }
-                | Effect::CheckChildInput { .. }
+                | Effect::CheckSchema { .. }
                 | Effect::RecordsLost { .. }
                 | Effect::ModulesChanged => {}
             }

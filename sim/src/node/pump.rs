@@ -39,7 +39,7 @@ fn take_in(driver: &Driver, batch: &AppliedBatch) {
             | Effect::DrainWorker { .. }
             | Effect::ArmTrigger { .. }
             | Effect::ArmRetention { .. }
-            | Effect::CheckChildInput { .. }
+            | Effect::CheckSchema { .. }
             | Effect::RunChanged { .. }
             | Effect::ModulesChanged
             | Effect::ActionRunEnded { .. }

@@ -15,7 +15,7 @@ pub(super) enum Visible {
     /// The data of the run.
     #[default]
     Run,
-    /// That, and `result`: in `set`.
+    /// That, and `result`: in `set` and in the `output` of a step.
     Result,
     /// Nothing: in `state`.
     Nothing,
@@ -53,6 +53,14 @@ impl<'doc> Context<'doc> {
     pub(super) fn warn(&mut self, finding: Finding) {
         debug_assert_eq!(finding.severity(), Severity::Warning);
         self.findings.push(finding);
+    }
+
+    /// Reads something in which paths and expressions may refer to other things.
+    pub(super) fn seeing<T>(&mut self, visible: Visible, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.visible, visible);
+        let result = read(self);
+        self.visible = before;
+        result
     }
 
     /// The candidate that `word` was probably meant to be.

@@ -135,7 +135,7 @@ fn input<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result
     match (schema, inputs) {
         (None, None) => Ok(Input::default()),
         (Some(field), None) => Ok(Input {
-            schema: Some(input_schema(&field, context)?),
+            schema: Some(json_schema(&field, context)?),
             defaults: None,
         }),
         (None, Some(field)) => inputs::read(&field, context),
@@ -147,8 +147,8 @@ fn input<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result
     }
 }
 
-/// The `input` block: a JSON Schema, kept as compact JSON text (W4).
-fn input_schema<'doc>(
+/// Reads a JSON Schema, as compact JSON text (W4).
+pub(super) fn json_schema<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<String, Reported> {

@@ -19,6 +19,7 @@ mod graph;
 mod inputs;
 mod metadata;
 mod names;
+mod output;
 mod parallel;
 mod path;
 mod plan;

@@ -34,7 +34,9 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         ["state", ..] => (Root::State, 1),
         ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
         ["result", ..] => {
-            return Err(context.error(wrong("`$.result` has a meaning only in `set`")));
+            return Err(context.error(wrong(
+                "`$.result` has a meaning only in `set` and `output` of a step",
+            )));
         }
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
         ["steps", step, "outcome", ..] => {

@@ -14,9 +14,7 @@ pub(super) fn read<'doc>(
     if !matches!(field.node.kind, Kind::Mapping(_)) {
         return Err(field.mismatch(crate::Code::E100, "a mapping", context));
     }
-    seeing(Visible::Nothing, context, |context| {
-        template::read(field, context)
-    })
+    context.seeing(Visible::Nothing, |context| template::read(field, context))
 }
 
 /// Reads the values that a step writes.
@@ -27,7 +25,7 @@ pub(super) fn writes<'doc>(
     let entries = entries(field, context)?;
     let keys: Vec<Result<StateKey, Reported>> =
         entries.iter().map(|entry| key(entry, context)).collect();
-    let object = seeing(Visible::Result, context, |context| {
+    let object = context.seeing(Visible::Result, |context| {
         template::object(field, &entries, context)
     });
     Ok(StateWrites {
@@ -60,15 +58,4 @@ pub(super) fn key<'doc>(
 ) -> Result<StateKey, Reported> {
     let key = StateKey::new(entry.key);
     key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
-}
-
-fn seeing<'doc, T>(
-    visible: Visible,
-    context: &mut Context<'doc>,
-    read: impl FnOnce(&mut Context<'doc>) -> T,
-) -> T {
-    let before = std::mem::replace(&mut context.visible, visible);
-    let result = read(context);
-    context.visible = before;
-    result
 }

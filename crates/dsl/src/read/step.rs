@@ -5,6 +5,7 @@ use super::{
     blocks::StepDraft,
     emit, expression,
     graph::Outline,
+    output,
     parallel::{self, ParallelDraft},
     policy, state,
     switch::{self, SwitchFields},
@@ -62,6 +63,7 @@ pub(super) fn read<'doc>(
         input: fields.take_any(&["inputMapping", "input"], context),
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
+        output: fields.take("output", context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
     };
@@ -102,6 +104,7 @@ struct Body<'doc> {
     input: Option<Field<'doc>>,
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
+    output: Option<Field<'doc>>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
     set_span: Option<Span>,
@@ -321,6 +324,11 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| policy::poll(field, context))
             .transpose();
+        let output = self
+            .output
+            .as_ref()
+            .map(|field| output::read(field, context))
+            .transpose();
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {
@@ -337,13 +345,15 @@ impl<'doc> Body<'doc> {
             input: input?,
             retry: retry?,
             poll: poll?,
+            output: output?,
         })
     }
 
     /// Rejects keys that only steps with a target have.
     fn refuse_run_keys(&self, why: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
-        for field in [&self.input, &self.retry, &self.poll].into_iter().flatten() {
+        let of_run = [&self.input, &self.retry, &self.poll, &self.output];
+        for field in of_run.into_iter().flatten() {
             let message = format!(
                 "expected {} to have no `{}`, since it {why}",
                 self.place, field.key

@@ -25,7 +25,7 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 22] = [
+const BLOCKS: [Block; 23] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
     block("A step", "", "start: {qqqqqqqq: 1}\n"),
@@ -35,6 +35,7 @@ const BLOCKS: [Block; 22] = [
         "",
         "start: {switch: [{qqqqqqqq: 1}]}\n",
     ),
+    block("An output", "", "start: {run: a, output: {qqqqqqqq: 1}}\n"),
     block("A record", "", "start: {emit: {qqqqqqqq: 1}}\n"),
     block(
         "A retry policy",

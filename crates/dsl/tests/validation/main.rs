@@ -12,6 +12,7 @@ mod inputs;
 mod keys;
 mod lists;
 mod names;
+mod outputs;
 mod parallel;
 mod plans;
 mod policies;

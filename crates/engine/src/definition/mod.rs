@@ -25,7 +25,7 @@ pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     Arm, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge, MergeRule,
     OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex,
-    StepKind, SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
+    StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
     note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
@@ -99,7 +99,13 @@ impl Definition {
     /// All mappings of the definition.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let of_kinds = self.steps.iter().flat_map(|step| match &step.kind {
-            StepKind::Run(run) => [run.input.as_ref(), None],
+            StepKind::Run(run) => {
+                let output = run.output.as_ref();
+                [
+                    run.input.as_ref(),
+                    output.and_then(|output| output.extract.as_ref()),
+                ]
+            }
             StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
             StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
                 [None, None]

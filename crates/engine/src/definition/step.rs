@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+        )]
         pub struct $name(pub u16);
 
         impl $name {
@@ -73,6 +75,19 @@ extensions! {
 }
 
 impl Step {
+    /// What becomes of the output of its target (W67).
+    #[must_use]
+    pub fn output(&self) -> Option<&StepOutput> {
+        match &self.kind {
+            StepKind::Run(run) => run.output.as_ref(),
+            StepKind::Wait(_)
+            | StepKind::Parallel(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_) => None,
+        }
+    }
+
     /// Whether its output can become that of its block: a switch only leads on (W52).
     #[must_use]
     pub fn has_output(&self) -> bool {
@@ -241,6 +256,17 @@ pub struct RunStep {
     pub retry: Option<RetryPolicy>,
     /// The poll policy for the outcome `pending` (W14).
     pub poll: Option<PollPolicy>,
+    /// What becomes of the output of the target; without it, that is the step's (W67).
+    pub output: Option<StepOutput>,
+}
+
+/// What becomes of the output of a step's target (W67). Invariant: at least one of the two is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepOutput {
+    /// What the step's output is: a mapping, in which `$.result` is the output of the target.
+    pub extract: Option<Template>,
+    /// The JSON Schema of the step's output as compact JSON text, checked outside `apply`.
+    pub schema: Option<String>,
 }
 
 /// What a run step executes.

@@ -15,9 +15,9 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
-    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, BranchResults, PayloadOwner,
-    PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults, Work,
-    encode_key,
+    ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
+    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults,
+    Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,12 @@ impl Named {
         let plans = self.activations.iter().filter_map(|one| one.state.plan());
         let failures = plans.filter_map(|plan| plan.failure.as_ref()?.output);
         let failures: Vec<_> = failures.collect();
-        self.add(inputs.into_iter().chain(failures));
+        let unchecked = self.activations.iter().filter_map(|one| match &one.state {
+            ActivationState::OutputCheck(unchecked) => Some(unchecked.payloads()),
+            _ => None,
+        });
+        let unchecked: Vec<_> = unchecked.flatten().collect();
+        self.add(inputs.into_iter().chain(failures).chain(unchecked));
         self.add([run.record.input].into_iter().chain(run.record.output));
         turn.visit::<StepResults>(&run.number, |_, result| {
             self.add(result.output);
@@ -87,8 +92,10 @@ impl Named {
             ControlFlow::Continue(())
         })?;
         turn.visit::<PendingWorks>(&run.number, |_, work| {
-            if let Work::FinishStep { target_result, .. } = &*work {
-                self.add(target_result.output);
+            match &*work {
+                Work::FinishStep { target_result, .. } => self.add(target_result.output),
+                Work::DecideOutput { output, .. } => self.add(output.payloads()),
+                _ => {}
             }
             ControlFlow::Continue(())
         })

@@ -2,7 +2,8 @@
 
 use super::work_queue::WorkQueue;
 use super::{
-    branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step, scope,
+    branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
+    output, scope,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -98,7 +99,19 @@ fn carry_out(
                 definition,
                 verdict,
             };
-            decide::decide(turn, queue, run, decision)
+            decide::decide_child(turn, queue, run, decision)
+        }
+        Work::DecideOutput {
+            activation,
+            output,
+            verdict,
+        } => {
+            let checked = output::CheckedOutput {
+                activation,
+                output,
+                verdict,
+            };
+            output::decide(turn, queue, run, checked)
         }
         Work::FinishStep {
             activation,

@@ -9,7 +9,7 @@ use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, BranchResults, EventKind, InputChecks, ScopeRecord,
+    Activation, ActivationState, BranchResult, BranchResults, EventKind, SchemaChecks, ScopeRecord,
     Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -106,8 +106,8 @@ pub(super) fn stop(
             index::expire_child(turn, *child)?;
             return Ok(Some(*child));
         }
-        ActivationState::ChildInput { .. } => {
-            turn.delete::<InputChecks>(&(at.run, at.activation));
+        ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
+            turn.delete::<SchemaChecks>(&(at.run, at.activation));
         }
         ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
             turn.clear_timer(wake_timer(at, *due_ms));

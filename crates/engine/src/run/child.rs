@@ -1,19 +1,18 @@
 //! Child workflows (W5, W17).
 
 use super::create::{NewRun, Parent, create};
-use super::{input, outcome};
+use super::{input, outcome, schema_check};
 use crate::definition::{RunTarget, StepIndex, StepKind};
-use crate::effect::Effect;
 use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, InputChecks, ParentLink,
-    RunRecord, TargetResult, TriggeredBy, Work,
+    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, ParentLink, RunRecord,
+    TargetResult, TriggeredBy, Work,
 };
-use crate::turn::{Abort, Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{Abort, ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::workflow::{ResolvedDefinition, newest};
 
 /// Starts the child of an active step, or first requests the validation of its input (W4).
@@ -43,11 +42,13 @@ pub(super) fn begin(
         definition: resolved.number,
     };
     run.put_back(active);
-    turn.put::<InputChecks>(&(run.number, activation), ());
-    turn.effect(Effect::CheckChildInput {
-        parent: run.number,
-        activation,
-    });
+    schema_check::request(
+        turn,
+        ActivationRef {
+            run: run.number,
+            activation,
+        },
+    );
     Ok(())
 }
 

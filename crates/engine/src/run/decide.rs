@@ -1,4 +1,4 @@
-//! The validation result of a child's input: an obligation fulfilled outside `apply` (W4).
+//! The results of checks of values against JSON Schemas: obligations fulfilled outside `apply` (W4, W67).
 
 use super::advance::advance_after_wait;
 use super::child::{self, Refusal};
@@ -8,57 +8,67 @@ use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    ActivationState, DefinitionNumber, Definitions, InputChecks, InputVerdict, Work,
+    ActivationState, DefinitionNumber, Definitions, SchemaChecks, SchemaVerdict, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Delivers whether a child's input satisfies its workflow's schema.
+/// Delivers whether the input of a child, or the output of a step, satisfies its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecideChildInput {
-    /// The parent.
-    pub parent: RunNumber,
-    /// Its activation.
+pub struct DecideSchemaCheck {
+    /// The run.
+    pub run: RunNumber,
+    /// Its activation that waits for the verdict.
     pub activation: u64,
-    /// The definition that the input was checked against.
+    /// The definition that has the schema: that of the child, or of the run.
     pub definition: DefinitionNumber,
     /// What the check found.
-    pub verdict: InputVerdict,
+    pub verdict: SchemaVerdict,
 }
 
-impl DecideChildInput {
+impl DecideSchemaCheck {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
-        if turn
-            .get::<InputChecks>(&(self.parent, self.activation))?
-            .is_none()
-        {
+        let check = (self.run, self.activation);
+        if turn.get::<SchemaChecks>(&check)?.is_none() {
             return Err(Rejection::ActivationStale.into());
         }
-        let mut run = turn.load_run(self.parent)?;
-        if turn.is_quarantined(self.parent) {
+        let mut run = turn.load_run(self.run)?;
+        if turn.is_quarantined(self.run) {
             return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
-        turn.delete::<InputChecks>(&(self.parent, self.activation));
+        turn.delete::<SchemaChecks>(&check);
         let active = run.take(turn, self.activation)?;
         let mut active = active.ok_or(Rejection::ActivationStale)?;
-        let ActivationState::ChildInput { definition } = active.state else {
-            return Err(Rejection::ActivationStale.into());
+        // The work may be done in a later entry. Until then, the step awaits no verdict.
+        let state = std::mem::replace(&mut active.state, ActivationState::Executing);
+        let (activation, verdict) = (self.activation, self.verdict.clone());
+        let (definition, work) = match state {
+            ActivationState::ChildInput { definition } => {
+                let work = Work::DecideChild {
+                    activation,
+                    definition,
+                    verdict,
+                };
+                (definition, work)
+            }
+            ActivationState::OutputCheck(output) => {
+                let work = Work::DecideOutput {
+                    activation,
+                    output,
+                    verdict,
+                };
+                (run.record.definition, work)
+            }
+            _ => return Err(Rejection::ActivationStale.into()),
         };
         if definition != self.definition {
             return Err(Rejection::InputValidationStale.into());
         }
-        // The child may be started in a later entry. Until then, the step awaits no verdict.
-        active.state = ActivationState::Executing;
         run.put_back(active);
         turn.put_back_run(run);
-        let work = Work::DecideChild {
-            activation: self.activation,
-            definition,
-            verdict: self.verdict.clone(),
-        };
         let at = ActivationRef {
-            run: self.parent,
-            activation: self.activation,
+            run: self.run,
+            activation,
         };
         advance_after_wait(turn, at, work)?;
         Ok(Done {})
@@ -69,11 +79,11 @@ impl DecideChildInput {
 pub(super) struct Decision {
     pub(super) activation: u64,
     pub(super) definition: DefinitionNumber,
-    pub(super) verdict: InputVerdict,
+    pub(super) verdict: SchemaVerdict,
 }
 
 /// Starts the child, or finishes its step with `execution_failure`.
-pub(super) fn decide(
+pub(super) fn decide_child(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
@@ -84,7 +94,7 @@ pub(super) fn decide(
     };
     let refusal = match decision.verdict {
         // The workflow may have been disabled during validation (W42).
-        InputVerdict::Valid => match child::refusal_of(turn, run, &active)? {
+        SchemaVerdict::Valid => match child::refusal_of(turn, run, &active)? {
             None if turn.get::<Definitions>(&decision.definition)?.is_none() => {
                 // The workflow was deleted and created again during validation.
                 run.put_back(active);
@@ -97,7 +107,7 @@ pub(super) fn decide(
             }
             Some(refusal) => refusal,
         },
-        InputVerdict::Invalid { detail } => Refusal {
+        SchemaVerdict::Invalid { detail } => Refusal {
             outcome: name::EXECUTION_FAILURE,
             detail: Rejection::InputInvalid(detail).to_string(),
         },

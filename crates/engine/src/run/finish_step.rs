@@ -2,14 +2,14 @@
 
 use super::failure::{self, Exit};
 use super::outcome::{Destination, destination, is_retried, name};
-use super::state;
+use super::{output, state};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, StepResult, StepResults, TargetResult, TimerKey,
-    TimerKind, Work,
+    Activation, ActivationState, EventKind, PayloadRef, StepResult, StepResults, TargetResult,
+    TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -53,6 +53,37 @@ pub(super) fn finish_step(
         target_result.output = None;
         target_result.reason = Some(format!("still pending after poll {polls}"));
     }
+    let attempt = Attempt {
+        active,
+        target_result,
+        output: None,
+    };
+    output::conclude_with_output(turn, queue, run, attempt)
+}
+
+/// An attempt at a step that has ended.
+pub(super) struct Attempt {
+    pub(super) active: Draft<Activation>,
+    /// What its target gave, or why it failed.
+    pub(super) target_result: TargetResult,
+    /// The output of the step, if it is not that of the target (W67).
+    pub(super) output: Option<Option<PayloadRef>>,
+}
+
+/// Tries the step again, or leaves it.
+pub(super) fn conclude(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    attempt: Attempt,
+) -> TurnResult<()> {
+    let Attempt {
+        active,
+        mut target_result,
+        output,
+    } = attempt;
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
     if let Some(retry) = retry_policy(step)
         && target_result.is_retryable
         && is_retried(&target_result.outcome)
@@ -65,8 +96,10 @@ pub(super) fn finish_step(
         }
         return Ok(());
     }
-    if let Err(not_written) = state::set(turn, run, &active, &target_result)? {
-        target_result = not_written.ends_step(turn, run);
+    match (state::set(turn, run, &active, &target_result)?, output) {
+        (Ok(()), Some(output)) => target_result.output = output,
+        (Ok(()), None) => {}
+        (Err(not_written), _) => target_result = not_written.ends_step(turn, run),
     }
     let destination = destination(&definition.definition, step, &target_result.outcome);
     let left = Left {

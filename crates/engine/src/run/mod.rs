@@ -23,8 +23,10 @@ mod index;
 mod input;
 mod merge;
 mod outcome;
+mod output;
 mod release;
 mod render;
+mod schema_check;
 mod scope;
 mod signal;
 mod start;
@@ -36,7 +38,7 @@ mod work_queue;
 mod write;
 
 pub use cancel::CancelRun;
-pub use decide::DecideChildInput;
+pub use decide::DecideSchemaCheck;
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 

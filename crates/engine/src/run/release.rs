@@ -5,13 +5,12 @@ use super::advance::advance_all;
 use super::enter::signal_timer;
 use super::finish_step::wake_timer;
 use super::outcome::name;
-use super::{continuation, index};
-use crate::effect::Effect;
+use super::{continuation, index, schema_check};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Activations, Awaited, EventKind, InputChecks, PlanState, PlanWait,
-    RunRecord, TargetResult, Work,
+    Activation, ActivationState, Activations, Awaited, EventKind, PlanState, PlanWait, RunRecord,
+    TargetResult, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -103,11 +102,9 @@ fn release_step(
         } => {
             *due_ms = timer::restore(turn, signal_timer(at, *due_ms))?;
         }
-        ActivationState::ChildInput { .. } => {
-            // Its row still exists, but the earlier validation result was rejected for good.
-            turn.put::<InputChecks>(&(at.run, activation), ());
-            let parent = at.run;
-            turn.effect(Effect::CheckChildInput { parent, activation });
+        // Its row still exists, but the earlier validation result was rejected for good.
+        ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
+            schema_check::request(turn, at);
         }
         ActivationState::Executing
         | ActivationState::Action(_)

@@ -159,8 +159,8 @@ fn object(fields: &[Field<'_>]) -> String {
     text
 }
 
-/// Whether a step that ends so writes to the state.
-fn writes(target_result: &TargetResult) -> bool {
+/// Whether a step that ends so writes to the state, and has an output of its target.
+pub(super) fn writes(target_result: &TargetResult) -> bool {
     let outcome = &target_result.outcome;
     let is_cancelled = outcome.as_str() == name::CANCELLED;
     // An action may end so too, but then there was an attempt.

@@ -69,6 +69,26 @@ pub enum ActivationState {
     Plan(PlanState),
     /// The ends of its branches.
     Branches(Branches),
+    /// The verdict on its output (W67).
+    OutputCheck(UncheckedOutput),
+}
+
+/// The output of a step, before it is checked against its schema (W67).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UncheckedOutput {
+    /// The outcome that the step's target gave.
+    pub outcome: OutcomeName,
+    /// The output of the target.
+    pub result: Option<PayloadRef>,
+    /// What the step makes of it.
+    pub output: Option<PayloadRef>,
+}
+
+impl UncheckedOutput {
+    /// The payloads that it names.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = PayloadRef> + use<> {
+        [self.result, self.output].into_iter().flatten()
+    }
 }
 
 /// The branches of an active step (W56).
@@ -122,7 +142,7 @@ pub enum Awaited {
     Child(RunNumber),
     /// A signal.
     Signal,
-    /// The result of validating a child's input.
+    /// The result of validating a child's input, or the step's output.
     Verdict,
     /// A time.
     Time,
@@ -144,7 +164,7 @@ impl ActivationState {
             },
             Self::Signal { .. } => Awaited::Signal,
             Self::Child(number) => Awaited::Child(*number),
-            Self::ChildInput { .. } => Awaited::Verdict,
+            Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } => Awaited::Time,
             Self::Branches(_) => Awaited::Branches,
         }
@@ -164,6 +184,7 @@ impl ActivationState {
             | Self::Action(_)
             | Self::Child(_)
             | Self::ChildInput { .. }
+            | Self::OutputCheck(_)
             | Self::Branches(_) => None,
         }
     }
@@ -178,6 +199,7 @@ impl ActivationState {
             | Self::Signal { .. }
             | Self::Child(_)
             | Self::ChildInput { .. }
+            | Self::OutputCheck(_)
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Branches(_) => None,
@@ -194,6 +216,7 @@ impl ActivationState {
             | Self::Signal { .. }
             | Self::Child(_)
             | Self::ChildInput { .. }
+            | Self::OutputCheck(_)
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Plan(_) => None,

@@ -28,7 +28,7 @@ macro_rules! for_each_table {
         $callback! {
             Cluster Workflows Versions Definitions DefinitionSources Runs RunNames IdempotencyKeys Payloads History
             SignalsWaiting SignalIds Actions Modules ActionRuns ActionRunsByAction ActionRunKeys Ready Timers Workers
-            WorkerActivities WorkerNumbers Requests Quarantine InputChecks RevisionsByContent RequestAges
+            WorkerActivities WorkerNumbers Requests Quarantine SchemaChecks RevisionsByContent RequestAges
             ReadyActions LabelQueues WorkerCounts SilentWorkers Plans PlanNumbers PlanExecutors CachedResults
             CacheExpiries Schedules SchedulesDue RunsByWorkflow RunsByStatus RunsByCompletion RunsByAttribute
             Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams

@@ -1,6 +1,6 @@
 //! Work that a turn deferred because it had used up its budget (design rule 13).
 
-use super::{Awaited, DefinitionNumber, PayloadRef, tables};
+use super::{Awaited, DefinitionNumber, PayloadRef, UncheckedOutput, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,16 @@ pub enum Work {
         /// The definition against which the input was validated.
         definition: DefinitionNumber,
         /// The result of the validation.
-        verdict: InputVerdict,
+        verdict: SchemaVerdict,
+    },
+    /// The output of a step was validated (W67).
+    DecideOutput {
+        /// The activation.
+        activation: u64,
+        /// The output.
+        output: UncheckedOutput,
+        /// The result of the validation.
+        verdict: SchemaVerdict,
     },
     /// A target result arrived for an activation.
     FinishStep {
@@ -146,9 +155,9 @@ impl TargetResult {
     }
 }
 
-/// The result of validating an input against a schema.
+/// The result of validating a value against a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InputVerdict {
+pub enum SchemaVerdict {
     /// It satisfies the schema.
     Valid,
     /// It does not.

@@ -47,12 +47,12 @@ pub use action_run::{
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
     Activation, ActivationState, Activations, Awaited, Branches, JoinDecision, StepResult,
-    StepResults,
+    StepResults, UncheckedOutput,
 };
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    BranchPlace, Continuation, FormerBranches, InputVerdict, PendingWorks, ScopeEnd, TargetResult,
+    BranchPlace, Continuation, FormerBranches, PendingWorks, SchemaVerdict, ScopeEnd, TargetResult,
     Work,
 };
 pub use dead_letter::{
@@ -91,8 +91,8 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks, ParentLink, RunNames,
-    RunRecord, RunStatus, Runs, TriggeredBy,
+    AttributeValue, End, HistoryCursor, IdempotencyKeys, ParentLink, RunNames, RunRecord,
+    RunStatus, Runs, SchemaChecks, TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

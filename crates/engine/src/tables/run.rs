@@ -16,8 +16,9 @@ tables! {
     7 RunNames((Namespace, RunId)) -> RunNumber;
     /// Runs by idempotency key (W20). Live as long as the run.
     8 IdempotencyKeys((Namespace, WorkflowName, IdempotencyKey)) -> RunNumber;
-    /// Children whose input must be validated (W4), by parent and activation. Live until the result arrives.
-    25 InputChecks((RunNumber, u64)) -> ();
+    /// Activations that wait for the check of a child's input (W4) or of their output (W67) against a schema. Live until
+    /// the result arrives.
+    25 SchemaChecks((RunNumber, u64)) -> ();
 }
 
 /// A workflow run.

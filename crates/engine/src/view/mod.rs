@@ -54,8 +54,8 @@ pub use history::{HistoryPage, HistoryRange, history};
 pub use kv::{KeyCursor, KeySelection, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{
-    ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,
-    has_ready, has_ready_for, workers_of_other_nodes,
+    SchemaCheck, SchemaOf, assignment, has_expired_requests, has_ready, has_ready_for,
+    schema_check, schema_checks, workers_of_other_nodes,
 };
 pub use page::{Page, PageRange};
 pub use plan::{

@@ -2,13 +2,14 @@
 
 use super::action::owner_of;
 use super::{cluster, payload};
+use crate::definition::StepIndex;
 use crate::effect::Assignment;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
-    Definitions, InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs,
+    Definitions, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, SchemaChecks,
     WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
 };
 use crate::task::TaskToken;
@@ -160,17 +161,17 @@ pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, St
     Ok(is_expired)
 }
 
-/// Children whose input waits for a verdict (W4): parent and activation, at most `limit`.
+/// Activations that wait for the check of a value against a schema (W4, W67), each with its run: at most `limit`.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
-pub fn child_input_checks(
+pub fn schema_checks(
     reader: &dyn Reader,
     limit: usize,
 ) -> Result<Vec<(RunNumber, u64)>, StoreError> {
     let mut checks = Vec::new();
-    let range = KeyRange::prefix(&encode_prefix::<InputChecks>(&()));
-    visit::<InputChecks>(reader, &range, Order::Ascending, |check, ()| {
+    let range = KeyRange::prefix(&encode_prefix::<SchemaChecks>(&()));
+    visit::<SchemaChecks>(reader, &range, Order::Ascending, |check, ()| {
         checks.push(check);
         if checks.len() < limit {
             ControlFlow::Continue(())
@@ -181,53 +182,85 @@ pub fn child_input_checks(
     Ok(checks)
 }
 
-/// What a verdict on a child's input is made of.
+/// Which schema of a definition a value is checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SchemaOf {
+    /// That of the input of its runs (W4).
+    Input,
+    /// That of the output of a step (W67).
+    Output(StepIndex),
+}
+
+/// What a verdict on a value is made of.
 #[derive(Clone, Debug)]
-pub struct ChildInputCheck {
-    /// The child's definition.
+pub struct SchemaCheck {
+    /// The definition that has the schema.
     pub definition: DefinitionNumber,
+    /// Which one of its schemas it is.
+    pub of: SchemaOf,
     /// Where the verdict is sent.
     pub namespace: Namespace,
     /// The schema.
     pub schema: String,
-    /// The input.
-    pub input: Json,
+    /// The value.
+    pub value: Json,
 }
 
-/// The check that `parent`'s activation waits for, if it still does.
+/// The check that an activation of `run` waits for, if it still does.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
-pub fn child_input_check(
+pub fn schema_check(
     reader: &dyn Reader,
-    parent: RunNumber,
+    run: RunNumber,
     activation: u64,
-) -> Result<Option<ChildInputCheck>, StoreError> {
-    if reader
-        .get(&encode_key::<InputChecks>(&(parent, activation)))?
-        .is_none()
-    {
+) -> Result<Option<SchemaCheck>, StoreError> {
+    let check = (run, activation);
+    if reader.get(&encode_key::<SchemaChecks>(&check))?.is_none() {
         return Ok(None);
     }
-    let Some(run) = read::<Runs>(reader, &parent)? else {
+    let Some(record) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
-    let Some(active) = read::<Activations>(reader, &(parent, activation))? else {
+    let Some(active) = read::<Activations>(reader, &check)? else {
         return Ok(None);
     };
-    let ActivationState::ChildInput { definition } = active.state else {
-        return Ok(None);
+    let (definition, of, value) = match &active.state {
+        ActivationState::ChildInput { definition } => {
+            (*definition, SchemaOf::Input, Some(active.input))
+        }
+        ActivationState::OutputCheck(unchecked) => {
+            let of = SchemaOf::Output(active.step);
+            (record.definition, of, unchecked.output)
+        }
+        _ => return Ok(None),
     };
-    // If the workflow was deleted meanwhile, any verdict lets the engine say so.
-    let record = read::<Definitions>(reader, &definition)?;
-    let schema = record
-        .and_then(|record| record.definition.input_schema)
-        .unwrap_or_else(|| "true".to_owned());
-    let (namespace, input) = (run.namespace.clone(), payload(reader, active.input)?);
-    Ok(Some(ChildInputCheck {
+    let value = match value {
+        Some(value) => payload(reader, value)?,
+        None => Json::null(),
+    };
+    Ok(Some(SchemaCheck {
         definition,
-        namespace,
-        schema,
-        input,
+        of,
+        namespace: record.namespace,
+        schema: schema(reader, definition, of)?,
+        value,
     }))
+}
+
+/// A schema of a definition. If the workflow was deleted meanwhile, any verdict lets the engine say so.
+fn schema(
+    reader: &dyn Reader,
+    definition: DefinitionNumber,
+    of: SchemaOf,
+) -> Result<String, StoreError> {
+    let record = read::<Definitions>(reader, &definition)?;
+    let schema = record.and_then(|record| match of {
+        SchemaOf::Input => record.definition.input_schema,
+        SchemaOf::Output(step) => {
+            let output = record.definition.step(step).output();
+            output.and_then(|output| output.schema.clone())
+        }
+    });
+    Ok(schema.unwrap_or_else(|| "true".to_owned()))
 }

@@ -126,6 +126,8 @@ pub enum WaitingFor {
     Report,
     /// The ends of its branches (W56).
     Branches,
+    /// The check of its output against a schema (W67).
+    Check,
 }
 
 /// The result of a visit to a step.
@@ -322,6 +324,7 @@ fn current_steps(
             ActivationState::Child(_) | ActivationState::ChildInput { .. } => {
                 Some((WaitingFor::Child, None))
             }
+            ActivationState::OutputCheck(_) => Some((WaitingFor::Check, None)),
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
             ActivationState::Branches(_) => Some((WaitingFor::Branches, None)),

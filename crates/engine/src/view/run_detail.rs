@@ -109,6 +109,7 @@ impl Awaiting<'_> {
             ActivationState::ChildInput { .. } => {
                 Some("waits for the check of the child's input".to_owned())
             }
+            ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing
             | ActivationState::Signal { .. }
             | ActivationState::Branches(_) => None,

@@ -6,7 +6,7 @@ use crate::script::define;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::codec::encode;
 use flotilla_engine::definition::{
-    AttributeKind, BlockIndex, Definition, Expression, Part, Path, Root, RunStep, RunTarget,
+    AttributeKind, BlockIndex, Definition, Expression, Part, Path, Root, RunTarget,
     SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template,
     TerminalStatus, Transition,
 };
@@ -551,9 +551,9 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
             may_repeat: true,
             skip_if: None,
             set: None,
-            kind: StepKind::Run(RunStep {
-                target: RunTarget::Action(samples::action()),
-                input: Some(Template {
+            kind: samples::steps::run(
+                RunTarget::Action(samples::action()),
+                Template {
                     parts: object(paths.iter().map(|(step, field)| {
                         let root = match step % (steps_count + 1) {
                             0 => Root::Input,
@@ -561,10 +561,8 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
                         };
                         path(root, if *field == 0 { "x" } else { "error" })
                     })),
-                }),
-                retry: None,
-                poll: None,
-            }),
+                },
+            ),
             transitions: vec![Transition {
                 outcome: OutcomeName::new("target_not_found").expect("an outcome"),
                 target: Target::Step(StepIndex((number + 1) % steps_count)),

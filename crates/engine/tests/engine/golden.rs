@@ -80,7 +80,7 @@ fn position_of(body: &Body) -> usize {
         Body::StartRun(_) => 2,
         Body::SignalRun(_) => 3,
         Body::CancelRun(_) => 4,
-        Body::DecideChildInput(_) => 5,
+        Body::DecideSchemaCheck(_) => 5,
         Body::RegisterAction(_) => 6,
         Body::DeleteAction(_) => 7,
         Body::SetActionEnabled(_) => 8,

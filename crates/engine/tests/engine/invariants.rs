@@ -24,9 +24,9 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::rows::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
     Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
-    Definitions, History, IdempotencyKeys, InputChecks, Key, LabelQueues, LabelSet, LeasePlace,
-    PayloadRef, Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions,
-    RequestAges, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, Scopes,
+    Definitions, History, IdempotencyKeys, Key, LabelQueues, LabelSet, LeasePlace, PayloadRef,
+    Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges,
+    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, Scopes,
     StepResults, StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
     WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
@@ -179,8 +179,8 @@ impl<'a> State<'a> {
                 .runs
                 .get(child)
                 .is_some_and(|child| child.status.is_open()),
-            ActivationState::ChildInput { .. } => {
-                read::<InputChecks>(self.store, &(number, active.number)).is_some()
+            ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
+                read::<SchemaChecks>(self.store, &(number, active.number)).is_some()
             }
             ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
                 self.timers.contains(&timer(TimerKind::StepWake, *due_ms))
@@ -216,6 +216,7 @@ impl<'a> State<'a> {
             Work::Execute { activation }
             | Work::BeginChild { activation }
             | Work::DecideChild { activation, .. }
+            | Work::DecideOutput { activation, .. }
             | Work::FinishStep { activation, .. }
             | Work::ChildEnded { activation, .. } => activation == awaiting,
             Work::BeginBranch(place) => place.activation == awaiting,
@@ -451,10 +452,13 @@ impl<'a> State<'a> {
         for ((_, _, key), number) in rows::<IdempotencyKeys>(self.store, &()) {
             assert_eq!(self.runs[&number].idempotency_key.as_ref(), Some(&key));
         }
-        for ((parent, activation), ()) in rows::<InputChecks>(self.store, &()) {
+        for ((parent, activation), ()) in rows::<SchemaChecks>(self.store, &()) {
             let active = self.activations.get(&(parent, activation));
             let active = active.map(|active| &active.state);
-            assert!(matches!(active, Some(ActivationState::ChildInput { .. })));
+            assert!(matches!(
+                active,
+                Some(ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_))
+            ));
         }
         let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();
         let last = self.runs.last_key_value().map_or(0, |(number, _)| number.0);

@@ -3,6 +3,7 @@
 mod data;
 mod kinds;
 mod plain;
+pub(crate) mod steps;
 
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
@@ -12,13 +13,12 @@ pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_sta
 use kinds::{expression, parallel, switch};
 
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Breaker, BuiltInTerminal,
-    Cache, CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, EndIndex, ErrorClasses,
-    Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
-    Part, Path, Plan, PlanExtensions, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root, RunStep,
-    RunTarget, Schedule, SearchAttribute, Segment, Selection, StateWrites, Step, StepExtensions,
-    StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking,
-    Transition, Trigger,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
+    CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
+    ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
+    Plan, PlanExtensions, PollPolicy, RateLimit, RetryPolicy, Root, Schedule, SearchAttribute,
+    Segment, Selection, Step, StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus,
+    Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
@@ -31,10 +31,10 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DeadLetterSelector, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
-    FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction,
-    RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
+    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
+    FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
+    InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
+    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
     SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
     TouchTask, TraceContext, VersionChoice,
 };
@@ -186,11 +186,11 @@ fn on_runs() -> Vec<Body> {
             run_id: run_id(),
             reason: Some("by hand".to_owned()),
         }),
-        Body::DecideChildInput(DecideChildInput {
-            parent: RunNumber(7),
+        Body::DecideSchemaCheck(DecideSchemaCheck {
+            run: RunNumber(7),
             activation: 3,
             definition: DefinitionNumber(4),
-            verdict: InputVerdict::Invalid {
+            verdict: SchemaVerdict::Invalid {
                 detail: "/n".to_owned(),
             },
         }),
@@ -380,50 +380,9 @@ pub(crate) fn definition() -> Definition {
         plans: vec![plan()],
         ends: vec![outcome()],
         blocks: vec![block(BlockForm::Graph), block(BlockForm::List)],
-        steps: steps(),
+        steps: steps::steps(),
         extensions: DefinitionExtensions::default(),
     }
-}
-
-fn steps() -> Vec<Step> {
-    let run = |target| {
-        StepKind::Run(RunStep {
-            target,
-            input: Some(template()),
-            retry: Some(retry()),
-            poll: Some(PollPolicy {
-                initial_delay_ms: 10,
-                max_attempts: 5,
-                backoff: backoff(BackoffKind::Linear),
-            }),
-        })
-    };
-    let child = RunTarget::Workflow {
-        name: workflow(),
-        version: Some(version()),
-    };
-    vec![
-        step(
-            "start",
-            run(RunTarget::Action(action())),
-            Target::Step(StepIndex(1)),
-        ),
-        step(
-            "plan",
-            run(RunTarget::Plan(PlanIndex(0))),
-            Target::Step(StepIndex(2)),
-        ),
-        step("child", run(child), Target::Step(StepIndex(3))),
-        step(
-            "wait",
-            kinds::wait(),
-            Target::BuiltIn(BuiltInTerminal::Completed),
-        ),
-        step("fan", parallel(), Target::End(EndIndex(0))),
-        step("note", StepKind::Set, Target::Step(StepIndex(0))),
-        step("tell", kinds::emit(), Target::Step(StepIndex(0))),
-        step("which", switch(), Target::Custom(TerminalIndex(0))),
-    ]
 }
 
 fn block(form: BlockForm) -> Block {
@@ -432,24 +391,6 @@ fn block(form: BlockForm) -> Block {
         start: StepIndex::START,
         opener: (form == BlockForm::List).then_some(StepIndex(1)),
         output: Some(template()),
-    }
-}
-
-fn step(text: &str, kind: StepKind, target: Target) -> Step {
-    let outcome = outcome();
-    Step {
-        name: name(text),
-        block: BlockIndex(1),
-        next: Some(StepIndex(1)),
-        may_repeat: true,
-        skip_if: Some(expression()),
-        set: Some(StateWrites {
-            keys: vec![name("total")],
-            object: template(),
-        }),
-        kind,
-        transitions: vec![Transition { outcome, target }],
-        extensions: StepExtensions::default(),
     }
 }
 

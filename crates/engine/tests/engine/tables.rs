@@ -1,5 +1,6 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod activation;
 mod data;
 mod dead_letter;
 pub(crate) mod event;
@@ -18,17 +19,17 @@ use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
-    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BranchResult,
-    BranchResults, Branches, Cluster, ClusterRecord, Continuation, DefinitionNumber, End, Event,
-    History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, JoinDecision,
-    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
-    ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
-    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
-    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs,
-    ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces,
-    SignalIds, SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults,
-    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work,
-    check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    Activations, AttributeValue, Awaited, AwaitedReport, BranchResult, BranchResults, Cluster,
+    ClusterRecord, Continuation, DefinitionNumber, End, Event, History, HistoryCursor,
+    HistoryRecord, IdempotencyKeys, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease,
+    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads,
+    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
+    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId, ScopeProgress, ScopeRecord,
+    ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
+    StateRecord, States, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError,
+    TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record,
+    decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -256,7 +257,7 @@ fn run_rows() -> Vec<Row> {
             (samples::namespace(), samples::workflow(), samples::key()),
             run,
         ),
-        row::<InputChecks>((run, 3), ()),
+        row::<SchemaChecks>((run, 3), ()),
         row::<Payloads>(payload, StoredPayload::Text(samples::json())),
         row::<Payloads>(
             PayloadRef {
@@ -293,7 +294,7 @@ fn activation_rows() -> Vec<Row> {
         input: samples::payload(),
         state,
     };
-    let states = (1..).zip(states()).map(activation);
+    let states = (1..).zip(activation::states()).map(activation);
     states
         .map(|active| row::<Activations>((RunNumber(7), active.number), active))
         .collect()
@@ -421,33 +422,6 @@ fn run_record() -> RunRecord {
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
     }
-}
-
-fn states() -> Vec<ActivationState> {
-    vec![
-        ActivationState::Executing,
-        ActivationState::Action(ActionRunNumber(9)),
-        ActivationState::Signal {
-            deadline_at_ms: Some(5_000),
-        },
-        ActivationState::Child(RunNumber(8)),
-        ActivationState::ChildInput {
-            definition: DefinitionNumber(4),
-        },
-        ActivationState::Retry { due_ms: 6_000 },
-        ActivationState::Poll { due_ms: 7_000 },
-        ActivationState::Plan(plan::state()),
-        ActivationState::Branches(Branches {
-            first_scope: ScopeNumber(3),
-            begun_count: 3,
-            ended_count: 2,
-            good_count: 1,
-            skipped_count: 0,
-            decision: Some(JoinDecision::First(1)),
-            has_waited: true,
-            steps_since_wait: 3,
-        }),
-    ]
 }
 
 fn attributes() -> BTreeMap<u16, AttributeValue> {

@@ -298,8 +298,8 @@ fn effects() -> Vec<Effect> {
         Effect::ArmSchedule { due_ms: 5_000 },
         Effect::ArmTrigger { due_ms: 5_000 },
         Effect::ArmRetention { due_ms: 5_000 },
-        Effect::CheckChildInput {
-            parent: RunNumber(7),
+        Effect::CheckSchema {
+            run: RunNumber(7),
             activation: 3,
         },
         Effect::RunChanged {

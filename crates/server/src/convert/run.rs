@@ -130,6 +130,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Poll => v1::WaitingFor::Poll,
         WaitingFor::Report => v1::WaitingFor::Report,
         WaitingFor::Branches => v1::WaitingFor::Branches,
+        WaitingFor::Check => v1::WaitingFor::Check,
     }
 }
 

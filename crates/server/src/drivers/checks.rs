@@ -1,6 +1,6 @@
-//! The driver of checks: validates the inputs of child runs (W4). A schema library's result must
-//! not depend on its version inside `apply`, so the leader calls the library and the log carries
-//! the verdict.
+//! The driver of checks: validates the inputs of child runs (W4) and the outputs of steps (W67). A
+//! schema library's result must not depend on its version inside `apply`, so the leader calls the
+//! library and the log carries the verdict.
 
 use super::Driver;
 use super::backoff::Backoff;
@@ -8,8 +8,8 @@ use super::wakeups::Check;
 use crate::errors::Refusal;
 use crate::limits::{CHECKS_IN_FLIGHT_MAX, CHECKS_PAGE_MAX};
 use crate::schemas;
-use flotilla_engine::view::{self, ChildInputCheck};
-use flotilla_engine::{Body, Command, DecideChildInput, InputVerdict};
+use flotilla_engine::view::{self, SchemaCheck};
+use flotilla_engine::{Body, Command, DecideSchemaCheck, SchemaVerdict};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ async fn make_left_open(driver: &Driver) {
 async fn read_page(driver: &Driver, refused: &BTreeSet<Check>) -> Vec<Check> {
     let limit = CHECKS_PAGE_MAX + refused.len();
     let open = driver
-        .read(|reader| view::child_input_checks(reader, limit))
+        .read(|reader| view::schema_checks(reader, limit))
         .await
         .into_iter();
     open.filter(|check| !refused.contains(check)).collect()
@@ -77,49 +77,45 @@ async fn make(driver: &Driver, check: Check) -> CheckResult {
         match try_make(driver, check).await {
             Ok(()) => return CheckResult::Done,
             Err(refusal) if refusal.may_succeed_later() => {
-                tracing::debug!(%refusal, "a verdict on a child run's input was not accepted yet");
+                tracing::debug!(%refusal, "a verdict on a value was not accepted yet");
                 backoff.wait().await;
             }
             Err(refusal) => {
                 let (run, _) = check;
-                tracing::info!(run = run.0, %refusal, "a verdict on a child run's input was \
-                                                       rejected");
+                tracing::info!(run = run.0, %refusal, "a verdict on a value was rejected");
                 return CheckResult::Refused(check);
             }
         }
     }
 }
 
-async fn try_make(driver: &Driver, (parent, activation): Check) -> Result<(), Refusal> {
+async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Refusal> {
     let check = driver
         .context
         .gateway
-        .read_here(|reader| view::child_input_check(reader, parent, activation))?;
+        .read_here(|reader| view::schema_check(reader, run, activation))?;
     let Some(check) = check else { return Ok(()) };
     let verdict = judge(driver, &check).await?;
-    let decision = DecideChildInput {
-        parent,
+    let decision = DecideSchemaCheck {
+        run,
         activation,
         definition: check.definition,
         verdict,
     };
-    let body = Body::DecideChildInput(decision);
+    let body = Body::DecideSchemaCheck(decision);
     let submitted = driver.submit(Command::new(check.namespace, body));
     submitted.await.map(drop)
 }
 
-async fn judge(driver: &Driver, check: &ChildInputCheck) -> Result<InputVerdict, Refusal> {
-    let schemas = &driver.context.schemas;
-    let schema = schemas
-        .obtain(check.definition, Some(&check.schema))
-        .await?;
+async fn judge(driver: &Driver, check: &SchemaCheck) -> Result<SchemaVerdict, Refusal> {
+    let schema = driver.context.schemas.of_check(check).await?;
     let violation = match schema {
-        Some(schema) => schemas::check(schema, check.input.clone()).await?.err(),
+        Some(schema) => schemas::check(schema, check.value.clone()).await?.err(),
         None => None,
     };
     Ok(match violation {
-        None => InputVerdict::Valid,
-        Some(violation) => InputVerdict::Invalid {
+        None => SchemaVerdict::Valid,
+        Some(violation) => SchemaVerdict::Invalid {
             detail: violation.to_string(),
         },
     })
@@ -181,7 +177,7 @@ start:
         for started in join_all(starts).await {
             started.unwrap();
         }
-        let open = || node.read(|reader| view::child_input_checks(reader, usize::MAX));
+        let open = || node.read(|reader| view::schema_checks(reader, usize::MAX));
         assert_eq!(open().len(), CHECKS_PAGE_MAX + 1);
         let driver = Driver::new(Arc::clone(&node.context));
         make_left_open(&driver).await;

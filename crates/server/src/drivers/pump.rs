@@ -66,8 +66,8 @@ impl Driver {
                 Effect::ArmSchedule { due_ms } => self.wakeups.schedules.arm(*due_ms),
                 Effect::ArmTrigger { due_ms } => self.wakeups.triggers.arm(*due_ms),
                 Effect::ArmRetention { due_ms } => self.wakeups.retention.arm(*due_ms),
-                Effect::CheckChildInput { parent, activation } => {
-                    self.wakeups.check((*parent, *activation));
+                Effect::CheckSchema { run, activation } => {
+                    self.wakeups.check((*run, *activation));
                 }
                 Effect::RecordsLost {
                     namespace,
@@ -112,7 +112,7 @@ fn delivery(effect: &Effect) -> Option<Delivery> {
         | Effect::ArmSchedule { .. }
         | Effect::ArmTrigger { .. }
         | Effect::ArmRetention { .. }
-        | Effect::CheckChildInput { .. }
+        | Effect::CheckSchema { .. }
         | Effect::RunChanged { .. }
         | Effect::ActionRunEnded { .. }
         | Effect::StreamChanged { .. }

@@ -14,14 +14,14 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      wait: wait go timeout=300 -> success=flo.Completed",
     "define parent 1\n start: run @workflow/checked retry(3 exponential 50 within=400) \
      -> success=again failure=again execution_failure=flo.Failed\n \
-     again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
+     again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
     "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
     "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
      cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
      executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
      executor pay two @b breaker(1 60 2) rate(second=2)\n \
-     start: run @plan/pay retry(2 constant 30) poll(1 constant 20) \
+     start: run @plan/pay check={} retry(2 constant 30) poll(1 constant 20) \
      -> success=flo.Completed failure=flo.Failed pending=flo.Failed",
     "define turns 1\n plan pay round-robin fallback({\"spare\":1})\n \
      executor pay one @missing\n \
@@ -32,7 +32,7 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      start: parallel -> success=which failure=flo.Failed\n \
      which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
      never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \
-     branch quick of start single\n quick: run @a retry(2 constant 100)\n \
+     branch quick of start single\n quick: run @a extract={\"got\":\"$.result\"} check={} set=quick=$.result retry(2 constant 100)\n \
      branch deep of start list output={\"got\":\"$.steps.left.output\"}\n \
      before: wait go timeout=200 set=got=$.result;seen=$.state.left\n inner: parallel -> failure=after\n \
      after: run @workflow/leaf input=\"$.steps.right.output\" -> stop=Stopped\n \

@@ -12,17 +12,17 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, InputChecks, Process,
-    ProcessKind, TimerKey, TimerKind, Timers, WorkerType,
+    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, Process, ProcessKind,
+    Runs, SchemaChecks, TimerKey, TimerKind, Timers, WorkerType,
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
-    Command, CompleteTask, CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow,
+    Command, CompleteTask, CreateDefinition, DecideSchemaCheck, DeleteAction, DeleteWorkflow,
     DeregisterWorker, DrainWorker, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
-    NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
-    RequestId, RequeueDeadLetters, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun,
+    FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
+    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
+    RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun,
     Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice,
     view,
 };
@@ -292,24 +292,28 @@ impl Player {
     }
 
     fn decide(&self, pick: u8, is_valid: bool, is_stale: bool) -> Body {
-        let checks = rows::<InputChecks>(&self.store, &());
+        let checks = rows::<SchemaChecks>(&self.store, &());
         let position = usize::from(pick) % checks.len().max(1);
         let check = checks.get(position).map(|(check, ())| *check);
-        let (parent, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
-        let active = crate::invariants::read::<Activations>(&self.store, &(parent, activation));
+        let (run, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
+        let active = crate::invariants::read::<Activations>(&self.store, &(run, activation));
+        let of_run = crate::invariants::read::<Runs>(&self.store, &run);
         let definition = match active.map(|active| active.state) {
             Some(ActivationState::ChildInput { definition }) if !is_stale => definition,
+            Some(ActivationState::OutputCheck(_)) if !is_stale => {
+                of_run.expect("an active run").definition
+            }
             _ => DefinitionNumber(99),
         };
-        Body::DecideChildInput(DecideChildInput {
-            parent,
+        Body::DecideSchemaCheck(DecideSchemaCheck {
+            run,
             activation,
             definition,
             verdict: if is_valid {
-                InputVerdict::Valid
+                SchemaVerdict::Valid
             } else {
                 let detail = "/n".to_owned();
-                InputVerdict::Invalid { detail }
+                SchemaVerdict::Invalid { detail }
             },
         })
     }

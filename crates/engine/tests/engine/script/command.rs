@@ -12,10 +12,10 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideChildInput, DeleteAction, DeleteWorkflow, DeregisterWorker,
-    DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
-    ReleaseWorker, ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled,
+    CreateDefinition, DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker,
+    DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache,
+    InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
+    ReportTask, RequestId, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled,
     SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
@@ -126,13 +126,13 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             run_id: run_id(line.word()),
             reason: line.option("reason"),
         }),
-        "decide" => Body::DecideChildInput(DecideChildInput {
-            parent: world.run_number(&line.word()),
+        "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
+            run: world.run_number(&line.word()),
             activation: line.next_number(),
             definition: DefinitionNumber(line.number("definition").expect("definition=N")),
             verdict: match line.option("invalid") {
-                None => InputVerdict::Valid,
-                Some(detail) => InputVerdict::Invalid { detail },
+                None => SchemaVerdict::Valid,
+                Some(detail) => SchemaVerdict::Invalid { detail },
             },
         }),
         _ => return None,

@@ -5,6 +5,7 @@
 //!   terminal Rejected failed
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
 //!   attribute customer string $.input.customer
+//!   look: run @look extract={"n":"$.result.n"} check={"type":"object"} -> success=start
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
 //!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
@@ -28,8 +29,8 @@ use flotilla_engine::definition::{
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EmitStep, EndIndex,
     GroupMode, Idempotency, Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Path, PlanIndex,
     PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
-    StateWrites, Step, StepExtensions, StepIndex, StepKind, SwitchStep, Target, Template,
-    TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
+    StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target,
+    Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
@@ -255,6 +256,7 @@ impl Names {
             input: line.option("input").map(|text| self.template(&text)),
             retry: None,
             poll: None,
+            output: self.step_output(line),
         };
         while let Some(word) = line.next() {
             match word.trim_end_matches(')').split_once('(') {
@@ -264,6 +266,13 @@ impl Names {
             }
         }
         step
+    }
+
+    fn step_output(&self, line: &mut Line) -> Option<StepOutput> {
+        let extract = line.option("extract").map(|text| self.template(&text));
+        let schema = line.option("check");
+        let is_any = extract.is_some() || schema.is_some();
+        is_any.then_some(StepOutput { extract, schema })
     }
 
     fn run_target(&self, text: &str) -> RunTarget {

@@ -117,8 +117,8 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         Effect::ArmTimer { due_ms } => format!("timer at {due_ms}"),
         Effect::ArmSchedule { due_ms } => format!("schedule at {due_ms}"),
         Effect::ArmTrigger { due_ms } => format!("trigger at {due_ms}"),
-        Effect::CheckChildInput { parent, activation } => {
-            format!("check input of run {} activation {activation}", parent.0)
+        Effect::CheckSchema { run, activation } => {
+            format!("check for run {} activation {activation}", run.0)
         }
         Effect::ArmRetention { .. } | Effect::RunChanged { .. } | Effect::ModulesChanged => {
             return String::new();
@@ -182,6 +182,9 @@ fn waiting_for(active: &Activation) -> String {
         ActivationState::Child(child) => format!("child wfrun-{}", child.0),
         ActivationState::ChildInput { definition } => {
             format!("report on definition {}", definition.0)
+        }
+        ActivationState::OutputCheck(unchecked) => {
+            format!("report on an output, {}", unchecked.outcome)
         }
         ActivationState::Retry { due_ms } => format!("retry at {due_ms}"),
         ActivationState::Poll { due_ms } => format!("poll at {due_ms}"),

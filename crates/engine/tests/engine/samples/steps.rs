@@ -1,0 +1,81 @@
+//! Steps of every kind.
+
+use super::*;
+use flotilla_engine::definition::{
+    BlockIndex, EndIndex, PlanIndex, RunStep, RunTarget, StateWrites, StepExtensions, StepIndex,
+    StepOutput, Transition,
+};
+
+pub(super) fn steps() -> Vec<Step> {
+    let run = |target| {
+        StepKind::Run(RunStep {
+            target,
+            input: Some(template()),
+            retry: Some(retry()),
+            poll: Some(PollPolicy {
+                initial_delay_ms: 10,
+                max_attempts: 5,
+                backoff: backoff(BackoffKind::Linear),
+            }),
+            output: Some(StepOutput {
+                extract: Some(template()),
+                schema: Some("{}".to_owned()),
+            }),
+        })
+    };
+    let child = RunTarget::Workflow {
+        name: workflow(),
+        version: Some(version()),
+    };
+    vec![
+        step(
+            "start",
+            run(RunTarget::Action(action())),
+            Target::Step(StepIndex(1)),
+        ),
+        step(
+            "plan",
+            run(RunTarget::Plan(PlanIndex(0))),
+            Target::Step(StepIndex(2)),
+        ),
+        step("child", run(child), Target::Step(StepIndex(3))),
+        step(
+            "wait",
+            kinds::wait(),
+            Target::BuiltIn(BuiltInTerminal::Completed),
+        ),
+        step("fan", parallel(), Target::End(EndIndex(0))),
+        step("note", StepKind::Set, Target::Step(StepIndex(0))),
+        step("tell", kinds::emit(), Target::Step(StepIndex(0))),
+        step("which", switch(), Target::Custom(TerminalIndex(0))),
+    ]
+}
+
+fn step(text: &str, kind: StepKind, target: Target) -> Step {
+    let outcome = outcome();
+    Step {
+        name: name(text),
+        block: BlockIndex(1),
+        next: Some(StepIndex(1)),
+        may_repeat: true,
+        skip_if: Some(expression()),
+        set: Some(StateWrites {
+            keys: vec![name("total")],
+            object: template(),
+        }),
+        kind,
+        transitions: vec![Transition { outcome, target }],
+        extensions: StepExtensions::default(),
+    }
+}
+
+/// A step's target and input, without policies.
+pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
+    StepKind::Run(RunStep {
+        target,
+        input: Some(input),
+        retry: None,
+        poll: None,
+        output: None,
+    })
+}
