@@ -105,6 +105,9 @@ fn rewrite(page: &Page, printed: &[Printed<'_>]) {
     fs::write(&page.path, lines.join("\n") + "\n").expect("a page can be written");
 }
 
+/// Has what the definitions require of their input.
+const INPUT: &str = r#"{"id": 7, "service": "api", "item": "pen", "quantity": 2}"#;
+
 #[test]
 fn every_definition_of_the_manual_is_created_and_run() {
     let node = DevNode::start();
@@ -134,14 +137,7 @@ fn every_definition_of_the_manual_is_created_and_run() {
         let created = flo.json(&["workflow", "create", "-f", &file]);
         let name = created["name"].as_str().expect("a name").to_owned();
         let key = format!("run-{index}");
-        let run_id = flo.text(&[
-            "workflow",
-            "start",
-            &name,
-            "{\"id\": 7}",
-            "--idempotency-key",
-            &key,
-        ]);
+        let run_id = flo.text(&["workflow", "start", &name, INPUT, "--idempotency-key", &key]);
         let what = format!("{name} to end, or to wait for a signal or a worker");
         wait_until(&what, TIMEOUT, || settled(&flo, &run_id));
     }
