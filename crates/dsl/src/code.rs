@@ -94,6 +94,7 @@ codes! {
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
     E513 Error "An unknown name in an expression.";
+    E514 Error "A malformed duration, or one that is too long.";
     E515 Error "A transition out of its block.";
     E516 Error "A join that needs fewer than one or more than all of the branches.";
     E517 Error "An invalid expression.";

@@ -6,8 +6,9 @@ use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
     Block, BlockForm, BlockIndex, Definition, Expression, Part, Root, RunTarget, Step, StepIndex,
-    StepKind, Target as Goal, Template, Variable,
+    StepKind, Target as Goal, Template, TimerStep, Variable,
 };
+use flotilla_engine::limits::WAIT_MS_MAX;
 
 pub(super) const TARGET: Target = Target {
     name: "definition",
@@ -189,6 +190,8 @@ fn check_kind(definition: &Definition, step: &Step) {
                 .for_each(|target| check_target(definition, target));
         }
         StepKind::Set => assert!(step.set.is_some()),
+        StepKind::Timer(TimerStep::Duration { ms }) => assert!(*ms <= WAIT_MS_MAX),
+        StepKind::Timer(TimerStep::Until(until)) => check_template(definition, Some(until)),
         StepKind::Emit(emit) => {
             check_template(definition, emit.key.as_ref());
             check_template(definition, Some(&emit.payload));

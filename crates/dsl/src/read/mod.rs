@@ -31,6 +31,7 @@ mod switch;
 mod target;
 mod template;
 mod terminals;
+mod timer;
 mod transitions;
 mod trigger;
 mod wait;

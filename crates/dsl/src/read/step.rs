@@ -9,7 +9,7 @@ use super::{
     parallel::{self, ParallelDraft},
     policy, state,
     switch::{self, SwitchFields},
-    target, template,
+    target, template, timer,
     transitions::{self, Transitions},
     wait,
 };
@@ -38,6 +38,7 @@ pub(super) fn read<'doc>(
     let parallel = draft.parallel.map(KindField::Parallel);
     let arms = fields.take_any(&["switch", "arms"], context);
     let emit = fields.take("emit", context);
+    let timer = fields.take("wait", context);
     let set = fields.take("set", context);
     let mut kinds: Vec<KindField<'doc>> = [
         run,
@@ -45,6 +46,7 @@ pub(super) fn read<'doc>(
         parallel,
         arms.map(KindField::Switch),
         emit.map(KindField::Emit),
+        timer.map(KindField::Timer),
     ]
     .into_iter()
     .flatten()
@@ -119,29 +121,32 @@ enum KindField<'doc> {
     Parallel(Result<ParallelDraft<'doc>, Reported>),
     Switch(Field<'doc>),
     Emit(Field<'doc>),
+    Timer(Field<'doc>),
     /// Only `set`.
     Set,
 }
 
 impl KindField<'_> {
     /// All keys.
-    const KEYS: [&'static str; 6] = [
+    const KEYS: [&'static str; 7] = [
         "`run`",
         "`waitForSignal`",
         "`parallel`",
         "`switch`",
         "`emit`",
+        "`wait`",
         "`set`",
     ];
 
     fn key(&self) -> &'static str {
-        let [run, wait, parallel, switch, emit, set] = Self::KEYS;
+        let [run, wait, parallel, switch, emit, timer, set] = Self::KEYS;
         match self {
             Self::Run(_) => run,
             Self::Wait(_) => wait,
             Self::Parallel(_) => parallel,
             Self::Switch(_) => switch,
             Self::Emit(_) => emit,
+            Self::Timer(_) => timer,
             Self::Set => set,
         }
     }
@@ -154,6 +159,7 @@ impl KindField<'_> {
             Self::Parallel(_) => "has branches",
             Self::Switch(_) => "is a switch",
             Self::Emit(_) => "appends a record",
+            Self::Timer(_) => "waits for a time",
             Self::Set => "only sets state",
         }
     }
@@ -218,6 +224,7 @@ impl<'doc> Body<'doc> {
             }
             KindField::Set => Ok(StepKind::Set),
             KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
+            KindField::Timer(timer) => timer::read(&timer, context).map(StepKind::Timer),
             KindField::Switch(arms) => {
                 let fields = SwitchFields {
                     arms: &arms,
@@ -252,7 +259,7 @@ impl<'doc> Body<'doc> {
             KindField::Parallel(_) => {
                 transitions::lint_run_step(transitions, outline, false, context);
             }
-            KindField::Wait(_) | KindField::Set | KindField::Emit(_) => {
+            KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
                 transitions::lint_wait_step(transitions, outline, context);
             }
             KindField::Switch(_) => {
@@ -278,9 +285,10 @@ impl<'doc> Body<'doc> {
         };
         let set = match field {
             KindField::Run(_) | KindField::Wait(_) | KindField::Set => Ok(()),
-            KindField::Parallel(_) | KindField::Switch(_) | KindField::Emit(_) => {
-                self.refuse_set(what, context)
-            }
+            KindField::Parallel(_)
+            | KindField::Switch(_)
+            | KindField::Emit(_)
+            | KindField::Timer(_) => self.refuse_set(what, context),
         };
         of_run.and(default).and(set)
     }

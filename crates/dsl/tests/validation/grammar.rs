@@ -21,7 +21,8 @@ fn mapping(value: &str) -> String {
         | StepKind::Parallel(_)
         | StepKind::Switch(_)
         | StepKind::Set
-        | StepKind::Emit(_) => {
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => {
             panic!("expected a run step")
         }
     }
@@ -121,7 +122,8 @@ fn targets_are_resolved() {
         | StepKind::Parallel(_)
         | StepKind::Switch(_)
         | StepKind::Set
-        | StepKind::Emit(_) => {
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => {
             panic!("expected a run step")
         }
     };

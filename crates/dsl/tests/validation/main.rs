@@ -19,6 +19,7 @@ mod policies;
 mod sources;
 mod state;
 mod structure;
+mod waits;
 
 use expect_test::Expect;
 use flotilla_dsl::{Parsed, parse, render};

@@ -25,8 +25,8 @@ pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     Arm, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge, MergeRule,
     OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex,
-    StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, Transition, WaitStep,
-    note_repeats,
+    StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep, Transition,
+    WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -107,9 +107,12 @@ impl Definition {
                 ]
             }
             StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
-            StepKind::Wait(_) | StepKind::Parallel(_) | StepKind::Switch(_) | StepKind::Set => {
-                [None, None]
-            }
+            StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
+            StepKind::Wait(_)
+            | StepKind::Parallel(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Timer(TimerStep::Duration { .. }) => [None, None],
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());
@@ -161,7 +164,8 @@ impl Definition {
             | StepKind::Wait(_)
             | StepKind::Switch(_)
             | StepKind::Set
-            | StepKind::Emit(_) => &[],
+            | StepKind::Emit(_)
+            | StepKind::Timer(_) => &[],
         }
     }
 

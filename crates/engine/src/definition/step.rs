@@ -84,7 +84,8 @@ impl Step {
             | StepKind::Parallel(_)
             | StepKind::Switch(_)
             | StepKind::Set
-            | StepKind::Emit(_) => None,
+            | StepKind::Emit(_)
+            | StepKind::Timer(_) => None,
         }
     }
 
@@ -96,7 +97,8 @@ impl Step {
             | StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::Set
-            | StepKind::Emit(_) => true,
+            | StepKind::Emit(_)
+            | StepKind::Timer(_) => true,
             StepKind::Switch(_) => false,
         }
     }
@@ -117,6 +119,21 @@ pub enum StepKind {
     Set,
     /// Appends a record to a stream.
     Emit(EmitStep),
+    /// Waits for a time.
+    Timer(TimerStep),
+}
+
+/// A step that waits for a time (W59).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimerStep {
+    /// For a length of time.
+    Duration {
+        /// In milliseconds.
+        ms: u64,
+    },
+    /// Until a time: a text in RFC 3339, or whole milliseconds since the Unix epoch. One that is past ends the step
+    /// immediately.
+    Until(Template),
 }
 
 /// A step that appends a record to a stream of the run's namespace (W62).
@@ -341,7 +358,11 @@ fn edges(step: &Step) -> Vec<usize> {
             let arms = switch.arms.iter().map(|arm| arm.target);
             arms.chain(switch.default).collect()
         }
-        StepKind::Run(_) | StepKind::Parallel(_) | StepKind::Set | StepKind::Emit(_) => Vec::new(),
+        StepKind::Run(_)
+        | StepKind::Parallel(_)
+        | StepKind::Set
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => Vec::new(),
     };
     let transitions = step.transitions.iter().map(|line| line.target);
     let next = step.next.map(Target::Step);

@@ -37,6 +37,12 @@ impl Timestamp {
         }
     }
 
+    /// The milliseconds since the Unix epoch, rounded up.
+    pub(crate) fn to_millis(self) -> i64 {
+        let millis = -(-self.nanos).div_euclid(1_000_000);
+        i64::try_from(millis).expect("a timestamp is within its range")
+    }
+
     pub(super) fn from_seconds(seconds: i64) -> Result<Self, Failure> {
         Self::from_nanos(i128::from(seconds) * NANOS)
     }

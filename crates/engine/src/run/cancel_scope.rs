@@ -109,7 +109,9 @@ pub(super) fn stop(
         ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
             turn.delete::<SchemaChecks>(&(at.run, at.activation));
         }
-        ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
+        ActivationState::Retry { due_ms }
+        | ActivationState::Poll { due_ms }
+        | ActivationState::Timer { due_ms } => {
             turn.clear_timer(wake_timer(at, *due_ms));
         }
         ActivationState::Branches(branches) => {

@@ -4,7 +4,7 @@ use super::evaluation::Evaluation;
 use super::failure::failed;
 use super::outcome::name;
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
-use super::{attributes, branches, emit, render, scope, state, switch};
+use super::{attributes, branches, emit, render, scope, state, switch, timer_step};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
@@ -49,7 +49,7 @@ pub(super) fn enter(
         step,
         visit: 1 + former.as_ref().map_or(0, |former| former.visit),
     };
-    let active = run.activate(turn.now_ms(), visit);
+    let mut active = run.activate(turn.now_ms(), visit);
     run.note(&active, EventKind::StepStarted);
     if former.is_some() && !run.definition.definition.branches(step).is_empty() {
         scope::hide_branches(turn, queue, run, entry)?;
@@ -78,6 +78,10 @@ pub(super) fn enter(
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
             queue.push(run.number, finish(run, active, target_result));
         }
+        StepKind::Timer(step) => match timer_step::begin(turn, run, &mut active, step)? {
+            Some(target_result) => queue.push(run.number, finish(run, active, target_result)),
+            None => run.put_back(active),
+        },
         StepKind::Emit(step) => {
             let target_result = emit::emit(turn, run, &active, step)?;
             queue.push(run.number, finish(run, active, target_result));

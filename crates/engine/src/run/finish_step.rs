@@ -158,7 +158,8 @@ fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
         | StepKind::Parallel(_)
         | StepKind::Switch(_)
         | StepKind::Set
-        | StepKind::Emit(_) => None,
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => None,
     }
 }
 
@@ -169,7 +170,8 @@ fn poll_policy(step: &Step) -> Option<&PollPolicy> {
         | StepKind::Parallel(_)
         | StepKind::Switch(_)
         | StepKind::Set
-        | StepKind::Emit(_) => None,
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => None,
     }
 }
 

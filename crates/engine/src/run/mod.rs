@@ -32,6 +32,7 @@ mod signal;
 mod start;
 mod state;
 mod switch;
+mod timer_step;
 mod visible;
 mod wake;
 mod work_queue;

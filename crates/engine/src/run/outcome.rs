@@ -84,7 +84,8 @@ fn of_skipped(step: &Step) -> Option<Target> {
         | StepKind::Wait(_)
         | StepKind::Parallel(_)
         | StepKind::Set
-        | StepKind::Emit(_) => None,
+        | StepKind::Emit(_)
+        | StepKind::Timer(_) => None,
     })
 }
 

@@ -94,7 +94,8 @@ fn release_step(
             ..
         })
         | ActivationState::Retry { due_ms }
-        | ActivationState::Poll { due_ms } => {
+        | ActivationState::Poll { due_ms }
+        | ActivationState::Timer { due_ms } => {
             *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
         }
         ActivationState::Signal {

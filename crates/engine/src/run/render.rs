@@ -52,6 +52,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::Output) => "output_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::State) => BAD_STATE,
             (Self::Made(_) | Self::Read(_), Mapped::Record) => "record_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::Time) => "bad_time",
         }
     }
 
@@ -62,6 +63,7 @@ impl MappingRefused {
             Mapped::Output => "an output",
             Mapped::State => "values for the state",
             Mapped::Record => "a record",
+            Mapped::Time => "a time",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -86,6 +88,8 @@ pub(super) enum Mapped {
     State,
     /// The key or payload of a record.
     Record,
+    /// The time that a step waits for.
+    Time,
 }
 
 /// The code of a state that exceeds a bound.

@@ -4,6 +4,7 @@ use super::advance::{advance, advance_after_wait};
 use super::failure::{self, Exit};
 use super::finish_step::leave;
 use super::outcome::name;
+use super::timer_step;
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
@@ -11,7 +12,7 @@ use crate::tables::{
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// The timer of a retry or poll has fired.
+/// The timer of a retry, of a poll or of a step that waits for a time has fired.
 pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
     let Some((mut run, mut active)) = take_waiting(turn, timer, Awaited::Time)? else {
         return Ok(());
@@ -22,13 +23,20 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
         let attempt = active.attempt;
         run.note(&active, EventKind::StepRetry { attempt });
     }
+    let work = match active.state {
+        ActivationState::Timer { .. } => Work::FinishStep {
+            activation,
+            target_result: timer_step::ended(turn, &mut run, &active),
+        },
+        _ => Work::Execute { activation },
+    };
     // A plan continues with its current executor; any other target is invoked again.
     if !matches!(active.state, ActivationState::Plan(_)) {
         active.state = ActivationState::Executing;
     }
     run.put_back(active);
     turn.put_back_run(run);
-    advance_after_wait(turn, at, Work::Execute { activation })
+    advance_after_wait(turn, at, work)
 }
 
 /// The timer of a wait has fired: `onTimeout`, else a `timeout` transition, else the run's end.

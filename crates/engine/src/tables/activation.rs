@@ -71,6 +71,11 @@ pub enum ActivationState {
     Branches(Branches),
     /// The verdict on its output (W67).
     OutputCheck(UncheckedOutput),
+    /// A time (W59).
+    Timer {
+        /// In milliseconds.
+        due_ms: u64,
+    },
 }
 
 /// The output of a step, before it is checked against its schema (W67).
@@ -165,7 +170,7 @@ impl ActivationState {
             Self::Signal { .. } => Awaited::Signal,
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
-            Self::Retry { .. } | Self::Poll { .. } => Awaited::Time,
+            Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
             Self::Branches(_) => Awaited::Branches,
         }
     }
@@ -174,7 +179,9 @@ impl ActivationState {
     #[must_use]
     pub fn due_ms(&self) -> Option<u64> {
         match self {
-            Self::Retry { due_ms } | Self::Poll { due_ms } => Some(*due_ms),
+            Self::Retry { due_ms } | Self::Poll { due_ms } | Self::Timer { due_ms } => {
+                Some(*due_ms)
+            }
             Self::Signal { deadline_at_ms } => *deadline_at_ms,
             Self::Plan(plan) => match plan.wait {
                 PlanWait::Retry { due_ms } => Some(due_ms),
@@ -202,6 +209,7 @@ impl ActivationState {
             | Self::OutputCheck(_)
             | Self::Retry { .. }
             | Self::Poll { .. }
+            | Self::Timer { .. }
             | Self::Branches(_) => None,
         }
     }
@@ -219,6 +227,7 @@ impl ActivationState {
             | Self::OutputCheck(_)
             | Self::Retry { .. }
             | Self::Poll { .. }
+            | Self::Timer { .. }
             | Self::Plan(_) => None,
         }
     }

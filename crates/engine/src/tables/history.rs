@@ -107,7 +107,8 @@ impl EventKind {
             | Self::ScopeEnded { .. }
             | Self::BranchJoined { .. }
             | Self::SwitchTaken { .. }
-            | Self::RecordEmitted { .. } => 0,
+            | Self::RecordEmitted { .. }
+            | Self::WaitStarted { .. } => 0,
             Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
         }
     }
@@ -318,6 +319,11 @@ pub enum EventKind {
         keys: Vec<StateKey>,
         /// An object with what was written.
         writes: PayloadRef,
+    },
+    /// The step began to wait for a time (W59).
+    WaitStarted {
+        /// The time, in milliseconds.
+        until_ms: u64,
     },
     /// The step appended a record (W62).
     RecordEmitted {

@@ -198,6 +198,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::SwitchTaken { .. } => EventType::SwitchTaken,
         EventKind::StateChanged { .. } => EventType::StateChanged,
         EventKind::RecordEmitted { .. } => EventType::RecordEmitted,
+        EventKind::WaitStarted { .. } => EventType::WaitStarted,
     }
 }
 
@@ -216,6 +217,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::StepRetry { .. }
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
+        | EventKind::WaitStarted { .. }
         | EventKind::PollExhausted { .. } => {
             let name = |step| definition.step(step).name.to_string();
             event.step.map_or_else(String::new, name)
@@ -309,6 +311,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
         EventKind::Plan(event) => plan_event::attributes(event),
+        EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
         EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
         EventKind::TriggerStarted { partition, records } => {

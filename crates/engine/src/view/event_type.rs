@@ -60,6 +60,7 @@ types! {
     BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
     SwitchTaken "switch_taken" "A condition of the step was true, or its default was taken." ["the next step or terminal"]
         ["arm"];
+    WaitStarted "wait_started" "The step started to wait for a time." ["the step"] ["until_ms"];
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
     StepStarted "step_started" "The run entered the step." ["the step"] [];

@@ -128,6 +128,8 @@ pub enum WaitingFor {
     Branches,
     /// The check of its output against a schema (W67).
     Check,
+    /// A time (W59).
+    Timer,
 }
 
 /// The result of a visit to a step.
@@ -324,6 +326,7 @@ fn current_steps(
             ActivationState::Child(_) | ActivationState::ChildInput { .. } => {
                 Some((WaitingFor::Child, None))
             }
+            ActivationState::Timer { due_ms } => Some((WaitingFor::Timer, Some(*due_ms))),
             ActivationState::OutputCheck(_) => Some((WaitingFor::Check, None)),
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
@@ -352,6 +355,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Switch(_) => "switch",
         StepKind::Set => "set",
         StepKind::Emit(_) => "emit",
+        StepKind::Timer(_) => "wait",
     }
 }
 

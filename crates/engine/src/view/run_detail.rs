@@ -4,6 +4,7 @@ use super::plan::rate_detail;
 use super::run::awaited;
 use super::worker::has_live_worker;
 use crate::definition::{Definition, RunTarget, Step, StepKind};
+use crate::expression::Timestamp;
 use crate::ids::RunNumber;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
@@ -108,6 +109,10 @@ impl Awaiting<'_> {
             ActivationState::Poll { .. } => Some(format!("waits to poll step \"{step}\"")),
             ActivationState::ChildInput { .. } => {
                 Some("waits for the check of the child's input".to_owned())
+            }
+            ActivationState::Timer { due_ms } => {
+                let until = Timestamp::from_millis(*due_ms);
+                Some(format!("waits until {until} at step \"{step}\""))
             }
             ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing

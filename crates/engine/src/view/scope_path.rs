@@ -30,7 +30,8 @@ pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
             | StepKind::Wait(_)
             | StepKind::Switch(_)
             | StepKind::Set
-            | StepKind::Emit(_) => {
+            | StepKind::Emit(_)
+            | StepKind::Timer(_) => {
                 panic!("only steps with branches open scopes")
             }
         }

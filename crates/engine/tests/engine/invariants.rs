@@ -182,7 +182,9 @@ impl<'a> State<'a> {
             ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
                 read::<SchemaChecks>(self.store, &(number, active.number)).is_some()
             }
-            ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
+            ActivationState::Retry { due_ms }
+            | ActivationState::Poll { due_ms }
+            | ActivationState::Timer { due_ms } => {
                 self.timers.contains(&timer(TimerKind::StepWake, *due_ms))
             }
             ActivationState::Plan(plan) => match plan.wait {
@@ -400,9 +402,11 @@ impl<'a> State<'a> {
         let action_run = self.action_runs.get(&ActionRunNumber(timer.subject));
         let is_wanted = match timer.kind {
             TimerKind::StepWake => match state {
-                Some(ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms }) => {
-                    *due_ms == timer.due_ms
-                }
+                Some(
+                    ActivationState::Retry { due_ms }
+                    | ActivationState::Poll { due_ms }
+                    | ActivationState::Timer { due_ms },
+                ) => *due_ms == timer.due_ms,
                 Some(ActivationState::Plan(plan)) => {
                     let due_ms = timer.due_ms;
                     plan.wait == PlanWait::Retry { due_ms }

@@ -131,6 +131,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Report => v1::WaitingFor::Report,
         WaitingFor::Branches => v1::WaitingFor::Branches,
         WaitingFor::Check => v1::WaitingFor::Check,
+        WaitingFor::Timer => v1::WaitingFor::Timer,
     }
 }
 

@@ -16,7 +16,8 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
-    "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
+    "define strict 1 idempotency=required\n start: timer ms=40 -> success=ask\n \
+     ask: wait go -> success=flo.Completed",
     "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
      cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
      executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \

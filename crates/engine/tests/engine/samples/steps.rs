@@ -3,7 +3,7 @@
 use super::*;
 use flotilla_engine::definition::{
     BlockIndex, EndIndex, PlanIndex, RunStep, RunTarget, StateWrites, StepExtensions, StepIndex,
-    StepOutput, Transition,
+    StepOutput, TimerStep, Transition,
 };
 
 pub(super) fn steps() -> Vec<Step> {
@@ -47,6 +47,11 @@ pub(super) fn steps() -> Vec<Step> {
         step("fan", parallel(), Target::End(EndIndex(0))),
         step("note", StepKind::Set, Target::Step(StepIndex(0))),
         step("tell", kinds::emit(), Target::Step(StepIndex(0))),
+        step(
+            "rest",
+            StepKind::Timer(TimerStep::Until(template())),
+            Target::Step(StepIndex(0)),
+        ),
         step("which", switch(), Target::Custom(TerminalIndex(0))),
     ]
 }

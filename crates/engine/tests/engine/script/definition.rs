@@ -10,6 +10,7 @@
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
 //!   which: switch $.input.n>5?ask $.input.n>1?fan default=Rejected -> failure=flo.Failed
 //!   note: set set=total=$.input.n;seen=true -> success=fan
+//!   rest: timer ms=1000 -> success=tell
 //!   tell: emit orders key=$.input.n payload={"n":"$.input.n"} -> success=flo.Completed
 //!   fan: parallel join=any cancel merge=total=sum;ids=append skip=$.input.n<1 -> success=flo.Completed
 //!   branch mail of fan single
@@ -22,15 +23,16 @@
 //! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
 use super::condition::condition;
+use super::join::{join, merge};
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
     Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EmitStep, EndIndex,
-    GroupMode, Idempotency, Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Path, PlanIndex,
-    PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment,
-    StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target,
-    Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger, WaitStep, note_repeats,
+    GroupMode, Idempotency, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy,
+    RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrites, Step,
+    StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, Template, TerminalIndex,
+    TerminalStatus, TimerStep, Timing, Transition, Trigger, WaitStep, note_repeats,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
@@ -197,6 +199,13 @@ impl Names {
                 merge: merge(line.option("merge")),
             }),
             "set" => StepKind::Set,
+            "timer" => StepKind::Timer(match line.number("ms") {
+                Some(ms) => TimerStep::Duration { ms },
+                None => {
+                    let until = line.option("until").expect("ms=N or until=VALUE");
+                    TimerStep::Until(self.template(&until))
+                }
+            }),
             "emit" => StepKind::Emit(EmitStep {
                 stream: StreamName::new(line.word()).expect("a stream name"),
                 key: line.option("key").map(|text| self.template(&text)),
@@ -382,29 +391,6 @@ impl Names {
             segments: parts.flat_map(segments).collect(),
         }
     }
-}
-
-fn join(text: Option<&str>) -> Join {
-    match text {
-        None => Join::All,
-        Some("any") => Join::Any,
-        Some("first") => Join::First,
-        Some(count) => Join::Count(count.parse().expect("a number of branches")),
-    }
-}
-
-/// `KEY=WORD;KEY=WORD`
-fn merge(text: Option<String>) -> Vec<MergeRule> {
-    let text = text.unwrap_or_default();
-    let rules = text.split(';').filter_map(|rule| rule.split_once('='));
-    let rule = |(key, word): (&str, &str)| MergeRule {
-        key: StateKey::new(key).expect("a key"),
-        merge: *Merge::ALL
-            .iter()
-            .find(|merge| merge.word() == word)
-            .expect("a word for a merge"),
-    };
-    rules.map(rule).collect()
 }
 
 /// The prefix of a named end of a block.

@@ -163,6 +163,7 @@ fn kind_in_words(
         | EventKind::StepCancelled
         | EventKind::Plan(_)
         | EventKind::RecordEmitted { .. }
+        | EventKind::WaitStarted { .. }
         | EventKind::SwitchTaken { .. } => as_published(definition, kind),
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),

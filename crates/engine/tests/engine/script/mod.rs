@@ -12,6 +12,7 @@ mod dead_letter;
 mod definition;
 mod event;
 mod group;
+mod join;
 mod kv;
 mod line;
 mod plan;

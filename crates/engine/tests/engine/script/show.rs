@@ -183,6 +183,7 @@ fn waiting_for(active: &Activation) -> String {
         ActivationState::ChildInput { definition } => {
             format!("report on definition {}", definition.0)
         }
+        ActivationState::Timer { due_ms } => format!("time {due_ms}"),
         ActivationState::OutputCheck(unchecked) => {
             format!("report on an output, {}", unchecked.outcome)
         }

@@ -26,6 +26,7 @@ pub(super) fn states() -> Vec<ActivationState> {
         }),
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },
+        ActivationState::Timer { due_ms: 8_000 },
         ActivationState::Plan(plan::state()),
         ActivationState::Branches(Branches {
             first_scope: ScopeNumber(3),

@@ -30,6 +30,7 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::ScopeEnded {
             outcome: outcome.clone(),
         },
+        EventKind::WaitStarted { until_ms: 8_000 },
         EventKind::RecordEmitted {
             stream: samples::stream(),
             id: samples::record_id(),

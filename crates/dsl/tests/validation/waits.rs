@@ -1,0 +1,114 @@
+//! W59, W79: steps that wait for a time.
+
+use crate::{accept_body, check_body};
+use expect_test::expect;
+use flotilla_engine::definition::{StepKind, TimerStep};
+
+#[test]
+fn a_step_waits_for_a_time() {
+    let definition = accept_body(
+        r#"
+steps:
+  - {name: iso, wait: {duration: P1DT2H}}
+  - {name: short, wait: {duration: 1h30m}}
+  - {name: ms, wait: {duration_ms: 1500}}
+  - {name: camel, wait: {durationMs: 1500}}
+  - {name: path, wait: {until: $.input.at}, skipIf: "input.now"}
+  - {name: cel, wait: {until: {cel: "flo.now + duration('24h')"}}}
+  - {name: text, wait: {until: "2030-01-01T00:00:00Z"}}
+"#,
+    );
+    let lengths: Vec<Option<u64>> = definition
+        .steps
+        .iter()
+        .map(|step| match &step.kind {
+            StepKind::Timer(TimerStep::Duration { ms }) => Some(*ms),
+            StepKind::Timer(TimerStep::Until(_)) => None,
+            other => panic!("expected a wait, but found {other:?}"),
+        })
+        .collect();
+    let expected = [
+        Some(93_600_000),
+        Some(5_400_000),
+        Some(1_500),
+        Some(1_500),
+        None,
+        None,
+        None,
+    ];
+    assert_eq!(lengths, expected);
+}
+
+#[test]
+fn a_wait_has_one_time_that_is_well_formed_and_not_too_long() {
+    check_body(
+        r#"
+steps:
+  - {name: none, wait: {}}
+  - {name: both, wait: {duration: 1h, until: 0}}
+  - {name: month, wait: {duration: P1M}}
+  - {name: number, wait: {duration: 15}}
+  - {name: long, wait: {duration: P3661D}}
+  - {name: late, wait: {duration_ms: 316224000001}}
+  - {name: extra, wait: {duration: 1h, timeout: 1}, retry: {}, set: {a: 1}}
+"#,
+        expect![[r#"
+            error[E100]: expected steps[0].wait to have one of `duration`, `duration_ms` and `until`, but it has no such key
+             --> w.yaml:5:24
+              |
+            5 |   - {name: none, wait: {}}
+              |                        ^
+
+            error[E100]: expected steps[1].wait to have one of `duration`, `duration_ms` and `until`, but it has several
+             --> w.yaml:6:24
+              |
+            6 |   - {name: both, wait: {duration: 1h, until: 0}}
+              |                        ^
+
+            error[E514]: expected steps[2].wait.duration to be a duration, but it is the string "P1M"
+             --> w.yaml:7:36
+              |
+            7 |   - {name: month, wait: {duration: P1M}}
+              |                                    ^^^
+              = hint: ISO 8601 without months and years, such as PT15M, P1D or P1DT12H, or 15m, 1h30m, 200ms
+
+            error[E514]: expected steps[3].wait.duration to be a duration, but it is the number 15
+             --> w.yaml:8:37
+              |
+            8 |   - {name: number, wait: {duration: 15}}
+              |                                     ^^
+              = hint: ISO 8601 without months and years, such as PT15M, P1D or P1DT12H, or 15m, 1h30m, 200ms
+
+            error[E514]: expected steps[4].wait.duration to be at most 3660 days
+             --> w.yaml:9:35
+              |
+            9 |   - {name: long, wait: {duration: P3661D}}
+              |                                   ^^^^^^
+
+            error[E514]: expected steps[5].wait.duration_ms to be from 0 to 316224000000, but it is the number 316224000001
+              --> w.yaml:10:38
+               |
+            10 |   - {name: late, wait: {duration_ms: 316224000001}}
+               |                                      ^^^^^^^^^^^^
+
+            error[E100]: unknown key "timeout" at steps[6].wait
+              --> w.yaml:11:40
+               |
+            11 |   - {name: extra, wait: {duration: 1h, timeout: 1}, retry: {}, set: {a: 1}}
+               |                                        ^^^^^^^
+               = hint: the known keys here are duration, duration_ms, durationMs, until
+
+            error[E100]: expected steps[6] to have no `retry`, since it waits for a time
+              --> w.yaml:11:53
+               |
+            11 |   - {name: extra, wait: {duration: 1h, timeout: 1}, retry: {}, set: {a: 1}}
+               |                                                     ^^^^^
+
+            error[E100]: expected steps[6] to have no `set`, since it waits for a time
+              --> w.yaml:11:64
+               |
+            11 |   - {name: extra, wait: {duration: 1h, timeout: 1}, retry: {}, set: {a: 1}}
+               |                                                                ^^^
+        "#]],
+    );
+}
