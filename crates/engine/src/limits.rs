@@ -85,9 +85,12 @@ pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
 pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
 /// The part of such a record that clients and definitions determine. In bytes.
 pub const RECORD_CONTENT_BYTES_MAX: usize = RECORD_BYTES_MAX - (64 << 10);
+/// Inputs that a definition declares (W68).
+pub const INPUTS_MAX: usize = 256;
 /// How far in the future a step may wait (W79): 3,660 days, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 3_660 * 24 * 60 * 60 * 1_000;
-/// Runs in a row, each started by a record that the one before it has emitted (W62).
+/// Hops of a record for which a trigger starts a run: the runs that led to it, each started by a record of the one before
+/// it (W62).
 pub const HOPS_MAX: u8 = 16;
 /// Levels of child runs (W17).
 pub const NESTING_MAX: u16 = 16;

@@ -5,7 +5,7 @@ use super::{
     blocks::{self, Blocks},
     graph,
     metadata::{self, Metadata},
-    names, plan, schedule, state, step, template, terminals, trigger,
+    names, output, plan, schedule, state, step, terminals, trigger,
 };
 use crate::tree::Node;
 use flotilla_engine::{
@@ -40,15 +40,14 @@ pub(super) fn read<'doc>(
         terminals::read(field, name, context)
     });
     let state = optional(sections.state, context, state::read);
-    let output = optional(sections.output, context, template::read);
+    let output = optional(sections.output, context, output::of_run);
     let attributes = optional(sections.attributes, context, attributes::read);
     let input = metadata.as_ref().ok().map(|metadata| &metadata.input);
     let schedule = optional(sections.schedule, context, |field, context| {
         schedule::read(field, input, context)
     });
-    let workflow_name = metadata.as_ref().ok().map(|metadata| metadata.name.clone());
     let trigger = optional(sections.trigger, context, |field, context| {
-        trigger::read(field, workflow_name.as_ref(), context)
+        trigger::read(field, metadata.as_ref().ok(), context)
     });
     let namespace = metadata.as_ref().ok();
     let namespace = namespace.and_then(|metadata| metadata.namespace.as_ref());

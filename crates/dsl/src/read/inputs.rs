@@ -4,6 +4,7 @@ use super::{Context, Field, Reported};
 use crate::Code;
 use crate::schema::InputSchema;
 use crate::tree::{Node, compact, quoted};
+use flotilla_engine::limits::INPUTS_MAX;
 use std::fmt::Write;
 
 /// What a definition says of the input of its runs.
@@ -13,6 +14,8 @@ pub(super) struct Input {
     pub(super) schema: Option<String>,
     /// An object with what is filled in for inputs that lack it, as compact JSON text.
     pub(super) defaults: Option<String>,
+    /// Whether it is written as `inputs`, and therefore always an object.
+    pub(super) is_declared: bool,
 }
 
 /// The types that an input may have.
@@ -33,6 +36,10 @@ pub(super) fn read<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Input, Reported> {
     let entries = field.entries(context)?;
+    if let Some(first) = entries.get(INPUTS_MAX) {
+        let message = format!("expected at most {INPUTS_MAX} inputs, but this is one more");
+        return Err(context.malformed(first.key_span, message));
+    }
     let declared: Vec<Result<Declared<'doc>, Reported>> = entries
         .iter()
         .map(|entry| declared(entry, context))
@@ -49,6 +56,7 @@ pub(super) fn read<'doc>(
     Ok(Input {
         schema: Some(schema),
         defaults: defaults(&declared),
+        is_declared: true,
     })
 }
 

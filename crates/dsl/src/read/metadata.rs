@@ -137,6 +137,7 @@ fn input<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result
         (Some(field), None) => Ok(Input {
             schema: Some(json_schema(&field, context)?),
             defaults: None,
+            is_declared: false,
         }),
         (None, Some(field)) => inputs::read(&field, context),
         (Some(_), Some(inputs)) => {

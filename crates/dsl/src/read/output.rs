@@ -1,7 +1,28 @@
 //! The `output` of a step (W67).
 
 use super::{Context, Field, Reported, context::Visible, metadata, template};
-use flotilla_engine::definition::StepOutput;
+use crate::tree::Kind;
+use flotilla_engine::definition::{StepOutput, Template};
+
+/// Reads the output of a workflow: a mapping, which cannot be confused with the `output` of a step.
+pub(super) fn of_run<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    if let Kind::Mapping(entries) = &field.node.kind
+        && !entries.is_empty()
+        && entries
+            .iter()
+            .all(|entry| ["extract", "schema"].contains(&&*entry.key))
+    {
+        let message = format!(
+            "expected {} to be a mapping of the run's output, but it has only what the `output` of a step has",
+            field.place
+        );
+        return Err(context.malformed(field.span(), message));
+    }
+    template::read(field, context)
+}
 
 /// Reads the block.
 pub(super) fn read<'doc>(

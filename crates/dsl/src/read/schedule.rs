@@ -117,6 +117,7 @@ impl RunInput<'_> {
 const NO_INPUT: Input = Input {
     schema: None,
     defaults: None,
+    is_declared: false,
 };
 
 fn violation(input: &str, schema: Option<&str>) -> Option<SchemaViolation> {

@@ -1,6 +1,6 @@
 //! The `trigger` block (W41).
 
-use super::{Bounds, Context, Field, Reported, field::or_default};
+use super::{Bounds, Context, Field, Reported, field::or_default, metadata::Metadata};
 use crate::{Code, Finding, Reference, ReferenceTarget};
 use flotilla_engine::{
     definition::{GroupMode, Trigger},
@@ -17,12 +17,13 @@ const MODES: [(&str, GroupMode); 3] = [
     ("key_shared", GroupMode::KeyShared),
 ];
 
-/// Reads the block; the workflow's name is part of the default group and may be unknown.
+/// Reads the block; the workflow's name is part of the default group, and the metadata may be unknown.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
-    workflow: Option<&WorkflowName>,
+    metadata: Option<&Metadata>,
     context: &mut Context<'doc>,
 ) -> Result<Trigger, Reported> {
+    let workflow = metadata.map(|metadata| &metadata.name);
     let mut fields = field.fields(context)?;
     let stream = fields.require(&["stream"], context);
     let namespace = fields.take("namespace", context);
@@ -38,7 +39,17 @@ pub(super) fn read<'doc>(
     };
     let consumption = or_default(mode, GroupMode::default(), |field| mode_of(&field, context));
     let batch_size = or_default(size, BATCH_SIZE_DEFAULT, |field| {
-        field.whole(BATCH_SIZE, context)
+        let size = field.whole(BATCH_SIZE, context)?;
+        let is_declared = metadata.is_some_and(|metadata| metadata.input.is_declared);
+        if size > BATCH_SIZE_DEFAULT && is_declared {
+            let message = format!(
+                "expected {} to be 1 beside `inputs`, since the input of a batch is an array",
+                field.place
+            );
+            let finding = Finding::new(Code::E100, field.span(), message);
+            return Err(context.error(finding.hint("use `input` with a JSON Schema instead")));
+        }
+        Ok(size)
     });
     let batch_timeout_ms = or_default(timeout, BATCH_TIMEOUT_MS_DEFAULT, |field| {
         field.whole(Bounds::duration(1, Code::E100), context)
@@ -105,7 +116,7 @@ pub(super) fn warn_emits(
             format!("each record that this step appends to \"{stream}\" starts another run");
         let finding = Finding::new(Code::E523, span, message);
         context.warn(finding.hint(format!(
-            "append to another stream; after {HOPS_MAX} runs in a row, the trigger refuses the record"
+            "append to another stream; the trigger refuses a record that more than {HOPS_MAX} runs led to"
         )));
     }
 }

@@ -20,6 +20,8 @@ const MESSAGE_CHARACTERS_MAX: usize = 500;
 #[derive(Clone, Debug)]
 pub struct InputSchema {
     validator: Validator,
+    /// How deep a value may nest that it validates.
+    depth_max: u32,
 }
 
 /// Why a text is not a schema.
@@ -71,7 +73,7 @@ impl InputSchema {
                 });
             }
         }
-        references::check(&schema)?;
+        let depth_max = depth_max(references::check(&schema)?);
         // Linear-time patterns: an input must not be able to make its own validation slow.
         let options = jsonschema::options()
             .with_draft(Draft::Draft202012)
@@ -81,25 +83,58 @@ impl InputSchema {
             path: error.instance_path().to_string(),
             message: shorten(&error.masked_with("it").to_string()),
         })?;
-        Ok(Self { validator })
+        Ok(Self {
+            validator,
+            depth_max,
+        })
     }
 
     /// Validates an input.
     ///
-    /// Takes time in proportion to the input for most schemas. For a schema that refers to itself
-    /// from several alternatives, the time can grow with a power of the input's depth: call it on a
-    /// blocking thread.
+    /// A schema that refers to itself from several places may check a part of a value once for each
+    /// way that leads there: it refuses values that nest so deep that these are too many. Call it on
+    /// a blocking thread, since schemas and values can be large.
     ///
     /// # Errors
     /// [`SchemaViolation`] names the first part that fails.
     pub fn check(&self, input: &Value) -> Result<(), SchemaViolation> {
+        if depth(input) > self.depth_max {
+            let depth_max = self.depth_max;
+            return Err(SchemaViolation {
+                path: String::new(),
+                message: format!(
+                    "the value nests deeper than {depth_max} levels, and the schema refers to itself several times"
+                ),
+            });
+        }
         self.validator
             .validate(input)
             .map_err(|error| SchemaViolation {
-                path: error.instance_path().to_string(),
+                path: shorten(&error.instance_path().to_string()),
                 message: shorten(&error.masked_with("the value").to_string()),
             })
     }
+}
+
+/// How often a part of a value may be checked because a schema refers to itself.
+const CHECKS_OF_PART_MAX: u32 = 1 << 16;
+
+/// How deep a value may nest: each level multiplies the checks by the references that lead back.
+fn depth_max(circles_count: u32) -> u32 {
+    if circles_count < 2 {
+        return u32::MAX;
+    }
+    CHECKS_OF_PART_MAX.checked_ilog(circles_count).unwrap_or(0)
+}
+
+/// How deep a value nests: 0 for a scalar. Its reader bounds the depth.
+fn depth(value: &Value) -> u32 {
+    let of_parts = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + of_parts.unwrap_or(0)
 }
 
 impl SchemaInvalid {
@@ -205,6 +240,18 @@ mod tests {
         let anchored = json!({"$defs": {"a": {"$anchor": "x", "$id": "other"}}, "$ref": "#x"});
         assert!(refusal(&anchored).contains("`$id` below its top"));
         assert!(refusal(&json!({"title": "x".repeat(64 << 10)})).contains("bytes"));
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_several_times_takes_no_deep_values() {
+        let twice = json!({"properties": {"a": {"$ref": "#"}}});
+        let schema = json!({"type": "object", "anyOf": [twice, twice]});
+        let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"a": inner}));
+        assert_eq!(violation(&schema, &nested(15)), Default::default());
+        let (_, message) = violation(&schema, &nested(90));
+        assert!(message.contains("deeper than 16 levels"), "{message}");
+        let once = json!({"properties": {"a": {"$ref": "#"}}, "type": "object"});
+        assert_eq!(violation(&once, &nested(90)), Default::default());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use super::SchemaInvalid;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The maximum of subschemas with all references expanded.
 const SUBSCHEMAS_MAX: u64 = 10_000;
@@ -22,12 +22,14 @@ const PASSIVE: [&str; 6] = [
     "examples",
 ];
 
-/// Checks the references of a schema.
-pub(super) fn check(schema: &Value) -> Result<(), SchemaInvalid> {
+/// Checks the references of a schema, and returns how many of them lead back to what they are in.
+pub(super) fn check(schema: &Value) -> Result<u32, SchemaInvalid> {
     let mut counter = Counter {
         root: schema,
         anchors: HashMap::new(),
         counts: HashMap::new(),
+        open: HashSet::new(),
+        circles_count: 0,
     };
     counter.note_anchors(schema, true)?;
     let count = counter.count(schema)?;
@@ -35,7 +37,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaInvalid> {
         let message = format!("its references expand to more than {SUBSCHEMAS_MAX} subschemas");
         return Err(SchemaInvalid::whole(message));
     }
-    Ok(())
+    Ok(counter.circles_count)
 }
 
 struct Counter<'schema> {
@@ -44,6 +46,10 @@ struct Counter<'schema> {
     anchors: HashMap<&'schema str, &'schema Value>,
     /// The count of each part by its address; 1 while it is being counted.
     counts: HashMap<*const Value, u64>,
+    /// The parts that are being counted.
+    open: HashSet<*const Value>,
+    /// References to such parts.
+    circles_count: u32,
 }
 
 impl<'schema> Counter<'schema> {
@@ -86,6 +92,7 @@ impl<'schema> Counter<'schema> {
             }
             Value::Object(keywords) => {
                 self.counts.insert(part, 1);
+                self.open.insert(part);
                 count = 1;
                 for (keyword, value) in keywords {
                     let is_reference = keyword == "$ref" || keyword == "$dynamicRef";
@@ -98,6 +105,7 @@ impl<'schema> Counter<'schema> {
                     });
                 }
                 self.counts.insert(part, count);
+                self.open.remove(&std::ptr::from_ref(part));
             }
             _ => {}
         }
@@ -116,6 +124,9 @@ impl<'schema> Counter<'schema> {
         } else {
             self.anchors.get(fragment).copied()
         };
+        if target.is_some_and(|target| self.open.contains(&std::ptr::from_ref(target))) {
+            self.circles_count = self.circles_count.saturating_add(1);
+        }
         // A reference to nothing is found when the schema is compiled.
         target.map_or(Ok(1), |target| self.count(target))
     }

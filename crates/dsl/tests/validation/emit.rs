@@ -141,3 +141,36 @@ steps:
         "#]],
     );
 }
+
+#[test]
+fn a_key_that_is_always_the_same_is_a_string_or_null() {
+    check_body(
+        r#"
+steps:
+  - {name: number, emit: {stream: orders, key: 5, payload: 1}}
+  - {name: empty, emit: {stream: orders, key: "", payload: 1}}
+  - {name: map, emit: {stream: orders, key: {a: 1}, payload: 1}}
+  - {name: null-key, emit: {stream: orders, key: null, payload: 1}}
+  - {name: text, emit: {stream: orders, key: a, payload: 1}}
+"#,
+        expect![[r#"
+            error[E100]: expected steps[0].emit.key to be a string, but it is the number 5
+             --> w.yaml:5:48
+              |
+            5 |   - {name: number, emit: {stream: orders, key: 5, payload: 1}}
+              |                                                ^
+
+            error[E100]: expected a partition key to be 1 to 256 bytes without control characters, but it is ""
+             --> w.yaml:6:47
+              |
+            6 |   - {name: empty, emit: {stream: orders, key: "", payload: 1}}
+              |                                               ^^
+
+            error[E100]: expected steps[2].emit.key to be a string, but it is a mapping
+             --> w.yaml:7:45
+              |
+            7 |   - {name: map, emit: {stream: orders, key: {a: 1}, payload: 1}}
+              |                                             ^
+        "#]],
+    );
+}

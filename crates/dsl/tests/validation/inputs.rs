@@ -130,3 +130,34 @@ fn a_scheduled_input_is_bounded_together_with_the_defaults() {
         "expected the input of scheduled runs to have at most 1048576 bytes, but it has 1048577"
     );
 }
+
+#[test]
+fn a_batch_is_not_an_object_of_inputs() {
+    check_body(
+        &format!("inputs: {{n: {{}}}}\ntrigger: {{stream: orders, batch_size: 5}}\n{STEPS}"),
+        expect![[r#"
+            error[E100]: expected trigger.batch_size to be 1 beside `inputs`, since the input of a batch is an array
+             --> w.yaml:5:39
+              |
+            5 | trigger: {stream: orders, batch_size: 5}
+              |                                       ^
+              = hint: use `input` with a JSON Schema instead
+        "#]],
+    );
+    check_body(
+        &format!("inputs: {{n: {{}}}}\ntrigger: {{stream: orders, batch_size: 1}}\n{STEPS}"),
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_definition_declares_a_bounded_number_of_inputs() {
+    let inputs: Vec<String> = (0..257).map(|number| format!("n{number}: {{}}")).collect();
+    let body = format!("inputs: {{{}}}\n{STEPS}", inputs.join(", "));
+    let findings = flotilla_dsl::parse(&format!("{}{body}", crate::HEAD)).findings;
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        findings[0].message,
+        "expected at most 256 inputs, but this is one more"
+    );
+}

@@ -96,3 +96,27 @@ steps:
         "#]],
     );
 }
+
+#[test]
+fn the_output_of_a_run_is_not_that_of_a_step() {
+    check_body(
+        r#"
+output: {extract: $.steps.charge.output, schema: {type: object}}
+steps: [{name: charge, run: "@actions/charge"}]
+"#,
+        expect![[r#"
+            error[E100]: expected output to be a mapping of the run's output, but it has only what the `output` of a step has
+             --> w.yaml:4:9
+              |
+            4 | output: {extract: $.steps.charge.output, schema: {type: object}}
+              |         ^
+        "#]],
+    );
+    check_body(
+        r#"
+output: {extract: $.steps.charge.output, schema: 1, other: 2}
+steps: [{name: charge, run: "@actions/charge"}]
+"#,
+        expect![[""]],
+    );
+}

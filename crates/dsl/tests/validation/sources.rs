@@ -429,7 +429,7 @@ fn e523_a_step_that_emits_to_the_stream_of_its_own_trigger() {
               |
             6 |   - {name: tell, emit: {stream: orders, payload: $.input}}
               |                                 ^^^^^^
-              = hint: append to another stream; after 16 runs in a row, the trigger refuses the record
+              = hint: append to another stream; the trigger refuses a record that more than 16 runs led to
         "#]],
     );
     check(
@@ -441,7 +441,7 @@ fn e523_a_step_that_emits_to_the_stream_of_its_own_trigger() {
               |
             7 |   - {name: tell, emit: {stream: orders, payload: $.input}}
               |                                 ^^^^^^
-              = hint: append to another stream; after 16 runs in a row, the trigger refuses the record
+              = hint: append to another stream; the trigger refuses a record that more than 16 runs led to
         "#]],
     );
     check("", ", namespace: shop", expect![""]);

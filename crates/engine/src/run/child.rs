@@ -68,7 +68,7 @@ pub(super) fn start(
 ) -> TurnResult<(RunNumber, Work)> {
     let input = turn.payload(active.input)?;
     let record = turn.pinned(definition)?;
-    let input = match input::complete(&record.definition, input) {
+    let input = match input::complete(turn, &record.definition, input) {
         Ok(input) => input,
         Err(rejection) => {
             let refusal = Refusal {

@@ -20,6 +20,8 @@ pub struct DecideSchemaCheck {
     pub run: RunNumber,
     /// Its activation that waits for the verdict.
     pub activation: u64,
+    /// The attempt whose value was checked: the next one has another.
+    pub attempt: u32,
     /// The definition that has the schema: that of the child, or of the run.
     pub definition: DefinitionNumber,
     /// What the check found.
@@ -39,6 +41,9 @@ impl DecideSchemaCheck {
         turn.delete::<SchemaChecks>(&check);
         let active = run.take(turn, self.activation)?;
         let mut active = active.ok_or(Rejection::ActivationStale)?;
+        if active.attempt != self.attempt {
+            return Err(Rejection::ActivationStale.into());
+        }
         // The work may be done in a later entry. Until then, the step awaits no verdict.
         let state = std::mem::replace(&mut active.state, ActivationState::Executing);
         let (activation, verdict) = (self.activation, self.verdict.clone());

@@ -2,7 +2,8 @@
 
 use super::evaluation::Evaluation;
 use super::failure::failed;
-use super::outcome::name;
+use super::finish_step::{Left, exit_step};
+use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
 use super::{attributes, branches, emit, render, scope, state, switch, timer_step};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
@@ -58,9 +59,19 @@ pub(super) fn enter(
     let entered = definition.definition.step(step);
     if let Some(condition) = &entered.skip_if {
         let is_skipped = Evaluation::with(DataContext::of(scope)).is_true(turn, run, condition)?;
-        if let Some(target_result) = skipped(turn, run, is_skipped) {
-            queue.push(run.number, finish(run, active, target_result));
-            return Ok(());
+        let target_result = match is_skipped {
+            Ok(false) => None,
+            Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
+            Err(reason) => Some(failed(turn, run, EXPRESSION_FAILED, reason)),
+        };
+        if let Some(target_result) = target_result {
+            // There was no attempt: nothing is set, and there is no output.
+            let left = Left {
+                active: &active,
+                destination: destination(&definition.definition, entered, &target_result.outcome),
+                target_result,
+            };
+            return exit_step(turn, queue, run, left);
         }
     }
     match &entered.kind {
@@ -89,19 +100,6 @@ pub(super) fn enter(
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
     Ok(())
-}
-
-/// What a step ends with whose condition to be skipped is true or has no value; `None` if it is false (W65).
-fn skipped(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    is_skipped: Result<bool, String>,
-) -> Option<TargetResult> {
-    match is_skipped {
-        Ok(false) => None,
-        Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
-        Err(reason) => Some(failed(turn, run, EXPRESSION_FAILED, reason)),
-    }
 }
 
 /// The work that finishes a step that waits for nothing.

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 /// The values of the keys that have a rule.
 pub(super) struct MergedKeys<'r, 'o> {
     by_key: BTreeMap<&'r str, Values<'o>>,
+    /// How many fields were looked at.
+    fields_count: u32,
 }
 
 /// The values of a key. A value that is null counts as absent.
@@ -30,6 +32,7 @@ impl<'r, 'o> MergedKeys<'r, 'o> {
         };
         let mut keys = Self {
             by_key: rules.iter().map(of_rule).collect(),
+            fields_count: 0,
         };
         keys.visit(state, |values, value| values.before = Some(value));
         keys
@@ -42,11 +45,17 @@ impl<'r, 'o> MergedKeys<'r, 'o> {
 
     fn visit(&mut self, object: &'o str, note: impl Fn(&mut Values<'o>, &'o str)) {
         for (key, value) in json::fields(object) {
+            self.fields_count = self.fields_count.saturating_add(1);
             let values = self.by_key.get_mut(&*json::key_name(key));
             if let Some(values) = values.filter(|_| value != "null") {
                 note(values, value);
             }
         }
+    }
+
+    /// How many fields were looked at.
+    pub(super) fn fields_count(&self) -> u32 {
+        self.fields_count
     }
 
     /// What becomes of a key that branches have written; `None` if it has no rule. The error says why its values cannot

@@ -66,7 +66,7 @@ impl StartRun {
         }
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
-        let input = input::complete(&resolved.record.definition, self.input.clone())?;
+        let input = input::complete(turn, &resolved.record.definition, self.input.clone())?;
         let new_run = NewRun {
             namespace: namespace.clone(),
             run_id: self.run_id.clone(),

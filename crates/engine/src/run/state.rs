@@ -14,7 +14,7 @@ use crate::json::{self, Json, quote};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
 use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{Activation, Awaited, EventKind, StateRecord, States, TargetResult, Work};
+use crate::tables::{Activation, EventKind, StateRecord, States, TargetResult, Work};
 use crate::turn::{LoadedRun, Turn};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -115,9 +115,13 @@ pub(super) fn text(
         return Ok(only.object.clone());
     }
     let fields = fields(layers.iter().rev().map(|layer| layer.object.as_str()));
-    // A key costs about as much as an operation of an expression.
-    turn.spend_units(u32::try_from(fields.len()).unwrap_or(u32::MAX));
+    spend(turn, fields.len());
     Ok(Json::from_checked(object(&fields)))
+}
+
+/// Adds what keys cost to the turn: each about as much as an operation of an expression.
+fn spend(turn: &mut Turn<'_, '_>, keys_count: usize) {
+    turn.spend_units(u32::try_from(keys_count).unwrap_or(u32::MAX));
 }
 
 /// An object with the fields of all objects.
@@ -162,10 +166,7 @@ fn object(fields: &[Field<'_>]) -> String {
 /// Whether a step that ends so writes to the state, and has an output of its target.
 pub(super) fn writes(target_result: &TargetResult) -> bool {
     let outcome = &target_result.outcome;
-    let is_cancelled = outcome.as_str() == name::CANCELLED;
-    // An action may end so too, but then there was an attempt.
-    let is_skipped = outcome.as_str() == name::SKIPPED && target_result.from == Awaited::Nothing;
-    !is_failure(outcome) && !is_cancelled && !is_skipped
+    !is_failure(outcome) && outcome.as_str() != name::CANCELLED
 }
 
 /// Writes what a step sets when it has ended; the error says why it cannot.
@@ -211,7 +212,9 @@ fn write(
     let key = (run.number, scope);
     let before = turn.get::<States>(&key)?;
     let before = before.as_ref().map_or("", |before| before.object.as_str());
-    let after = overlay([before, object].into_iter());
+    let after = fields([before, object].into_iter());
+    spend(turn, after.len());
+    let after = self::object(&after);
     if let Err(not_written) = check(&after) {
         return Ok(Err(not_written));
     }
@@ -300,7 +303,9 @@ pub(super) fn join(
     for written in &written {
         merged_keys.add(written.as_str());
     }
+    turn.spend_units(merged_keys.fields_count());
     let mut together = fields(written.iter().map(Json::as_str));
+    spend(turn, together.len());
     let mut merged = Vec::new();
     for (position, (key, _)) in together.iter().enumerate() {
         match merged_keys.merged(key) {

@@ -72,7 +72,7 @@ impl FireSchedule {
     ) -> TurnResult<RunId> {
         let firing_ms = self.expected_ms;
         let definition = turn.pinned(self.definition)?;
-        let input = run::complete_input(&definition.definition, Json::from_checked(input))?;
+        let input = run::complete_input(turn, &definition.definition, Json::from_checked(input))?;
         let new_run = NewRun {
             namespace: key.0.clone(),
             run_id: None,

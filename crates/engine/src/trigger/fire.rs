@@ -225,7 +225,7 @@ impl Firing<'_> {
         }
         if hops(records) > HOPS_MAX {
             let refusal = format!(
-                "expected at most {HOPS_MAX} runs in a row, each started by a record of the one before it, but there are more"
+                "expected at most {HOPS_MAX} runs to have led to the record, each started by a record of the one before it, but there are more"
             );
             return Ok(self.refuse(turn, records, &refusal)?);
         }
@@ -234,7 +234,7 @@ impl Firing<'_> {
         let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
         let input = input(self.trigger.batch_size, payloads);
         let definition = turn.pinned(self.command.definition)?;
-        match run::complete_input(&definition.definition, input) {
+        match run::complete_input(turn, &definition.definition, input) {
             Ok(input) => self.start(turn, input, records),
             Err(refusal) if records.len() == 1 => {
                 Ok(self.refuse(turn, records, &refusal.to_string())?)

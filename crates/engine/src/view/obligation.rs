@@ -194,6 +194,8 @@ pub enum SchemaOf {
 /// What a verdict on a value is made of.
 #[derive(Clone, Debug)]
 pub struct SchemaCheck {
+    /// The attempt that the value is of.
+    pub attempt: u32,
     /// The definition that has the schema.
     pub definition: DefinitionNumber,
     /// Which one of its schemas it is.
@@ -240,6 +242,7 @@ pub fn schema_check(
         None => Json::null(),
     };
     Ok(Some(SchemaCheck {
+        attempt: active.attempt,
         definition,
         of,
         namespace: record.namespace,

@@ -189,6 +189,7 @@ fn on_runs() -> Vec<Body> {
         Body::DecideSchemaCheck(DecideSchemaCheck {
             run: RunNumber(7),
             activation: 3,
+            attempt: 2,
             definition: DefinitionNumber(4),
             verdict: SchemaVerdict::Invalid {
                 detail: "/n".to_owned(),

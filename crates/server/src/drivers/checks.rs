@@ -99,6 +99,7 @@ async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Refus
     let decision = DecideSchemaCheck {
         run,
         activation,
+        attempt: check.attempt,
         definition: check.definition,
         verdict,
     };
@@ -108,17 +109,25 @@ async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Refus
 }
 
 async fn judge(driver: &Driver, check: &SchemaCheck) -> Result<SchemaVerdict, Refusal> {
-    let schema = driver.context.schemas.of_check(check).await?;
-    let violation = match schema {
-        Some(schema) => schemas::check(schema, check.value.clone()).await?.err(),
-        None => None,
+    let violation = match violation(driver, check).await {
+        Ok(violation) => violation,
+        Err(refusal) if refusal.may_succeed_later() => return Err(refusal),
+        // The library failed: it would fail again, and the step would wait for ever.
+        Err(refusal) => Some(refusal.to_string()),
     };
     Ok(match violation {
         None => SchemaVerdict::Valid,
-        Some(violation) => SchemaVerdict::Invalid {
-            detail: violation.to_string(),
-        },
+        Some(detail) => SchemaVerdict::Invalid { detail },
     })
+}
+
+async fn violation(driver: &Driver, check: &SchemaCheck) -> Result<Option<String>, Refusal> {
+    let schema = driver.context.schemas.of_check(check).await?;
+    let Some(schema) = schema else {
+        return Ok(None);
+    };
+    let checked = schemas::check(schema, check.value.clone()).await?;
+    Ok(checked.err().map(|violation| violation.to_string()))
 }
 
 #[cfg(test)]

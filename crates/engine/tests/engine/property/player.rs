@@ -298,6 +298,7 @@ impl Player {
         let (run, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
         let active = crate::invariants::read::<Activations>(&self.store, &(run, activation));
         let of_run = crate::invariants::read::<Runs>(&self.store, &run);
+        let attempt = active.as_ref().map_or(1, |active| active.attempt);
         let definition = match active.map(|active| active.state) {
             Some(ActivationState::ChildInput { definition }) if !is_stale => definition,
             Some(ActivationState::OutputCheck(_)) if !is_stale => {
@@ -308,6 +309,7 @@ impl Player {
         Body::DecideSchemaCheck(DecideSchemaCheck {
             run,
             activation,
+            attempt,
             definition,
             verdict: if is_valid {
                 SchemaVerdict::Valid

@@ -129,6 +129,7 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
             run: world.run_number(&line.word()),
             activation: line.next_number(),
+            attempt: line.number("attempt").unwrap_or(1),
             definition: DefinitionNumber(line.number("definition").expect("definition=N")),
             verdict: match line.option("invalid") {
                 None => SchemaVerdict::Valid,
