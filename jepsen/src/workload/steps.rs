@@ -1,6 +1,7 @@
 //! Runs of several steps, one of which has branches, that external workers execute and count: each
-//! acknowledged run completes, each of its steps and branches once. The last step of each appends a record to a stream,
-//! and a trigger starts another run for it: exactly one.
+//! acknowledged run completes, each of its steps and branches once. The output of one step is
+//! checked against a schema, another one waits for a time, and the last one appends a record to a stream:
+//! a trigger starts another run for it: exactly one.
 
 use super::calls::{attempt, await_end, define, events, run, runs, runs_by_key, start};
 use super::session::Invocation;
@@ -35,6 +36,7 @@ steps:
     run: \"@actions/chaos-count\"
     inputMapping: {key: $.state.key}
     set: {count: {cel: state.count + 1}}
+    output: {extract: {key: $.result.key}, schema: {type: object, required: [key]}}
     retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
     transitions: {success: third, failure: flo.Failed}
   third:
@@ -63,7 +65,10 @@ steps:
   skipped:
     run: \"@actions/chaos-count\"
     skipIf: has(input.key)
-    transitions: {success: flo.Failed, skipped: tell, failure: flo.Failed}
+    transitions: {success: flo.Failed, skipped: pause, failure: flo.Failed}
+  pause:
+    wait: {duration: 30ms}
+    transitions: {success: tell}
   tell:
     emit: {stream: chaos-steps-ended, key: $.input.key, payload: {key: $.input.key}}
     transitions: {success: flo.Completed}
@@ -78,11 +83,11 @@ steps:
   - {name: note, set: {noted: true}}
 ";
 /// The steps that a run completes, sorted.
-const STEPS: [&str; 9] = [
-    "left", "right", "second", "skipped", "start", "tail", "tell", "third", "which",
+const STEPS: [&str; 10] = [
+    "left", "pause", "right", "second", "skipped", "start", "tail", "tell", "third", "which",
 ];
 /// The steps that no worker executes.
-const OF_ENGINE: [&str; 4] = ["skipped", "tell", "third", "which"];
+const OF_ENGINE: [&str; 5] = ["pause", "skipped", "tell", "third", "which"];
 /// The scopes that a run opens and ends, sorted.
 const SCOPES: [&str; 2] = ["third/left", "third/line"];
 const ACTIONS: &[&str] = &["chaos-count"];
@@ -343,8 +348,8 @@ mod tests {
         let twice = history(
             "RUN_STATUS_COMPLETED",
             &[
-                "left", "right", "second", "second", "skipped", "start", "tail", "tell", "third",
-                "which",
+                "left", "pause", "right", "second", "second", "skipped", "start", "tail", "tell",
+                "third", "which",
             ],
         );
         assert_eq!(Steps::default().check(&twice).len(), 1);
