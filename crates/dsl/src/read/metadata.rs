@@ -141,7 +141,7 @@ fn input<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result
         }),
         (None, Some(field)) => inputs::read(&field, context),
         (Some(_), Some(inputs)) => {
-            let message = "expected either `input` or `inputs`, but both are there";
+            let message = "expected either `input` or `inputs`, but the definition has both";
             let finding = Finding::new(Code::E100, inputs.key_span, message);
             Err(context.error(finding.hint("`inputs` is a short form of a schema in `input`")))
         }

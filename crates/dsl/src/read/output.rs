@@ -16,7 +16,7 @@ pub(super) fn of_run<'doc>(
             .all(|entry| ["extract", "schema"].contains(&&*entry.key))
     {
         let message = format!(
-            "expected {} to be a mapping of the run's output, but it has only what the `output` of a step has",
+            "expected {} to be a mapping of the run's output, but it has only the keys of a step's `output`",
             field.place
         );
         return Err(context.malformed(field.span(), message));

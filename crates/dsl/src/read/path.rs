@@ -35,7 +35,7 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
         ["result", ..] => {
             return Err(context.error(wrong(
-                "`$.result` has a meaning only in `set` and `output` of a step",
+                "`$.result` is available only in the `set` and `output` of a step",
             )));
         }
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),

@@ -45,7 +45,7 @@ fn duration_ms<'doc>(
         _ => None,
     };
     let Some(ms) = ms else {
-        let hint = "ISO 8601 without months and years, such as PT15M, P1D or P1DT12H, or 15m, 1h30m, 200ms";
+        let hint = "use ISO 8601 without months and years (PT15M, P1DT12H), or a short form (15m, 1h30m, 200ms)";
         let finding = field.mismatch_finding(Code::E514, "a duration");
         return Err(context.error(finding.hint(hint)));
     };

@@ -116,7 +116,7 @@ pub(super) fn warn_emits(
             format!("each record that this step appends to \"{stream}\" starts another run");
         let finding = Finding::new(Code::E523, span, message);
         context.warn(finding.hint(format!(
-            "append to another stream; the trigger refuses a record that more than {HOPS_MAX} runs led to"
+            "append to another stream; the trigger refuses records with more than {HOPS_MAX} hops"
         )));
     }
 }

@@ -103,7 +103,7 @@ impl InputSchema {
             return Err(SchemaViolation {
                 path: String::new(),
                 message: format!(
-                    "the value nests deeper than {depth_max} levels, and the schema refers to itself several times"
+                    "the value nests deeper than {depth_max} levels, too deep for a schema that refers to itself several times"
                 ),
             });
         }

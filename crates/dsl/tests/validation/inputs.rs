@@ -92,7 +92,7 @@ fn inputs_and_a_schema_exclude_each_other() {
     check_body(
         &format!("input: {{type: object}}\ninputs: {{n: {{type: integer}}}}\n{STEPS}"),
         expect![[r#"
-            error[E100]: expected either `input` or `inputs`, but both are there
+            error[E100]: expected either `input` or `inputs`, but the definition has both
              --> w.yaml:5:1
               |
             5 | inputs: {n: {type: integer}}

@@ -88,7 +88,7 @@ steps:
             8 |   - {name: ask, waitForSignal: {type: go, timeoutMs: 1}, output: {extract: $.result}}
               |                                                          ^^^^^^
 
-            error[E508]: invalid path "$.result": `$.result` has a meaning only in `set` and `output` of a step
+            error[E508]: invalid path "$.result": `$.result` is available only in the `set` and `output` of a step
              --> w.yaml:9:61
               |
             9 |   - {name: other, run: "@actions/charge", inputMapping: {a: $.result}}
@@ -105,7 +105,7 @@ output: {extract: $.steps.charge.output, schema: {type: object}}
 steps: [{name: charge, run: "@actions/charge"}]
 "#,
         expect![[r#"
-            error[E100]: expected output to be a mapping of the run's output, but it has only what the `output` of a step has
+            error[E100]: expected output to be a mapping of the run's output, but it has only the keys of a step's `output`
              --> w.yaml:4:9
               |
             4 | output: {extract: $.steps.charge.output, schema: {type: object}}

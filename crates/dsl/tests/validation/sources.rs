@@ -429,7 +429,7 @@ fn e523_a_step_that_emits_to_the_stream_of_its_own_trigger() {
               |
             6 |   - {name: tell, emit: {stream: orders, payload: $.input}}
               |                                 ^^^^^^
-              = hint: append to another stream; the trigger refuses a record that more than 16 runs led to
+              = hint: append to another stream; the trigger refuses records with more than 16 hops
         "#]],
     );
     check(
@@ -441,7 +441,7 @@ fn e523_a_step_that_emits_to_the_stream_of_its_own_trigger() {
               |
             7 |   - {name: tell, emit: {stream: orders, payload: $.input}}
               |                                 ^^^^^^
-              = hint: append to another stream; the trigger refuses a record that more than 16 runs led to
+              = hint: append to another stream; the trigger refuses records with more than 16 hops
         "#]],
     );
     check("", ", namespace: shop", expect![""]);

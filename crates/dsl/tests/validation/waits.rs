@@ -70,14 +70,14 @@ steps:
               |
             7 |   - {name: month, wait: {duration: P1M}}
               |                                    ^^^
-              = hint: ISO 8601 without months and years, such as PT15M, P1D or P1DT12H, or 15m, 1h30m, 200ms
+              = hint: use ISO 8601 without months and years (PT15M, P1DT12H), or a short form (15m, 1h30m, 200ms)
 
             error[E514]: expected steps[3].wait.duration to be a duration, but it is the number 15
              --> w.yaml:8:37
               |
             8 |   - {name: number, wait: {duration: 15}}
               |                                     ^^
-              = hint: ISO 8601 without months and years, such as PT15M, P1D or P1DT12H, or 15m, 1h30m, 200ms
+              = hint: use ISO 8601 without months and years (PT15M, P1DT12H), or a short form (15m, 1h30m, 200ms)
 
             error[E514]: expected steps[4].wait.duration to be at most 3660 days
              --> w.yaml:9:35

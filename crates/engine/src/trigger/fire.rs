@@ -224,9 +224,8 @@ impl Firing<'_> {
             return Ok(self.refuse(turn, records, refusal)?);
         }
         if hops(records) > HOPS_MAX {
-            let refusal = format!(
-                "expected at most {HOPS_MAX} runs to have led to the record, each started by a record of the one before it, but there are more"
-            );
+            let refusal =
+                format!("expected the record to have at most {HOPS_MAX} hops, but it has more");
             return Ok(self.refuse(turn, records, &refusal)?);
         }
         let flags = batch.records.iter().map(|record| record.is_json);
