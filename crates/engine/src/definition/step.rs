@@ -75,11 +75,11 @@ extensions! {
 }
 
 impl Step {
-    /// What becomes of the output of its target (W67).
+    /// The target that it executes, if it is a run step.
     #[must_use]
-    pub fn output(&self) -> Option<&StepOutput> {
+    pub fn run(&self) -> Option<&RunStep> {
         match &self.kind {
-            StepKind::Run(run) => run.output.as_ref(),
+            StepKind::Run(run) => Some(run),
             StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::Switch(_)
@@ -87,6 +87,12 @@ impl Step {
             | StepKind::Emit(_)
             | StepKind::Timer(_) => None,
         }
+    }
+
+    /// What becomes of the output of its target (W67).
+    #[must_use]
+    pub fn output(&self) -> Option<&StepOutput> {
+        self.run()?.output.as_ref()
     }
 
     /// Whether its output can become that of its block: a switch only leads on (W52).

@@ -3,7 +3,7 @@
 use super::failure::{self, Exit};
 use super::outcome::{Destination, destination, is_retried, name};
 use super::{output, state};
-use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
+use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -152,27 +152,11 @@ pub(super) fn exit_step(
 }
 
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
-    match &step.kind {
-        StepKind::Run(run_step) => run_step.retry.as_ref(),
-        StepKind::Wait(_)
-        | StepKind::Parallel(_)
-        | StepKind::Switch(_)
-        | StepKind::Set
-        | StepKind::Emit(_)
-        | StepKind::Timer(_) => None,
-    }
+    step.run()?.retry.as_ref()
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
-    match &step.kind {
-        StepKind::Run(run_step) => run_step.poll.as_ref(),
-        StepKind::Wait(_)
-        | StepKind::Parallel(_)
-        | StepKind::Switch(_)
-        | StepKind::Set
-        | StepKind::Emit(_)
-        | StepKind::Timer(_) => None,
-    }
+    step.run()?.poll.as_ref()
 }
 
 /// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
