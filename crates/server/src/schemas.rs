@@ -5,7 +5,7 @@ use crate::limits::SCHEMAS_CACHED_MAX;
 use flotilla_dsl::schema::{InputSchema, SchemaViolation};
 use flotilla_engine::DefinitionNumber;
 use flotilla_engine::json::Json;
-use flotilla_engine::view::{SchemaCheck, SchemaOf};
+use flotilla_engine::view::SchemaOf;
 use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,53 +31,37 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// The input schema of a definition, if it is cached.
-    pub(crate) fn find(&self, definition: DefinitionNumber) -> Option<Schema> {
-        self.find_of((definition.0, SchemaOf::Input))
+    /// A schema of a definition, if it is cached.
+    pub(crate) fn find(&self, definition: DefinitionNumber, of: SchemaOf) -> Option<Schema> {
+        self.lock().get(&(definition.0, of)).cloned()
     }
 
-    fn find_of(&self, key: Key) -> Option<Schema> {
-        self.lock().get(&key).cloned()
-    }
-
-    /// The input schema of a definition whose text is available.
+    /// A schema of a definition, whose text is available.
     pub(crate) async fn obtain(
         &self,
         definition: DefinitionNumber,
+        of: SchemaOf,
         text: Option<&str>,
     ) -> Result<Schema, Refusal> {
-        self.obtain_of((definition.0, SchemaOf::Input), text).await
-    }
-
-    /// The schema of a check.
-    pub(crate) async fn of_check(&self, check: &SchemaCheck) -> Result<Schema, Refusal> {
-        let key = (check.definition.0, check.of);
-        self.obtain_of(key, Some(&check.schema)).await
-    }
-
-    async fn obtain_of(&self, key: Key, text: Option<&str>) -> Result<Schema, Refusal> {
-        match self.find_of(key) {
+        match self.find(definition, of) {
             Some(known) => Ok(known),
-            None => self.compile_of(key, text.map(str::to_owned)).await,
+            None => self.compile(definition, of, text.map(str::to_owned)).await,
         }
     }
 
-    /// Compiles the input schema of a definition on a blocking thread and caches it.
+    /// Compiles a schema of a definition on a blocking thread and caches it. Two callers may do so
+    /// at the same time, with the same result.
     pub(crate) async fn compile(
         &self,
         definition: DefinitionNumber,
+        of: SchemaOf,
         text: Option<String>,
     ) -> Result<Schema, Refusal> {
-        self.compile_of((definition.0, SchemaOf::Input), text).await
-    }
-
-    /// Two callers may compile a schema at the same time, with the same result.
-    async fn compile_of(&self, key: Key, text: Option<String>) -> Result<Schema, Refusal> {
         let schema = match text {
             Some(text) => Some(Arc::new(compile(text).await?)),
             None => None,
         };
-        self.lock().put(key, schema.clone());
+        self.lock().put((definition.0, of), schema.clone());
         Ok(schema)
     }
 
@@ -127,10 +111,13 @@ mod tests {
     #[tokio::test]
     async fn a_schema_is_compiled_once_and_judges_inputs() {
         let schemas = Schemas::default();
-        assert!(schemas.find(NUMBER).is_none());
+        assert!(schemas.find(NUMBER, SchemaOf::Input).is_none());
         let text = r#"{"type":"object","required":["id"]}"#.to_owned();
-        schemas.compile(NUMBER, Some(text)).await.unwrap();
-        let schema = schemas.find(NUMBER).flatten().unwrap();
+        schemas
+            .compile(NUMBER, SchemaOf::Input, Some(text))
+            .await
+            .unwrap();
+        let schema = schemas.find(NUMBER, SchemaOf::Input).flatten().unwrap();
         let judged = async |input: &str| {
             let input = Json::from_checked(input.to_owned());
             check(schema.clone(), input).await.unwrap()
@@ -144,15 +131,25 @@ mod tests {
     #[tokio::test]
     async fn a_definition_without_a_schema_is_remembered_too() {
         let schemas = Schemas::default();
-        assert!(schemas.compile(NUMBER, None).await.unwrap().is_none());
-        assert!(schemas.find(NUMBER).is_some_and(|schema| schema.is_none()));
+        assert!(
+            schemas
+                .compile(NUMBER, SchemaOf::Input, None)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            schemas
+                .find(NUMBER, SchemaOf::Input)
+                .is_some_and(|schema| schema.is_none())
+        );
     }
 
     #[tokio::test]
     async fn a_stored_schema_that_does_not_compile_is_a_bug() {
         let schema = Some("{".to_owned());
         let refusal = Schemas::default()
-            .compile(NUMBER, schema)
+            .compile(NUMBER, SchemaOf::Input, schema)
             .await
             .unwrap_err();
         assert!(refusal.to_string().contains("(internal)"), "{refusal}");

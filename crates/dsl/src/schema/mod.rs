@@ -20,8 +20,8 @@ const MESSAGE_CHARACTERS_MAX: usize = 500;
 #[derive(Clone, Debug)]
 pub struct InputSchema {
     validator: Validator,
-    /// How deep a value may nest that it validates.
-    depth_max: u32,
+    /// How deep a value may nest that it validates, if that is bounded.
+    depth_max: Option<u32>,
 }
 
 /// Why a text is not a schema.
@@ -98,8 +98,9 @@ impl InputSchema {
     /// # Errors
     /// [`SchemaViolation`] names the first part that fails.
     pub fn check(&self, input: &Value) -> Result<(), SchemaViolation> {
-        if depth(input) > self.depth_max {
-            let depth_max = self.depth_max;
+        if let Some(depth_max) = self.depth_max
+            && depth(input) > depth_max
+        {
             return Err(SchemaViolation {
                 path: String::new(),
                 message: format!(
@@ -120,11 +121,10 @@ impl InputSchema {
 const CHECKS_OF_PART_MAX: u32 = 1 << 16;
 
 /// How deep a value may nest: each level multiplies the checks by the references that lead back.
-fn depth_max(circles_count: u32) -> u32 {
-    if circles_count < 2 {
-        return u32::MAX;
-    }
-    CHECKS_OF_PART_MAX.checked_ilog(circles_count).unwrap_or(0)
+/// `None` if there is at most one.
+fn depth_max(circles_count: u32) -> Option<u32> {
+    // `None` for no reference or one, since no power of these grows.
+    CHECKS_OF_PART_MAX.checked_ilog(circles_count)
 }
 
 /// How deep a value nests: 0 for a scalar. Its reader bounds the depth.

@@ -15,17 +15,8 @@ fn mapping(value: &str) -> String {
     let steps = steps(&format!(
         "start:\n  run: \"@actions/a\"\n  inputMapping: {value}\n  transitions: {{success: b, failure: flo.Failed}}\nsteps:\n  b: {{run: \"@actions/b\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
     ));
-    match &steps[0].kind {
-        StepKind::Run(step) => step.input.as_ref().map(shown).unwrap_or_default(),
-        StepKind::Wait(_)
-        | StepKind::Parallel(_)
-        | StepKind::Switch(_)
-        | StepKind::Set
-        | StepKind::Emit(_)
-        | StepKind::Timer(_) => {
-            panic!("expected a run step")
-        }
-    }
+    let step = steps[0].run().expect("a run step");
+    step.input.as_ref().map(shown).unwrap_or_default()
 }
 
 fn shown(template: &Template) -> String {
@@ -116,16 +107,9 @@ fn targets_are_resolved() {
           c: {run: "@actions/pay.v2", transitions: {success: b, needs_review: b, failure: flo.Cancelled}}
         "#,
     );
-    let run = |index: usize| match &steps[index].kind {
-        StepKind::Run(step) => step.target.clone(),
-        StepKind::Wait(_)
-        | StepKind::Parallel(_)
-        | StepKind::Switch(_)
-        | StepKind::Set
-        | StepKind::Emit(_)
-        | StepKind::Timer(_) => {
-            panic!("expected a run step")
-        }
+    let run = |index: usize| {
+        let step = steps[index].run().expect("a run step");
+        step.target.clone()
     };
     assert!(
         matches!(run(0), RunTarget::Workflow { name, version: Some(version) } if name.as_str() == "child.flow" && version.as_str() == "2.0.0")

@@ -1,7 +1,7 @@
 //! Child workflows (W5, W17).
 
 use super::create::{NewRun, Parent, create};
-use super::{input, outcome, schema_check};
+use super::{outcome, schema_check};
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
@@ -67,17 +67,6 @@ pub(super) fn start(
     definition: DefinitionNumber,
 ) -> TurnResult<(RunNumber, Work)> {
     let input = turn.payload(active.input)?;
-    let record = turn.pinned(definition)?;
-    let input = match input::complete(turn, &record.definition, input) {
-        Ok(input) => input,
-        Err(rejection) => {
-            let refusal = Refusal {
-                outcome: outcome::name::EXECUTION_FAILURE,
-                detail: rejection.to_string(),
-            };
-            return Ok((run.number, refuse(turn, run, active, refusal)));
-        }
-    };
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
@@ -96,7 +85,17 @@ pub(super) fn start(
         hops: run.record.hops,
         trace: run.record.trace,
     };
-    let child = create(turn, new_run)?;
+    let child = match create(turn, new_run) {
+        Ok(child) => child,
+        Err(Abort::Rejected(rejection)) => {
+            let refusal = Refusal {
+                outcome: outcome::name::EXECUTION_FAILURE,
+                detail: rejection.to_string(),
+            };
+            return Ok((run.number, refuse(turn, run, active, refusal)));
+        }
+        Err(Abort::Store(error)) => return Err(Abort::Store(error)),
+    };
     active.state = ActivationState::Child(child.number);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     run.put_back(active);

@@ -1,6 +1,6 @@
 //! Creating and finding runs.
 
-use super::attributes;
+use super::{attributes, input};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -40,8 +40,11 @@ pub(crate) struct CreatedRun {
     pub(crate) id: RunId,
 }
 
-/// Creates a run, not yet on any step, and adds it to the turn.
+/// Creates a run, not yet on any step, and adds it to the turn. Its input is completed with the defaults of its
+/// definition (W68). If that makes it too large, the run is rejected, and nothing is written.
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<CreatedRun> {
+    let definition = turn.pinned(new_run.definition)?;
+    let input_text = input::complete(turn, &definition.definition, new_run.input)?;
     let number = RunNumber(turn.next_number(|cluster| &mut cluster.run_count));
     let id = new_run
         .run_id
@@ -50,13 +53,12 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     if new_run.run_id.is_some() {
         turn.put::<RunNames>(&(new_run.namespace.clone(), id.clone()), number);
     }
-    let definition = turn.pinned(new_run.definition)?;
     if let Some(key) = &new_run.idempotency_key {
         let workflow = definition.definition.name.clone();
         turn.put::<IdempotencyKeys>(&(new_run.namespace.clone(), workflow, key.clone()), number);
     }
     let input = PayloadRef::input_of(PayloadOwner::Run(number));
-    turn.put::<Payloads>(&input, StoredPayload::Text(new_run.input));
+    turn.put::<Payloads>(&input, StoredPayload::Text(input_text));
     let run = RunRecord {
         namespace: new_run.namespace,
         id: id.clone(),

@@ -13,12 +13,6 @@ use crate::tables::{Activation, EventKind, TargetResult};
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
 use std::collections::BTreeMap;
 
-/// Why a record was not appended.
-struct NotEmitted {
-    code: &'static str,
-    message: String,
-}
-
 /// Appends the record of a step, and returns what the step ends with.
 pub(super) fn emit(
     turn: &mut Turn<'_, '_>,
@@ -26,57 +20,65 @@ pub(super) fn emit(
     active: &Activation,
     step: &EmitStep,
 ) -> TurnResult<TargetResult> {
-    let appended = match record(turn, run, active, step)? {
-        Ok(record) => append(turn, run, step, record)?,
-        Err(not_emitted) => Err(not_emitted),
+    let record = match record(turn, run, active, step)? {
+        Ok(record) => record,
+        Err(ended) => return Ok(ended),
     };
-    Ok(match appended {
-        Ok(id) => {
-            let stream = step.stream.clone();
-            run.note(active, EventKind::RecordEmitted { stream, id });
-            let output = run.store_payload(turn, output(step, id));
-            TargetResult {
-                output: Some(output),
-                ..TargetResult::of_engine(name::of(name::SUCCESS))
-            }
+    let emission = Emission {
+        namespace: &run.record.namespace,
+        stream: &step.stream,
+        record,
+        hops: run.record.hops.saturating_add(1),
+    };
+    let id = match stream::emit(turn, &emission) {
+        Ok(id) => id,
+        Err(Abort::Rejected(rejection)) => {
+            let code = rejection.code().as_str();
+            return Ok(failed(turn, run, code, rejection.to_string()));
         }
-        Err(NotEmitted { code, message }) => failed(turn, run, code, message),
+        Err(Abort::Store(error)) => return Err(Abort::Store(error)),
+    };
+    let stream = step.stream.clone();
+    run.note(active, EventKind::RecordEmitted { stream, id });
+    let output = run.store_payload(turn, output(step, id));
+    Ok(TargetResult {
+        output: Some(output),
+        ..TargetResult::of_engine(name::of(name::SUCCESS))
     })
 }
 
-/// The record, from the mappings of the step.
+/// The record, from the mappings of the step; the error is what the step ends with.
 fn record(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
     step: &EmitStep,
-) -> Result<Result<NewRecord, NotEmitted>, StoreError> {
+) -> Result<Result<NewRecord, TargetResult>, StoreError> {
     let context = DataContext::of(active.scope);
     let mut texts = Vec::new();
     for template in step.key.iter().chain([&step.payload]) {
         match render::text(turn, run, context, template)? {
             Ok(text) => texts.push(text),
             Err(refused) => {
-                let (code, message) = (
-                    refused.code(Mapped::Record),
+                let code = refused.code(Mapped::Record);
+                return Ok(Err(failed(
+                    turn,
+                    run,
+                    code,
                     refused.message(Mapped::Record),
-                );
-                return Ok(Err(NotEmitted { code, message }));
+                )));
             }
         }
     }
     let payload = texts.pop().expect("the payload was rendered");
     Ok(match texts.pop().map_or(Ok(None), |text| key(&text)) {
         Ok(key) => Ok(NewRecord {
-            payload: Bytes::from(payload.as_str().as_bytes().to_vec()),
+            payload: Bytes::from(payload.as_str()),
             headers: BTreeMap::new(),
             key,
             partition: None,
         }),
-        Err(message) => Err(NotEmitted {
-            code: "bad_key",
-            message,
-        }),
+        Err(message) => Err(failed(turn, run, "bad_key", message)),
     })
 }
 
@@ -90,28 +92,6 @@ fn key(value: &Json) -> Result<Option<PartitionKey>, String> {
         text.ok_or("expected the key of the record to be a string or null, but it is not")?;
     let key = PartitionKey::new(text).map_err(|invalid| invalid.to_string())?;
     Ok(Some(key))
-}
-
-fn append(
-    turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-    step: &EmitStep,
-    record: NewRecord,
-) -> TurnResult<Result<RecordId, NotEmitted>> {
-    let emission = Emission {
-        namespace: &run.record.namespace,
-        stream: &step.stream,
-        record,
-        hops: run.record.hops.saturating_add(1),
-    };
-    match stream::emit(turn, &emission) {
-        Ok(id) => Ok(Ok(id)),
-        Err(Abort::Rejected(rejection)) => Ok(Err(NotEmitted {
-            code: rejection.code().as_str(),
-            message: rejection.to_string(),
-        })),
-        Err(Abort::Store(error)) => Err(Abort::Store(error)),
-    }
 }
 
 fn output(step: &EmitStep, id: RecordId) -> Json {

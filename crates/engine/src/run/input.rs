@@ -8,7 +8,7 @@ use crate::turn::Turn;
 use std::borrow::Cow;
 
 /// An input, with the defaults of the definition for what it lacks.
-pub(crate) fn complete(
+pub(super) fn complete(
     turn: &mut Turn<'_, '_>,
     definition: &Definition,
     input: Json,

@@ -51,7 +51,6 @@ pub(crate) use execute::create_action_run;
 pub(crate) use failure::{error_field, error_in, is_failure};
 pub(crate) use finish_step::{next_attempt, wake_timer};
 pub(crate) use index::forget as forget_indexes;
-pub(crate) use input::complete as complete_input;
 pub(crate) use outcome::name as outcome_name;
 pub(crate) use release::{is_awaited, release_from_quarantine};
 pub(crate) use wake::{expire_signal, wake_step};

@@ -3,7 +3,6 @@
 use super::advance::advance;
 use super::child::FIRST_WORK;
 use super::create::{NewRun, create};
-use super::input;
 use crate::definition::Idempotency;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
@@ -66,12 +65,11 @@ impl StartRun {
         }
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
-        let input = input::complete(turn, &resolved.record.definition, self.input.clone())?;
         let new_run = NewRun {
             namespace: namespace.clone(),
             run_id: self.run_id.clone(),
             definition: resolved.number,
-            input,
+            input: self.input.clone(),
             idempotency_key: self.idempotency_key.clone(),
             triggered_by: TriggeredBy::Caller,
             parent: None,

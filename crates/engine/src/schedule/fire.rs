@@ -71,13 +71,11 @@ impl FireSchedule {
         input: String,
     ) -> TurnResult<RunId> {
         let firing_ms = self.expected_ms;
-        let definition = turn.pinned(self.definition)?;
-        let input = run::complete_input(turn, &definition.definition, Json::from_checked(input))?;
         let new_run = NewRun {
             namespace: key.0.clone(),
             run_id: None,
             definition: self.definition,
-            input,
+            input: Json::from_checked(input),
             idempotency_key: None,
             triggered_by: TriggeredBy::Schedule { firing_ms },
             parent: None,

@@ -52,7 +52,8 @@ impl AppendRecords {
         let mut target = open(turn, namespace, &self.stream)?;
         let before = target.stream.1.last_id;
         for record in &self.records {
-            target.push(turn, record, 0)?;
+            let partition = target.place(record)?;
+            push(turn, &mut target.stream, partition, record.content(0));
         }
         let first = before.following(turn.now_ms());
         target.finish(turn)?;
@@ -156,23 +157,41 @@ fn open(turn: &mut Turn<'_, '_>, namespace: &Namespace, name: &StreamName) -> Tu
 }
 
 impl Target {
-    /// Appends a record; [`Self::finish`] must follow.
-    fn push(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        record: &NewRecord,
-        hops: u8,
-    ) -> Result<(), Rejection> {
+    /// The partition for a record, unless the stream cannot have the record.
+    fn place(&self, record: &NewRecord) -> Result<u32, Rejection> {
         record.check_fits(&self.stream.1)?;
-        let partition = record.choose_partition(&self.stream.1)?;
-        push(turn, &mut self.stream, partition, record.content(hops));
-        Ok(())
+        record.choose_partition(&self.stream.1)
     }
 
+    /// Appends one record. A panic quarantines the stream, not the subject that appends; if the stream is quarantined
+    /// already, it is attributed to that subject.
+    fn grow(
+        mut self,
+        turn: &mut Turn<'_, '_>,
+        partition: u32,
+        new: NewContent,
+    ) -> Result<RecordId, StoreError> {
+        let (number, is_new) = (self.stream.0, self.is_new);
+        let grow = |turn: &mut Turn<'_, '_>| {
+            let id = push(turn, &mut self.stream, partition, new);
+            self.finish(turn)?;
+            Ok(id)
+        };
+        // A stream created in this turn is rolled back with it and cannot be quarantined.
+        if is_new || turn.is_stream_quarantined(number) {
+            grow(turn)
+        } else {
+            turn.with_subject(Subject::Stream(number), grow)
+        }
+    }
+
+    /// Stores a stream that has grown, applies its limits, and wakes its readers.
     fn finish(self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
-        let (number, stream) = self.stream;
+        let (number, mut stream) = self.stream;
+        retention::sweep(turn, number, &mut stream)?;
+        announce(turn, &stream);
         let key = (stream.namespace.clone(), stream.name.clone());
-        finish(turn, (number, stream))?;
+        store(turn, number, stream)?;
         if self.is_new {
             trigger::stream_appeared(turn, &key)?;
         }
@@ -189,23 +208,13 @@ pub(crate) struct Emission<'a> {
     pub(crate) hops: u8,
 }
 
-/// Appends a run's record to a stream, which is created if it is missing. A panic quarantines the stream, not the run.
+/// Appends a run's record to a stream, which is created if it is missing.
 pub(crate) fn emit(turn: &mut Turn<'_, '_>, emission: &Emission<'_>) -> TurnResult<RecordId> {
-    emission.record.check()?;
-    let mut target = open(turn, emission.namespace, emission.stream)?;
-    let (number, is_new) = (target.stream.0, target.is_new);
-    let id = target.stream.1.last_id.following(turn.now_ms());
-    let grow = |turn: &mut Turn<'_, '_>| {
-        target.push(turn, &emission.record, emission.hops)?;
-        target.finish(turn)?;
-        Ok(id)
-    };
-    // A stream created in this turn is rolled back with it and cannot be quarantined.
-    if is_new {
-        grow(turn)
-    } else {
-        turn.with_subject(Subject::Stream(number), grow)
-    }
+    let record = &emission.record;
+    record.check()?;
+    let target = open(turn, emission.namespace, emission.stream)?;
+    let partition = target.place(record)?;
+    Ok(target.grow(turn, partition, record.content(emission.hops))?)
 }
 
 /// The partition of a key: XXH3 in 64 bits over its bytes, modulo the number of partitions. Must never change,
@@ -225,10 +234,8 @@ pub(crate) struct NewContent {
 }
 
 /// Appends a dead letter to the first partition of a stream, which is created if missing; dead-letter streams have a
-/// separate limit. Returns false if that limit is reached, and the record is lost.
-///
-/// A panic quarantines the stream, not the subject that appends. A quarantined stream continues to grow but is no
-/// longer trimmed to its limits; if the append panics too, it is attributed to the subject that appends.
+/// separate limit. Returns false if that limit is reached, and the record is lost. A quarantined stream continues to
+/// grow, but is no longer trimmed to its limits.
 pub(crate) fn append(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
@@ -240,29 +247,21 @@ pub(crate) fn append(
     if is_new && !has_room_for_dead_letters(turn, namespace)? {
         return Ok(false);
     }
-    let mut target = match found {
+    let stream = match found {
         Some(found) => found,
         None => create(turn, namespace, name, StreamSettings::default())?,
     };
-    let number = target.0;
-    let grow = |turn: &mut Turn<'_, '_>| {
-        push(turn, &mut target, 0, new);
-        finish(turn, target)
-    };
-    // A stream created in this turn is rolled back with it and cannot be quarantined.
-    if is_new || turn.is_stream_quarantined(number) {
-        grow(turn)?;
-    } else {
-        turn.with_subject(Subject::Stream(number), grow)?;
-    }
-    if is_new {
-        trigger::stream_appeared(turn, &(namespace.clone(), name.clone()))?;
-    }
+    Target { stream, is_new }.grow(turn, 0, new)?;
     Ok(true)
 }
 
-/// Appends one record to an existing partition; [`finish`] must follow.
-fn push(turn: &mut Turn<'_, '_>, target: &mut NumberedStream, partition: u32, new: NewContent) {
+/// Appends one record to an existing partition; [`Target::finish`] must follow.
+fn push(
+    turn: &mut Turn<'_, '_>,
+    target: &mut NumberedStream,
+    partition: u32,
+    new: NewContent,
+) -> RecordId {
     let (number, stream) = target;
     let id = stream.last_id.following(turn.now_ms());
     let position = usize::try_from(partition).expect("a partition is a place in a list");
@@ -281,13 +280,7 @@ fn push(turn: &mut Turn<'_, '_>, target: &mut NumberedStream, partition: u32, ne
     stream.record_count += 1;
     stream.bytes += content.size();
     turn.put::<Records>(&(*number, partition, id), content);
-}
-
-/// Stores a stream that has grown, applies its limits, and wakes its readers.
-fn finish(turn: &mut Turn<'_, '_>, (number, mut stream): NumberedStream) -> Result<(), StoreError> {
-    retention::sweep(turn, number, &mut stream)?;
-    announce(turn, &stream);
-    store(turn, number, stream)
+    id
 }
 
 #[cfg(test)]

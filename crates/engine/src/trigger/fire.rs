@@ -17,7 +17,7 @@ use crate::tables::{
     DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
     TriggeredBy, Triggers,
 };
-use crate::turn::{Turn, TurnResult};
+use crate::turn::{Abort, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -232,13 +232,11 @@ impl Firing<'_> {
         let payloads = records.iter().zip(flags);
         let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
         let input = input(self.trigger.batch_size, payloads);
-        let definition = turn.pinned(self.command.definition)?;
-        match run::complete_input(turn, &definition.definition, input) {
-            Ok(input) => self.start(turn, input, records),
-            Err(refusal) if records.len() == 1 => {
+        match self.start(turn, input, records) {
+            Err(Abort::Rejected(refusal)) if records.len() == 1 => {
                 Ok(self.refuse(turn, records, &refusal.to_string())?)
             }
-            Err(refusal) => Err(refusal.into()),
+            started => started,
         }
     }
 
@@ -258,10 +256,10 @@ impl Firing<'_> {
             hops,
             trace: None,
         };
+        let run = run::create(turn, new_run)?.number;
         self.group.1.acked_count += records.len() as u64;
         self.record.record_count += records.len() as u64;
         self.record.run_count += 1;
-        let run = run::create(turn, new_run)?.number;
         let kind = EventKind::TriggerStarted { partition, records };
         turn.note_run(run, kind)?;
         self.runs.push(run);

@@ -122,7 +122,10 @@ async fn judge(driver: &Driver, check: &SchemaCheck) -> Result<SchemaVerdict, Re
 }
 
 async fn violation(driver: &Driver, check: &SchemaCheck) -> Result<Option<String>, Refusal> {
-    let schema = driver.context.schemas.of_check(check).await?;
+    let schemas = &driver.context.schemas;
+    let schema = schemas
+        .obtain(check.definition, check.of, Some(&check.schema))
+        .await?;
     let Some(schema) = schema else {
         return Ok(None);
     };

@@ -17,7 +17,7 @@ use crate::schemas::{self, Schema};
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::store::Reader;
-use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
+use flotilla_engine::view::{self, DueCursor, InputJudge, SchemaOf, TriggerFiring};
 use flotilla_engine::{Body, Command};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
         return Ok(false);
     };
     let schemas = &driver.context.schemas;
-    let schema = schemas.obtain(first.definition, first.schema.as_deref());
+    let schema = schemas.obtain(first.definition, SchemaOf::Input, first.schema.as_deref());
     let judge = Judge(schema.await?);
     let commands = judge_all(firings, judge).await?;
     if commands.is_empty() {

@@ -22,7 +22,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
 use flotilla_engine::reply::RunStarted;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view;
+use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
     Command, DefinitionNumber, Rejection, RequestId, StartRun, TraceContext, VersionChoice,
 };
@@ -178,14 +178,17 @@ impl Workflows {
     }
 
     async fn schema(&self, definition: DefinitionNumber) -> Result<Schema, Refusal> {
-        if let Some(known) = self.context.schemas.find(definition) {
+        if let Some(known) = self.context.schemas.find(definition, SchemaOf::Input) {
             return Ok(known);
         }
         let look_up = |reader: &dyn Reader| view::definition(reader, definition);
         match self.context.gateway.read_here(look_up)? {
             Some(record) => {
                 let text = record.definition.input_schema;
-                self.context.schemas.compile(definition, text).await
+                self.context
+                    .schemas
+                    .compile(definition, SchemaOf::Input, text)
+                    .await
             }
             None => Ok(None),
         }
