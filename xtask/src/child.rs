@@ -30,42 +30,39 @@ impl std::error::Error for ChildFailed {}
 /// [`ChildFailed`] if it ran and failed; an I/O error if it could not be started.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
-    let status = command
-        .status()
-        .with_context(|| format!("expected to run `{shown}`, but it did not start"))?;
-    match code(status) {
-        0 => Ok(()),
-        code => Err(ChildFailed {
-            command: shown,
-            code,
-        }
-        .into()),
-    }
+    let status = command.status().with_context(|| not_started(&shown))?;
+    check(shown, status)
 }
 
-/// The first line that a program prints, such as its version. The program must succeed.
+/// What a program prints on its standard output; the rest goes to ours.
 ///
 /// # Errors
-/// If it does not start, or fails.
-pub(crate) fn first_line(command: &mut Command) -> Result<String> {
+/// As [`run`].
+pub(crate) fn stdout(command: &mut Command) -> Result<String> {
     let shown = show(command);
-    let output = command.stdin(Stdio::null()).output();
-    let output =
-        output.with_context(|| format!("expected to run `{shown}`, but it did not start"))?;
-    match code(output.status) {
-        0 => {
-            let said = String::from_utf8_lossy(&output.stdout);
-            Ok(said.lines().next().unwrap_or_default().to_owned())
-        }
-        code => {
-            // Its stderr was captured, so print it here.
-            eprint!("{}", String::from_utf8_lossy(&output.stderr));
-            Err(ChildFailed {
-                command: shown,
-                code,
-            }
-            .into())
-        }
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| not_started(&shown))?;
+    check(shown, output.status)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The first line that a program prints, such as its version.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn first_line(command: &mut Command) -> Result<String> {
+    let said = stdout(command)?;
+    Ok(said.lines().next().unwrap_or_default().to_owned())
+}
+
+fn not_started(shown: &str) -> String {
+    format!("expected to run `{shown}`, but it did not start")
+}
+
+fn check(command: String, status: ExitStatus) -> Result<()> {
+    match code(status) {
+        0 => Ok(()),
+        code => Err(ChildFailed { command, code }.into()),
     }
 }
 

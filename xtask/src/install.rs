@@ -9,7 +9,7 @@ use crate::child;
 use crate::requirements::is_program;
 
 /// Debian's packages: clang, the linker and the C++ library with g++, make, and libclang together with its headers.
-const DEBIAN_PACKAGES: [&str; 4] = ["clang", "g++", "make", "libclang-dev"];
+pub(crate) const DEBIAN_PACKAGES: [&str; 4] = ["clang", "g++", "make", "libclang-dev"];
 
 /// The command to run, by the machine's package manager.
 const LINES: [(&str, &str); 6] = [
@@ -32,17 +32,17 @@ pub(crate) fn is_unattended_possible() -> bool {
     Path::new("/etc/debian_version").exists() && is_program("apt-get") && is_root()
 }
 
-/// Installs the packages with apt.
+/// Installs these packages with apt.
 ///
 /// # Errors
 /// If apt fails twice, the second time with fresh package lists.
-pub(crate) fn run() -> Result<()> {
-    if install_packages().is_ok() {
+pub(crate) fn run(packages: &[&str]) -> Result<()> {
+    if install_packages(packages).is_ok() {
         return Ok(());
     }
     // A new machine has no package lists, or outdated ones.
     apt_get(&["update"])?;
-    install_packages()
+    install_packages(packages)
 }
 
 /// The command that installs everything on this machine, if its package manager is known.
@@ -56,9 +56,9 @@ fn choose_line(is_program: impl Fn(&str) -> bool) -> Option<&'static str> {
     found.map(|(_, line)| *line)
 }
 
-fn install_packages() -> Result<()> {
+fn install_packages(packages: &[&str]) -> Result<()> {
     let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
-    arguments.extend(DEBIAN_PACKAGES);
+    arguments.extend(packages);
     apt_get(&arguments)
 }
 

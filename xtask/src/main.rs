@@ -24,6 +24,7 @@ mod load;
 mod local;
 mod machine;
 mod observe;
+mod pgo;
 mod process;
 mod project;
 mod release_data;
@@ -52,6 +53,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     figures::SUBCOMMAND,
     compare::SUBCOMMAND,
     growth::SUBCOMMAND,
+    pgo::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,

@@ -20,7 +20,7 @@ pub(crate) fn ensure() -> Result<()> {
     }
     if install::is_unattended_possible() {
         println!("Installing what the build needs: {}.", missing().join(", "));
-        install::run()?;
+        install::run(&install::DEBIAN_PACKAGES)?;
     }
     let missing = missing();
     if !missing.is_empty() {
