@@ -127,10 +127,12 @@ pub const EXPRESSION_UNIT_BYTES: usize = 64;
 pub const PATTERN_INSTRUCTIONS_MAX: usize = 4_096;
 /// Instructions of the regular expressions of a definition, together (W64).
 pub const PATTERNS_INSTRUCTIONS_MAX: usize = 32_768;
-/// Signals of one run that wait for a step (W19).
+/// Signals of one run that wait for a step, or that a block has taken which may be tried again (W19, W69).
 pub const SIGNALS_WAITING_MAX: u32 = 10_000;
-/// The payloads of the signals of one run that wait for a step, together (W19). In bytes.
+/// The payloads of those signals, together. In bytes.
 pub const SIGNALS_WAITING_BYTES_MAX: u64 = 16 << 20;
+/// Signals of an attempt at a block that one piece of work gives back or spends (W69, design rule 13).
+pub const TAKEN_SIGNALS_SETTLED_MAX: usize = 256;
 /// Ids of signals that one run remembers: the newest ones (W19).
 pub const SIGNAL_IDS_MAX: u64 = 10_000;
 /// Events in a run's history before its middle is trimmed (design rule 13).

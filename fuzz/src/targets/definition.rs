@@ -5,8 +5,8 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Definition, Expression, Part, Root, RunTarget, Step, StepIndex,
-    StepKind, Target as Goal, Template, TimerStep, Variable,
+    Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget, Step,
+    StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
 };
 use flotilla_engine::limits::WAIT_MS_MAX;
 
@@ -209,13 +209,18 @@ fn check_kind(definition: &Definition, step: &Step) {
         }
         StepKind::Parallel(parallel) => {
             assert!(!parallel.branches.is_empty());
-            for branch in &parallel.branches {
-                let opener = definition.block(branch.block).opener;
-                let opener = opener.expect("a branch has an opener");
-                assert_eq!(definition.step(opener).name, step.name);
-            }
+            let branches = parallel.branches.iter();
+            branches.for_each(|branch| check_opened(definition, step, branch));
         }
+        StepKind::Block(block) => check_opened(definition, step, &block.body),
     }
+}
+
+/// A block knows the step that opens it.
+fn check_opened(definition: &Definition, step: &Step, branch: &Branch) {
+    let opener = definition.block(branch.block).opener;
+    let opener = opener.expect("a nested block has an opener");
+    assert_eq!(definition.step(opener).name, step.name);
 }
 
 /// The first step of a block belongs to it, and the blocks form a tree: each comes after the one around it.

@@ -11,6 +11,7 @@ use flotilla_engine::{
     ids::StepName,
     limits::{ACTIVE_STEPS_MAX, NESTED_BLOCKS_MAX, STEPS_MAX},
 };
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The blocks and the steps of a document, in the definition's order: the workflow's own block first, then those that
@@ -38,12 +39,14 @@ pub(super) struct BlockDraft<'doc> {
 /// A step whose place is known, and whose fields are still to be read.
 pub(super) struct StepDraft<'doc> {
     /// Its name as written, for findings.
-    pub(super) label: &'doc str,
+    pub(super) label: Cow<'doc, str>,
     /// Where its name is, or the step without a name.
     pub(super) span: Span,
     pub(super) name: Result<StepName, Reported>,
     pub(super) fields: Result<Fields<'doc>, Reported>,
     pub(super) parallel: Option<Result<ParallelDraft<'doc>, Reported>>,
+    /// Its `block`.
+    pub(super) body: Option<Result<Branch, Reported>>,
     pub(super) block: BlockIndex,
     pub(super) form: BlockForm,
     /// The step after it in a list.
@@ -53,23 +56,23 @@ pub(super) struct StepDraft<'doc> {
 /// A nested block, as it stands in the document.
 struct OpenBlock<'doc> {
     index: BlockIndex,
-    /// Its value; the key is its name.
+    /// Its value.
     field: Field<'doc>,
-    /// Whether the name could be made known.
-    named: Result<(), Reported>,
+    /// Its name, if that could be made known.
+    name: Result<Cow<'doc, str>, Reported>,
 }
 
 /// A step to collect.
 struct FoundStep<'doc> {
     /// Its name, unless there is none.
-    name: Result<(&'doc str, Span), Reported>,
+    name: Result<(Cow<'doc, str>, Span), Reported>,
     /// Where the step is.
     span: Span,
     fields: Result<Fields<'doc>, Reported>,
     /// The step after it in a list.
     next: Option<StepIndex>,
     /// The name of the nested block that it begins.
-    begun: Option<&'doc str>,
+    begun: Option<Cow<'doc, str>>,
 }
 
 /// The steps of a graph.
@@ -99,7 +102,7 @@ pub(super) fn collect<'doc>(
         }
         steps => {
             let start = required(start, top.span, context).map(|field| FoundStep {
-                name: Ok((START, field.key_span)),
+                name: Ok((START.into(), field.key_span)),
                 span: field.key_span,
                 fields: field.fields(context),
                 next: None,
@@ -195,11 +198,26 @@ impl<'doc> Blocks<'doc> {
         index
     }
 
-    /// Makes room for a nested block that the step collected last opens.
+    /// Makes room for a nested block that the step collected last opens under a name.
     pub(super) fn open(
         &mut self,
         field: Field<'doc>,
-        named: Result<(), Reported>,
+        name: Cow<'doc, str>,
+        context: &mut Context<'doc>,
+    ) -> Result<Branch, Reported> {
+        let valid = names::add_branch(name.clone(), field.key_span, context);
+        let name = valid.as_ref().map(|_| name).map_err(|reported| *reported);
+        let block = self.open_named(field, name, context);
+        Ok(Branch {
+            name: valid?,
+            block: block?,
+        })
+    }
+
+    fn open_named(
+        &mut self,
+        field: Field<'doc>,
+        name: Result<Cow<'doc, str>, Reported>,
         context: &mut Context<'doc>,
     ) -> Result<BlockIndex, Reported> {
         if self.blocks.len() > STEPS_MAX {
@@ -214,11 +232,7 @@ impl<'doc> Blocks<'doc> {
             let finding = Finding::new(Code::E520, field.key_span, message);
             return Err(context.error(finding));
         }
-        self.open.push_back(OpenBlock {
-            index,
-            field,
-            named,
-        });
+        self.open.push_back(OpenBlock { index, field, name });
         Ok(index)
     }
 
@@ -228,11 +242,7 @@ impl<'doc> Blocks<'doc> {
         open: OpenBlock<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<(), Reported> {
-        let OpenBlock {
-            index,
-            field,
-            named,
-        } = open;
+        let OpenBlock { index, field, name } = open;
         if is_list(&field) {
             return self.add_list(index, &field, context);
         }
@@ -241,11 +251,7 @@ impl<'doc> Blocks<'doc> {
         }
         let mut fields = field.fields(context)?;
         if !fields.has(START) && !fields.has("steps") {
-            let name = fields.take("name", context);
-            let step = FoundStep {
-                name: name_of(&field, named, name, context),
-                ..found(&field, Ok(fields))
-            };
+            let step = first_step(&field, name, Ok(fields), context);
             return self.add_single(index, step, context);
         }
         let (start, steps) = (fields.take(START, context), fields.take("steps", context));
@@ -258,13 +264,8 @@ impl<'doc> Blocks<'doc> {
                 self.add_list(index, &steps, context)
             }
             (Some(start), steps) => {
-                let mut fields = start.fields(context);
-                let name = fields.as_mut().ok();
-                let name = name.and_then(|fields| fields.take("name", context));
-                let start = Ok(FoundStep {
-                    name: name_of(&field, named, name, context),
-                    ..found(&field, fields)
-                });
+                let fields = start.fields(context);
+                let start = Ok(first_step(&field, name, fields, context));
                 self.add_graph(index, Graph { start, steps }, context)
             }
             (None, steps) => {
@@ -333,7 +334,7 @@ impl<'doc> Blocks<'doc> {
         self.add_step(block, start, context);
         for step in others {
             let step = FoundStep {
-                name: Ok((step.key, step.key_span)),
+                name: Ok((step.key.into(), step.key_span)),
                 span: step.key_span,
                 fields: step.fields(context),
                 next: None,
@@ -382,7 +383,7 @@ impl<'doc> Blocks<'doc> {
             let name = fields.as_mut().map_err(|reported| *reported);
             let name = name.and_then(|fields| fields.require(&["name"], context));
             let step = FoundStep {
-                name: name.and_then(|field| Ok((field.string(context)?, field.span()))),
+                name: name.and_then(|field| Ok((field.string(context)?.into(), field.span()))),
                 span: item.span(),
                 fields,
                 next: (position < last).then(|| StepIndex(self.next_step().0 + 1)),
@@ -403,30 +404,36 @@ impl<'doc> Blocks<'doc> {
 
     fn add_step(&mut self, block: BlockIndex, step: FoundStep<'doc>, context: &mut Context<'doc>) {
         let index = self.next_step();
-        let (label, span) = step.name.unwrap_or(("", step.span));
-        let new = |(name, span)| NewStep {
-            name,
-            span,
-            index,
-            block,
-            begun: step.begun,
-        };
-        let name = match step.name {
-            Ok(name) => names::add_step(new(name), context),
+        let (label, span, name) = match step.name {
+            Ok((label, span)) => {
+                let new = NewStep {
+                    name: label.clone(),
+                    span,
+                    index,
+                    block,
+                    begun: step.begun,
+                };
+                (label, span, names::add_step(new, context))
+            }
             Err(reported) => {
                 names::add_unnamed(block, context);
-                Err(reported)
+                ("".into(), step.span, Err(reported))
             }
         };
         let mut fields = step.fields;
-        let parallel = fields.as_mut().ok();
-        let parallel = parallel.and_then(|fields| fields.take("parallel", context));
+        let mut opening = |key| {
+            let fields = fields.as_mut().ok();
+            fields.and_then(|fields| fields.take(key, context))
+        };
+        let (parallel, body) = (opening("parallel"), opening("block"));
+        let body = body.map(|field| (field, format!("{label}-block").into()));
         self.steps.push(StepDraft {
             label,
             span,
             name,
             fields,
             parallel: None,
+            body: None,
             block,
             form: self.blocks[block.position()].form,
             next: step.next,
@@ -434,6 +441,10 @@ impl<'doc> Blocks<'doc> {
         if let Some(field) = parallel {
             let draft = parallel::collect(&field, self, context);
             self.steps[index.position()].parallel = Some(draft);
+        }
+        if let Some((field, name)) = body {
+            let body = self.open(field, name, context);
+            self.steps[index.position()].body = Some(body);
         }
     }
 
@@ -458,9 +469,7 @@ impl<'doc> Blocks<'doc> {
         let mut of_blocks = vec![0_usize; self.blocks.len()];
         // A block comes after the one whose step opens it.
         for step in self.steps.iter().rev() {
-            let below = branches(step)
-                .iter()
-                .map(|branch| of_blocks[branch.block.position()]);
+            let below = opened(step).map(|branch| of_blocks[branch.block.position()]);
             let active = 1 + below.sum::<usize>();
             let most = &mut of_blocks[step.block.position()];
             *most = (*most).max(active);
@@ -476,33 +485,34 @@ impl<'doc> Blocks<'doc> {
     }
 }
 
-/// The branches of a step; empty for a step without any.
-fn branches<'step>(step: &'step StepDraft<'_>) -> &'step [Branch] {
+/// The blocks that a step opens.
+fn opened<'step>(step: &'step StepDraft<'_>) -> impl Iterator<Item = &'step Branch> {
     let parallel = step.parallel.as_ref().and_then(|draft| draft.as_ref().ok());
-    parallel.map_or(&[], |draft| &draft.branches)
+    let branches = parallel.into_iter().flat_map(|draft| &draft.branches);
+    let body = step.body.as_ref().and_then(|body| body.as_ref().ok());
+    branches.chain(body)
 }
 
-/// The step that begins a nested block, under the block's name.
-fn found<'doc>(block: &Field<'doc>, fields: Result<Fields<'doc>, Reported>) -> FoundStep<'doc> {
+/// The step that begins a nested block, with the block's name unless it has its own.
+fn first_step<'doc>(
+    block: &Field<'doc>,
+    name: Result<Cow<'doc, str>, Reported>,
+    mut fields: Result<Fields<'doc>, Reported>,
+    context: &mut Context<'doc>,
+) -> FoundStep<'doc> {
+    let own = fields.as_mut().ok();
+    let own = own.and_then(|fields| fields.take("name", context));
+    let begun = name.as_ref().ok().cloned();
+    let name = match own {
+        Some(own) => own.string(context).map(|text| (text.into(), own.span())),
+        None => name.map(|name| (name, block.key_span)),
+    };
     FoundStep {
-        name: Ok((block.key, block.key_span)),
+        name,
         span: block.key_span,
         fields,
         next: None,
-        begun: Some(block.key),
-    }
-}
-
-/// The name of the step that begins a nested block: its own, or else that of the block.
-fn name_of<'doc>(
-    block: &Field<'doc>,
-    named: Result<(), Reported>,
-    own: Option<Field<'doc>>,
-    context: &mut Context<'doc>,
-) -> Result<(&'doc str, Span), Reported> {
-    match own {
-        Some(name) => name.string(context).map(|text| (text, name.span())),
-        None => named.map(|()| (block.key, block.key_span)),
+        begun,
     }
 }
 

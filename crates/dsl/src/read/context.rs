@@ -86,8 +86,25 @@ impl<'doc> Context<'doc> {
     }
 
     /// The step that `word` was probably meant to be.
-    pub(super) fn nearest_step(&mut self, word: &str) -> Option<&'doc str> {
-        let candidates: Vec<&'doc str> = self.names.steps().collect();
-        self.nearest(word, candidates.into_iter())
+    pub(super) fn nearest_step(&mut self, word: &str) -> Option<String> {
+        self.nearest_name(word, |names| names.steps().map(str::to_owned).collect())
+    }
+
+    /// The target that `word` was probably meant to be.
+    pub(super) fn nearest_target(&mut self, word: &str) -> Option<String> {
+        self.nearest_name(word, |names| names.targets().map(str::to_owned).collect())
+    }
+
+    fn nearest_name(
+        &mut self,
+        word: &str,
+        candidates: impl Fn(&Names<'doc>) -> Vec<String>,
+    ) -> Option<String> {
+        let candidates = match self.may_suggest() {
+            true => candidates(&self.names),
+            false => return None,
+        };
+        let nearest = self.nearest(word, candidates.iter().map(String::as_str));
+        nearest.map(str::to_owned)
     }
 }

@@ -3,10 +3,11 @@
 use super::{Context, Field};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{BlockIndex, StepIndex, Target};
+use std::borrow::Cow;
 
 /// A step as a node of the graph.
 pub(super) struct Outline<'doc> {
-    pub(super) name: &'doc str,
+    pub(super) name: Cow<'doc, str>,
     /// The span of the step's name.
     pub(super) span: Span,
     /// The targets of its transitions and its timeout.
@@ -20,7 +21,7 @@ pub(super) struct Outline<'doc> {
 }
 
 impl<'doc> Outline<'doc> {
-    pub(super) fn new(name: &'doc str, span: Span, block: BlockIndex) -> Self {
+    pub(super) fn new(name: Cow<'doc, str>, span: Span, block: BlockIndex) -> Self {
         Self {
             name,
             span,
@@ -79,7 +80,10 @@ pub(super) fn check<'doc>(
         .map(|(position, _)| position);
     let can_end = spread(&reversed(&edges), ending);
     for (step, _) in steps.iter().zip(&can_end).filter(|(_, can_end)| !**can_end) {
-        let message = format!("no path leads from step {} to a terminal", quote(step.name));
+        let message = format!(
+            "no path leads from step {} to a terminal",
+            quote(&step.name)
+        );
         context.warn(Finding::new(Code::E303, step.span, message));
     }
 }
@@ -94,7 +98,10 @@ fn warn_unreached_steps<'doc>(
         .zip(is_reached)
         .filter(|(_, is_reached)| !**is_reached)
     {
-        let message = format!("step {} cannot be reached from the start", quote(step.name));
+        let message = format!(
+            "step {} cannot be reached from the start",
+            quote(&step.name)
+        );
         context.warn(Finding::new(Code::E301, step.span, message));
     }
 }

@@ -9,6 +9,7 @@ use flotilla_engine::{
     ids::{NameInvalid, OutcomeName, PlanName, StepName, TerminalName},
     limits::ENDS_MAX,
 };
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -23,11 +24,11 @@ const BUILT_IN_PREFIX: &str = "flo.";
 #[derive(Debug, Default)]
 pub(super) struct Names<'doc> {
     /// With the line of each.
-    steps: BTreeMap<&'doc str, (StepIndex, u32)>,
+    steps: BTreeMap<Cow<'doc, str>, (StepIndex, u32)>,
     /// The block of each step.
     blocks: Vec<BlockIndex>,
     /// The branches, with the line of each.
-    branches: BTreeMap<&'doc str, u32>,
+    branches: BTreeMap<Cow<'doc, str>, u32>,
     /// The outcomes of `flo.End.NAME`.
     ends: BTreeMap<OutcomeName, EndIndex>,
     terminals: BTreeMap<&'doc str, TerminalIndex>,
@@ -83,8 +84,10 @@ impl<'doc> Names<'doc> {
     }
 
     /// The names of all steps, `start` first.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &'doc str> {
-        [START].into_iter().chain(self.steps.keys().copied())
+    pub(super) fn steps(&self) -> impl Iterator<Item = &str> {
+        [START]
+            .into_iter()
+            .chain(self.steps.keys().map(|name| &**name))
     }
 
     pub(super) fn plans(&self) -> impl Iterator<Item = &'doc str> {
@@ -92,10 +95,10 @@ impl<'doc> Names<'doc> {
     }
 
     /// The names of all possible targets of a transition.
-    pub(super) fn targets(&self) -> impl Iterator<Item = &'doc str> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
         let built_in = BuiltInTerminal::ALL
             .into_iter()
-            .map(|terminal| -> &'doc str { terminal.name() });
+            .map(|terminal| -> &str { terminal.name() });
         built_in
             .chain(self.steps())
             .chain(self.terminals.keys().copied())
@@ -112,12 +115,12 @@ impl<'doc> Names<'doc> {
 
 /// A step whose name is to be made known.
 pub(super) struct NewStep<'doc> {
-    pub(super) name: &'doc str,
+    pub(super) name: Cow<'doc, str>,
     pub(super) span: Span,
     pub(super) index: StepIndex,
     pub(super) block: BlockIndex,
     /// The name of the block that it begins: the step may have the same one.
-    pub(super) begun: Option<&'doc str>,
+    pub(super) begun: Option<Cow<'doc, str>>,
 }
 
 /// Notes the block of a step without a name.
@@ -127,20 +130,21 @@ pub(super) fn add_unnamed(block: BlockIndex, context: &mut Context<'_>) {
 
 /// Validates the name of a branch and makes it known: branches and steps share one set of names (E105).
 pub(super) fn add_branch<'doc>(
-    name: &'doc str,
+    name: Cow<'doc, str>,
     span: Span,
     context: &mut Context<'doc>,
 ) -> Result<StepName, Reported> {
-    if is_reserved(name) {
-        return Err(reserved(name, span, context));
+    if is_reserved(&name) {
+        return Err(reserved(&name, span, context));
     }
     let names = &context.names;
-    let of_step = names.steps.get(name).map(|(_, line)| *line);
-    if let Some(first_line) = of_step.or_else(|| names.branches.get(name).copied()) {
-        return Err(duplicate(name, (span, first_line), context));
+    let of_step = names.steps.get(&name).map(|(_, line)| *line);
+    if let Some(first_line) = of_step.or_else(|| names.branches.get(&name).copied()) {
+        return Err(duplicate(&name, (span, first_line), context));
     }
+    let valid = StepName::new(&*name);
     context.names.branches.insert(name, span.line);
-    StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))
+    valid.map_err(|error| context.malformed(span, error.to_string()))
 }
 
 /// Whether only the workflow's first step has this name.
@@ -176,22 +180,22 @@ pub(super) fn add_step<'doc>(
         begun,
     } = new;
     context.names.blocks.push(block);
-    if is_reserved(name) && index != StepIndex::START {
-        return Err(reserved(name, span, context));
+    if is_reserved(&name) && index != StepIndex::START {
+        return Err(reserved(&name, span, context));
     }
-    if is_reserved(name) {
-        // The start step is known by its names anyway.
-        return StepName::new(name).map_err(|error| context.malformed(span, error.to_string()));
+    let valid = StepName::new(&*name);
+    // The start step is known by its names anyway.
+    if !is_reserved(&name) {
+        let names = &context.names;
+        let of_step = names.steps.get(&name).map(|(_, line)| *line);
+        let of_branch = names.branches.get(&name).copied();
+        let of_branch = of_branch.filter(|_| begun.as_ref() != Some(&name));
+        if let Some(first_line) = of_step.or(of_branch) {
+            return Err(duplicate(&name, (span, first_line), context));
+        }
+        context.names.steps.insert(name, (index, span.line));
     }
-    let names = &context.names;
-    let of_step = names.steps.get(name).map(|(_, line)| *line);
-    let of_branch = names.branches.get(name).copied();
-    let of_branch = of_branch.filter(|_| begun != Some(name));
-    if let Some(first_line) = of_step.or(of_branch) {
-        return Err(duplicate(name, (span, first_line), context));
-    }
-    context.names.steps.insert(name, (index, span.line));
-    StepName::new(name).map_err(|error| context.malformed(span, error.to_string()))
+    valid.map_err(|error| context.malformed(span, error.to_string()))
 }
 
 /// Validates and collects the names under `terminals`; after the steps' names (E107).

@@ -1,8 +1,6 @@
 //! The `parallel` block (W56).
 
-use super::{
-    Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, names, state,
-};
+use super::{Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, state};
 use crate::{Code, Finding, tree::Kind};
 use flotilla_engine::{
     definition::{Branch, Join, Merge, MergeRule, OnFailure, ParallelStep},
@@ -43,13 +41,8 @@ pub(super) fn collect<'doc>(
         return Err(context.error(Finding::new(Code::E520, first.key_span, message)));
     }
     let collect = |entry: Field<'doc>| {
-        let name = names::add_branch(entry.key, entry.key_span, context);
-        let named = name.as_ref().map(|_| ()).map_err(|reported| *reported);
-        let block = blocks.open(entry, named, context);
-        Ok(Branch {
-            name: name?,
-            block: block?,
-        })
+        let name = entry.key.into();
+        blocks.open(entry, name, context)
     };
     let branches: Vec<Result<Branch, Reported>> = entries.into_iter().map(collect).collect();
     Ok(ParallelDraft {

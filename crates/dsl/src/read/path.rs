@@ -83,7 +83,8 @@ fn step_index(
         return Ok(step);
     }
     let nearest = context.nearest_step(name);
-    Err(context.error(wrong(&format!("there is no step {}", quote(name))).suggest(nearest)))
+    Err(context
+        .error(wrong(&format!("there is no step {}", quote(name))).suggest(nearest.as_deref())))
 }
 
 fn segment_name(segment: &Segment) -> &str {

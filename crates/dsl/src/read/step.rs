@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
-    BlockForm, BuiltInTerminal, RunStep, RunTarget, Step, StepExtensions, StepIndex, StepKind,
-    Target,
+    BlockForm, BlockStep, Branch, BuiltInTerminal, RetryPolicy, RunStep, RunTarget, Step,
+    StepExtensions, StepIndex, StepKind, Target,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
@@ -36,6 +36,7 @@ pub(super) fn read<'doc>(
     let run = fields.take("run", context).map(KindField::Run);
     let wait = fields.take("waitForSignal", context).map(KindField::Wait);
     let parallel = draft.parallel.map(KindField::Parallel);
+    let block = draft.body.map(KindField::Block);
     let arms = fields.take_any(&["switch", "arms"], context);
     let emit = fields.take("emit", context);
     let timer = fields.take("wait", context);
@@ -44,6 +45,7 @@ pub(super) fn read<'doc>(
         run,
         wait,
         parallel,
+        block,
         arms.map(KindField::Switch),
         emit.map(KindField::Emit),
         timer.map(KindField::Timer),
@@ -119,6 +121,7 @@ enum KindField<'doc> {
     Run(Field<'doc>),
     Wait(Field<'doc>),
     Parallel(Result<ParallelDraft<'doc>, Reported>),
+    Block(Result<Branch, Reported>),
     Switch(Field<'doc>),
     Emit(Field<'doc>),
     Timer(Field<'doc>),
@@ -128,10 +131,11 @@ enum KindField<'doc> {
 
 impl KindField<'_> {
     /// All keys.
-    const KEYS: [&'static str; 7] = [
+    const KEYS: [&'static str; 8] = [
         "`run`",
         "`waitForSignal`",
         "`parallel`",
+        "`block`",
         "`switch`",
         "`emit`",
         "`wait`",
@@ -139,16 +143,22 @@ impl KindField<'_> {
     ];
 
     fn key(&self) -> &'static str {
-        let [run, wait, parallel, switch, emit, timer, set] = Self::KEYS;
+        let [run, wait, parallel, block, switch, emit, timer, set] = Self::KEYS;
         match self {
             Self::Run(_) => run,
             Self::Wait(_) => wait,
             Self::Parallel(_) => parallel,
+            Self::Block(_) => block,
             Self::Switch(_) => switch,
             Self::Emit(_) => emit,
             Self::Timer(_) => timer,
             Self::Set => set,
         }
+    }
+
+    /// Whether `retry` belongs to it.
+    fn takes_retry(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Block(_))
     }
 
     /// Completes "since it …".
@@ -157,6 +167,7 @@ impl KindField<'_> {
             Self::Run(_) => "has a target",
             Self::Wait(_) => "waits for a signal",
             Self::Parallel(_) => "has branches",
+            Self::Block(_) => "has a block",
             Self::Switch(_) => "is a switch",
             Self::Emit(_) => "appends a record",
             Self::Timer(_) => "waits for a time",
@@ -222,6 +233,7 @@ impl<'doc> Body<'doc> {
             KindField::Parallel(parallel) => {
                 parallel::read(parallel?, context).map(StepKind::Parallel)
             }
+            KindField::Block(body) => self.block_step(body, context).map(StepKind::Block),
             KindField::Set => Ok(StepKind::Set),
             KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
             KindField::Timer(timer) => timer::read(&timer, context).map(StepKind::Timer),
@@ -256,7 +268,7 @@ impl<'doc> Body<'doc> {
             KindField::Run(_) => {
                 transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
             }
-            KindField::Parallel(_) => {
+            KindField::Parallel(_) | KindField::Block(_) => {
                 transitions::lint_run_step(transitions, outline, false, context);
             }
             KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
@@ -277,7 +289,7 @@ impl<'doc> Body<'doc> {
         let what = field.what_the_step_does();
         let of_run = match field {
             KindField::Run(_) => Ok(()),
-            _ => self.refuse_run_keys(what, context),
+            _ => self.refuse_run_keys(what, field.takes_retry(), context),
         };
         let default = match field {
             KindField::Switch(_) => Ok(()),
@@ -286,6 +298,7 @@ impl<'doc> Body<'doc> {
         let set = match field {
             KindField::Run(_) | KindField::Wait(_) | KindField::Set => Ok(()),
             KindField::Parallel(_)
+            | KindField::Block(_)
             | KindField::Switch(_)
             | KindField::Emit(_)
             | KindField::Timer(_) => self.refuse_set(what, context),
@@ -309,6 +322,23 @@ impl<'doc> Body<'doc> {
         context.malformed(self.span, message)
     }
 
+    fn retry_policy(&self, context: &mut Context<'doc>) -> Result<Option<RetryPolicy>, Reported> {
+        let field = self.retry.as_ref();
+        field.map(|field| policy::retry(field, context)).transpose()
+    }
+
+    fn block_step(
+        &self,
+        body: Result<Branch, Reported>,
+        context: &mut Context<'doc>,
+    ) -> Result<BlockStep, Reported> {
+        let retry = self.retry_policy(context);
+        Ok(BlockStep {
+            body: body?,
+            retry: retry?,
+        })
+    }
+
     fn run_step(
         &self,
         run: &Field<'doc>,
@@ -322,11 +352,7 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| template::read(field, context))
             .transpose();
-        let retry = self
-            .retry
-            .as_ref()
-            .map(|field| policy::retry(field, context))
-            .transpose();
+        let retry = self.retry_policy(context);
         let poll = self
             .poll
             .as_ref()
@@ -343,7 +369,7 @@ impl<'doc> Body<'doc> {
                 let message = format!(
                     "the fallback of the plan follows `success`, since step {} has no transition \
                      for `exhausted`",
-                    quote(outline.name)
+                    quote(&outline.name)
                 );
                 context.warn(Finding::new(Code::E509, run.span(), message));
             }
@@ -357,11 +383,17 @@ impl<'doc> Body<'doc> {
         })
     }
 
-    /// Rejects keys that only steps with a target have.
-    fn refuse_run_keys(&self, why: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
+    /// Rejects keys that only steps with a target have, and perhaps `retry`.
+    fn refuse_run_keys(
+        &self,
+        why: &str,
+        takes_retry: bool,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
         let mut result = Ok(());
-        let of_run = [&self.input, &self.retry, &self.poll, &self.output];
-        for field in of_run.into_iter().flatten() {
+        let retry = self.retry.as_ref().filter(|_| !takes_retry);
+        let of_run = [&self.input, &self.poll, &self.output];
+        for field in of_run.into_iter().flatten().chain(retry) {
             let message = format!(
                 "expected {} to have no `{}`, since it {why}",
                 self.place, field.key

@@ -100,13 +100,13 @@ pub(super) fn target<'doc>(
         outline.edges.push(target);
         return Ok(target);
     }
-    let candidates: Vec<&'doc str> = context.names.targets().collect();
     let built_in = format!("flo.{text}");
-    let nearest = candidates
-        .iter()
-        .copied()
-        .find(|candidate| *candidate == built_in);
-    let nearest = nearest.or_else(|| context.nearest(text, candidates.into_iter()));
+    let is_built_in = context.names.target(&built_in).is_some();
+    let nearest = match is_built_in {
+        true => Some(built_in),
+        false => context.nearest_target(text),
+    };
+    let nearest = nearest.as_deref();
     // The lints over the graph use the target that was probably meant; otherwise one misspelt name
     // would make every step behind it unreachable too.
     match nearest.and_then(|nearest| context.names.target(nearest)) {
@@ -192,7 +192,7 @@ pub(super) fn lint_run_step<'doc>(
     {
         let message = format!(
             "the transition `pending` of step {} is never taken, since the step polls",
-            quote(outline.name)
+            quote(&outline.name)
         );
         context.warn(Finding::new(Code::E502, *span, message));
     }
@@ -208,7 +208,7 @@ pub(super) fn lint_switch<'doc>(
     if !has_default && !transitions.has("no_match") {
         let message = format!(
             "step {} has no `default`: the {} fails if no condition is true",
-            quote(outline.name),
+            quote(&outline.name),
             what_fails(outline)
         );
         context.warn(Finding::new(Code::E502, outline.span, message).hint("add `default`"));
@@ -231,7 +231,7 @@ pub(super) fn lint_transitions_of_switch<'doc>(
         if !is_taken {
             let message = format!(
                 "the transition `{outcome}` of step {} is never taken, since the step is a switch",
-                quote(outline.name)
+                quote(&outline.name)
             );
             context.warn(Finding::new(Code::E502, *span, message));
         }
@@ -271,7 +271,7 @@ fn warn_without_any<'doc>(
     if outcomes.is_empty() && outline.is_complete {
         let message = format!(
             "step {} has no transitions: the {} fails when the step ends",
-            quote(outline.name),
+            quote(&outline.name),
             what_fails(outline)
         );
         context.warn(Finding::new(Code::E502, outline.span, message));
@@ -291,7 +291,7 @@ fn what_fails(outline: &Outline<'_>) -> &'static str {
 fn warn_missing<'doc>(outcome: &str, outline: &Outline<'doc>, context: &mut Context<'doc>) {
     let message = format!(
         "outcome `{outcome}` of step {} has no transition: the {} fails there",
-        quote(outline.name),
+        quote(&outline.name),
         what_fails(outline)
     );
     let finding = Finding::new(Code::E502, outline.span, message);

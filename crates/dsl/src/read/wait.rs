@@ -18,7 +18,7 @@ pub(super) fn read<'doc>(
     if timeout.is_none() {
         let message = format!(
             "step {} waits without a timeout, possibly forever",
-            quote(outline.name)
+            quote(&outline.name)
         );
         context.warn(Finding::new(Code::E503, field.key_span, message).hint("add `timeoutMs`"));
     }

@@ -23,10 +23,10 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Arm, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge, MergeRule,
-    OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions, StepIndex,
-    StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep, Transition,
-    WaitStep, note_repeats,
+    Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge,
+    MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions,
+    StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep,
+    Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -34,6 +34,7 @@ use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
 use crate::ids::{Namespace, OutcomeName, PlanName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
+use std::slice;
 
 /// A validated workflow definition (the manual's "workflow YAML file"; rules W0–W6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +111,7 @@ impl Definition {
             StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
             StepKind::Wait(_)
             | StepKind::Parallel(_)
+            | StepKind::Block(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Timer(TimerStep::Duration { .. }) => [None, None],
@@ -155,11 +157,12 @@ impl Definition {
         &self.plans[index.position()]
     }
 
-    /// The branches of the step at `index`; empty for a step without any.
+    /// The blocks that the step at `index` opens; empty for a step that opens none.
     #[must_use]
     pub fn branches(&self, index: StepIndex) -> &[Branch] {
         match &self.step(index).kind {
             StepKind::Parallel(parallel) => &parallel.branches,
+            StepKind::Block(block) => slice::from_ref(&block.body),
             StepKind::Run(_)
             | StepKind::Wait(_)
             | StepKind::Switch(_)

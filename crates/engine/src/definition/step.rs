@@ -82,6 +82,22 @@ impl Step {
             StepKind::Run(run) => Some(run),
             StepKind::Wait(_)
             | StepKind::Parallel(_)
+            | StepKind::Block(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_)
+            | StepKind::Timer(_) => None,
+        }
+    }
+
+    /// How often it is tried, if it has a policy for that.
+    #[must_use]
+    pub fn retry(&self) -> Option<&RetryPolicy> {
+        match &self.kind {
+            StepKind::Run(run) => run.retry.as_ref(),
+            StepKind::Block(block) => block.retry.as_ref(),
+            StepKind::Wait(_)
+            | StepKind::Parallel(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
@@ -102,6 +118,7 @@ impl Step {
             StepKind::Run(_)
             | StepKind::Wait(_)
             | StepKind::Parallel(_)
+            | StepKind::Block(_)
             | StepKind::Set
             | StepKind::Emit(_)
             | StepKind::Timer(_) => true,
@@ -119,6 +136,8 @@ pub enum StepKind {
     Wait(WaitStep),
     /// Executes blocks concurrently.
     Parallel(ParallelStep),
+    /// Executes a block in a separate scope.
+    Block(BlockStep),
     /// Leads where conditions say.
     Switch(SwitchStep),
     /// Only writes to the state (W63).
@@ -259,13 +278,22 @@ pub enum OnFailure {
     Cancel,
 }
 
-/// A branch of a [`ParallelStep`].
+/// A block that a step opens, such as a branch of a [`ParallelStep`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
     /// Its name, unique in the definition.
     pub name: StepName,
     /// What it executes.
     pub block: BlockIndex,
+}
+
+/// A step that executes a block in a separate scope (W69).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockStep {
+    /// The block, with the name that its first step has if it does not have another one.
+    pub body: Branch,
+    /// How often the block is tried; without it once.
+    pub retry: Option<RetryPolicy>,
 }
 
 /// A step that executes a target.
@@ -366,6 +394,7 @@ fn edges(step: &Step) -> Vec<usize> {
         }
         StepKind::Run(_)
         | StepKind::Parallel(_)
+        | StepKind::Block(_)
         | StepKind::Set
         | StepKind::Emit(_)
         | StepKind::Timer(_) => Vec::new(),

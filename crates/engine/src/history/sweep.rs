@@ -17,7 +17,7 @@ use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
     PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults,
-    Work, encode_key,
+    TakenSignals, Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +89,10 @@ impl Named {
         })?;
         turn.visit::<SignalsWaiting>(&run.number, |_, signal| {
             self.add([signal.payload]);
+            ControlFlow::Continue(())
+        })?;
+        turn.visit::<TakenSignals>(&run.number, |_, taken| {
+            self.add([taken.signal.payload]);
             ControlFlow::Continue(())
         })?;
         turn.visit::<PendingWorks>(&run.number, |_, work| {

@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, History, IdempotencyKeys, PayloadOwner, Payloads,
     PayloadsHeld, PendingWorks, RunNames, RunRecord, RunRemains, Runs, SignalIdPlaces, SignalIds,
-    SignalsWaiting, States, StepResults, Table,
+    SignalsWaiting, States, StepResults, Table, TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -52,6 +52,7 @@ pub(super) fn sweep_remains(
     sweep::<SignalIds>(turn, number, rows_left)?;
     sweep::<SignalIdPlaces>(turn, number, rows_left)?;
     sweep::<SignalsWaiting>(turn, number, rows_left)?;
+    sweep::<TakenSignals>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
     sweep::<States>(turn, number, rows_left)?;
     sweep::<PendingWorks>(turn, number, rows_left)?;

@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
-    output, scope,
+    kept_signals, output, scope,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -133,6 +133,7 @@ fn carry_out(
         Work::EndScope(end) => scope::end(turn, queue, run, end),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
+        Work::SettleSignals(attempt) => kept_signals::settle(turn, queue, run, attempt),
         Work::Finish {
             scope,
             terminal,

@@ -1,4 +1,4 @@
-//! Steps with branches: they begin in document order, and the join decides how and when the step ends (W56).
+//! Steps that open blocks: these begin in document order, and the join decides how and when the step ends (W56, W69).
 
 use super::failure::{self, is_failure};
 use super::outcome::{is_good, name};
@@ -18,15 +18,11 @@ use crate::tables::{
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
 
-/// Enters a step with branches: the first one begins next.
-pub(super) fn enter(
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-    step: &ParallelStep,
-) {
+/// Enters a step that opens blocks, or tries it again: the first block begins next.
+pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, mut active: Draft<Activation>) {
     let first_scope = ScopeNumber(run.record.scopes_count + 1);
-    run.record.scopes_count += step.branches.len() as u64;
+    let branches_count = run.definition.definition.branches(active.step).len();
+    run.record.scopes_count += branches_count as u64;
     active.state = ActivationState::Branches(Branches {
         first_scope,
         begun_count: 0,
@@ -106,18 +102,20 @@ pub(super) fn join(
         panic!("only a step with branches opens scopes");
     };
     let definition = run.definition.clone();
-    let StepKind::Parallel(step) = &definition.definition.step(active.step).kind else {
-        panic!("only a step with branches opens scopes");
-    };
+    let step = definition.definition.step(active.step);
     let mut state = before;
     state.has_waited |= scope.progress.has_waited;
     state.steps_since_wait = state.steps_since_wait.max(scope.progress.steps_since_wait);
     count(&mut state, &result);
     if !result.is_cancelled && state.decision.is_none() {
-        state.decision = decide(step, &state, scope.position);
+        state.decision = match &step.kind {
+            StepKind::Parallel(parallel) => decide(parallel, &state, scope.position),
+            // It has only one block.
+            _ => Some(JoinDecision::First(scope.position)),
+        };
     }
     active.state = ActivationState::Branches(state);
-    if !result.is_cancelled {
+    if !result.is_cancelled && matches!(step.kind, StepKind::Parallel(_)) {
         let kind = EventKind::BranchJoined {
             position: scope.position,
             outcome: result.outcome.clone(),
@@ -214,10 +212,8 @@ fn joined(
     let active = active.expect("the step was put back").clone();
     let (step, state) = (active.step, active.state.branches());
     let state = state.expect("a step with branches");
-    let StepKind::Parallel(parallel) = &definition.definition.step(step).kind else {
-        panic!("only a step with branches joins any");
-    };
-    let branches = &parallel.branches;
+    let kind = &definition.definition.step(step).kind;
+    let branches = definition.definition.branches(step);
     let mut results = Vec::with_capacity(branches.len());
     for (position, branch) in (0..).zip(branches) {
         let key = (at.run, at.activation, position);
@@ -234,7 +230,10 @@ fn joined(
     let writers = Writers {
         into: active.scope,
         branches: ended_well.collect(),
-        merge: &parallel.merge,
+        merge: match kind {
+            StepKind::Parallel(parallel) => &parallel.merge,
+            _ => &[],
+        },
     };
     if let Err(not_written) = state::join(turn, run, &writers)? {
         return Ok(TargetResult {
@@ -242,7 +241,11 @@ fn joined(
             ..not_written.ends_step(turn, run)
         });
     }
+    if let StepKind::Block(_) = kind {
+        return Ok(of_block(turn, run, &results));
+    }
     let (outcome, cause) = ending(&results, decision);
+    let is_retryable = cause.is_none_or(|(_, result)| result.is_retryable);
     let (reason, output) = match cause {
         None => (None, outputs(turn, &results)?),
         Some((branch, result)) => {
@@ -259,8 +262,35 @@ fn joined(
         outcome,
         output: Some(run.store_payload(turn, Json::from_checked(output))),
         reason,
-        is_retryable: false,
+        is_retryable,
     })
+}
+
+/// The result of a step with one block: that of the block (W69).
+fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>) -> TargetResult {
+    let [(_, Some(result))] = results else {
+        panic!("a step with one block has joined it");
+    };
+    // A failed step has an output: its error. A block that fails without one was led there by a step that did not.
+    let reason = result
+        .reason
+        .as_ref()
+        .filter(|_| is_failure(&result.outcome));
+    if let (None, Some(reason)) = (result.output, reason) {
+        return TargetResult {
+            from: Awaited::Branches,
+            outcome: result.outcome.clone(),
+            is_retryable: result.is_retryable,
+            ..failure::failed(turn, run, "block_ended", reason.clone())
+        };
+    }
+    TargetResult {
+        from: Awaited::Branches,
+        outcome: result.outcome.clone(),
+        output: result.output,
+        reason: result.reason.clone(),
+        is_retryable: result.is_retryable,
+    }
 }
 
 /// The outcome of the step and, if it fails, the branch that is named as the reason: the first failed one in document

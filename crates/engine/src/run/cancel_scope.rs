@@ -1,8 +1,9 @@
 //! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
 
 use super::branches::{self, EndedBranch};
-use super::enter::signal_timer;
 use super::finish_step::wake_timer;
+use super::kept_signals::signal_timer;
+use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::{index, state};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -42,10 +43,17 @@ pub(super) fn cancel(
         run.record.left_count += 1;
     }
     let mut cancelled = None;
+    let mut settling = Vec::new();
     // The deepest first.
     for scope in below.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
         state::forget(turn, run, scope.id.number)?;
+        let spent = EndedAttempt {
+            scope: scope.id.number,
+            parent: scope.parent,
+            gives_back: false,
+        };
+        settling.extend(kept_signals::settling(turn, run, spent)?);
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
         run.scope(turn, scope.id.number)?;
         run.close_scope(scope.id.number);
@@ -55,10 +63,14 @@ pub(super) fn cancel(
         outcome: name::of(name::CANCELLED),
         output: None,
         reason: None,
+        is_retryable: false,
         is_cancelled: true,
     };
     let scope = cancelled.expect("a scope is below itself");
     branches::join(turn, queue, run, EndedBranch { scope, result })?;
+    for work in settling.into_iter().rev() {
+        queue.push(run.number, work);
+    }
     // They end before the step does.
     for (child, step) in children {
         let step = &run.definition.definition.step(step).name;

@@ -5,16 +5,15 @@ use super::failure::failed;
 use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
-use super::{attributes, branches, emit, render, scope, state, switch, timer_step};
+use super::{attributes, branches, emit, kept_signals, render, scope, state, switch, timer_step};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, SignalsWaiting, StepResult, StepResults, TargetResult,
-    TimerKey, TimerKind, Work,
+    Activation, ActivationState, EventKind, StepResult, StepResults, TargetResult, Work,
 };
-use crate::turn::{ActivationRef, Draft, LoadedRun, NewVisit, Turn, TurnResult};
+use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::sync::Arc;
 
 /// A step to enter, and the scope that enters it.
@@ -84,7 +83,7 @@ pub(super) fn enter(
                 queue.push(run.number, work);
             }
         }
-        StepKind::Parallel(parallel) => branches::enter(queue, run, active, parallel),
+        StepKind::Parallel(_) | StepKind::Block(_) => branches::enter(queue, run, active),
         StepKind::Set => {
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
             queue.push(run.number, finish(run, active, target_result));
@@ -163,14 +162,14 @@ fn enter_wait_step(
     mut active: Draft<Activation>,
     wait: &WaitStep,
 ) -> TurnResult<Option<Work>> {
-    if let Some(target_result) = take_stored_signal(turn, run, &active, wait)? {
+    if let Some(target_result) = kept_signals::take_waiting(turn, run, &active, wait)? {
         return Ok(Some(finish(run, active, target_result)));
     }
     let deadline_at_ms = wait
         .timeout_ms
         .map(|timeout| turn.now_ms().saturating_add(timeout));
     if let Some(due_ms) = deadline_at_ms {
-        turn.set_timer(signal_timer(run.at(&active), due_ms));
+        turn.set_timer(kept_signals::signal_timer(run.at(&active), due_ms));
     }
     let kind = EventKind::WaitingForSignal {
         signal_type: wait.signal_type.clone(),
@@ -180,42 +179,4 @@ fn enter_wait_step(
     active.state = ActivationState::Signal { deadline_at_ms };
     run.put_back(active);
     Ok(None)
-}
-
-/// The timer of a wait.
-pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::SignalTimeout,
-        due_ms,
-        subject: at.run.0,
-        detail: at.activation,
-    }
-}
-
-/// The oldest stored signal of the wanted type, if there is one: it satisfies this wait only (W19).
-fn take_stored_signal(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &Activation,
-    wait: &WaitStep,
-) -> Result<Option<TargetResult>, StoreError> {
-    if run.record.signals.waiting_count == 0 {
-        return Ok(None);
-    }
-    let queue = (run.number, wait.signal_type.clone());
-    let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
-    let Some((key, signal)) = stored.into_iter().next() else {
-        return Ok(None);
-    };
-    turn.delete::<SignalsWaiting>(&key);
-    run.record.signals.waiting_count -= 1;
-    run.record.signals.waiting_bytes -= u64::from(signal.bytes);
-    let kind = EventKind::SignalMatched {
-        signal_type: wait.signal_type.clone(),
-    };
-    run.note(active, kind);
-    Ok(Some(TargetResult {
-        output: Some(signal.payload),
-        ..TargetResult::of_engine(name::of(name::SUCCESS))
-    }))
 }

@@ -1,5 +1,6 @@
-//! Invoking a run step's target.
+//! Invoking the target of a run step, or the block of a block step again.
 
+use super::branches;
 use super::outcome::name;
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, Namespace};
@@ -14,7 +15,7 @@ use crate::{action, plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Invokes the target of an active step.
+/// Invokes the target or block of an active step.
 pub(super) fn execute(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -25,8 +26,13 @@ pub(super) fn execute(
         return Ok(());
     };
     let definition = run.definition.clone();
-    let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
-        panic!("only run steps are executed");
+    let step = match &definition.definition.step(active.step).kind {
+        StepKind::Run(step) => step,
+        StepKind::Block(_) => {
+            branches::enter(queue, run, active);
+            return Ok(());
+        }
+        _ => panic!("only steps with a target or a block are executed"),
     };
     match &step.target {
         RunTarget::Action(name) => {

@@ -43,11 +43,13 @@ impl Exit<'_> {
     /// The work that follows a transition; `detail` says why, where the target does not.
     pub(super) fn follow(&self, target: Target, detail: Option<String>) -> Work {
         let scope = self.scope;
+        let is_retryable = self.is_retryable();
         let end = |outcome, reason| {
             Work::EndScope(ScopeEnd {
                 scope,
                 outcome,
                 reason,
+                is_retryable,
             })
         };
         match target {
@@ -72,7 +74,18 @@ impl Exit<'_> {
             scope: self.scope,
             outcome,
             reason,
+            is_retryable: self.is_retryable(),
         })
+    }
+
+    /// Whether a block that ends because of this step may be tried again: unless the step failed for good (W69).
+    fn is_retryable(&self) -> bool {
+        let TargetResult {
+            outcome,
+            is_retryable,
+            ..
+        } = self.target_result;
+        *is_retryable || !is_failure(outcome) || outcome.as_str() == name::TIMEOUT
     }
 
     /// Describes how the last failed step of the scope ended.

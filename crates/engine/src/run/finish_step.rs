@@ -1,6 +1,7 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::failure::{self, Exit};
+use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, is_retried, name};
 use super::{output, state};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, Target};
@@ -8,8 +9,8 @@ use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, PayloadRef, StepResult, StepResults, TargetResult,
-    TimerKey, TimerKind, Work,
+    Activation, ActivationState, EventKind, FormerBranches, PayloadRef, StepResult, StepResults,
+    TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -84,15 +85,29 @@ pub(super) fn conclude(
     } = attempt;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    if let Some(retry) = retry_policy(step)
+    if let Some(retry) = step.retry()
         && target_result.is_retryable
         && is_retried(&target_result.outcome)
         && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
     {
+        let (of, ended) = (active.step, attempt_of_block(step, &active));
         if due_ms <= turn.now_ms() {
             retry_now(turn, queue, run, active);
         } else {
             schedule_retry(turn, run, active, due_ms);
+        }
+        if let Some(ended) = ended {
+            let former = FormerBranches {
+                first_scope: ended.scope,
+                step: of,
+            };
+            queue.push(run.number, Work::ForgetBranches(former));
+            let gives_back = true;
+            let ended = EndedAttempt {
+                gives_back,
+                ..ended
+            };
+            kept_signals::settle_later(turn, queue, run, ended)?;
         }
         return Ok(());
     }
@@ -107,7 +122,21 @@ pub(super) fn conclude(
         target_result,
         destination,
     };
-    exit_step(turn, queue, run, left)
+    exit_step(turn, queue, run, left)?;
+    if let Some(ended) = attempt_of_block(step, &active) {
+        kept_signals::settle_later(turn, queue, run, ended)?;
+    }
+    Ok(())
+}
+
+/// The attempt at a block that has ended, if the step has one that may be tried again.
+fn attempt_of_block(step: &Step, active: &Activation) -> Option<EndedAttempt> {
+    let block = active.state.branches().filter(|_| step.retry().is_some())?;
+    Some(EndedAttempt {
+        scope: block.first_scope,
+        parent: active.scope,
+        gives_back: false,
+    })
 }
 
 /// How a step is left.
@@ -149,10 +178,6 @@ pub(super) fn exit_step(
     leave(turn, run, active, target_result)?;
     queue.push(run.number, work);
     Ok(())
-}
-
-fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
-    step.run()?.retry.as_ref()
 }
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {

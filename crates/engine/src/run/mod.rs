@@ -21,6 +21,7 @@ mod finish;
 mod finish_step;
 mod index;
 mod input;
+mod kept_signals;
 mod merge;
 mod outcome;
 mod output;

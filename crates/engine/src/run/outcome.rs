@@ -83,6 +83,7 @@ fn of_skipped(step: &Step) -> Option<Target> {
         StepKind::Run(_)
         | StepKind::Wait(_)
         | StepKind::Parallel(_)
+        | StepKind::Block(_)
         | StepKind::Set
         | StepKind::Emit(_)
         | StepKind::Timer(_) => None,

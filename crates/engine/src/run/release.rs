@@ -2,8 +2,8 @@
 //! meanwhile.
 
 use super::advance::advance_all;
-use super::enter::signal_timer;
 use super::finish_step::wake_timer;
+use super::kept_signals::signal_timer;
 use super::outcome::name;
 use super::{continuation, index, schema_check};
 use crate::ids::RunNumber;

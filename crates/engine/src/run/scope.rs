@@ -72,6 +72,7 @@ pub(super) fn end(
         outcome: end.outcome,
         output,
         reason: end.reason,
+        is_retryable: end.is_retryable,
         is_cancelled: false,
     };
     branches::join(turn, queue, run, branches::EndedBranch { scope, result })

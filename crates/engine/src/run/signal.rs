@@ -2,7 +2,7 @@
 
 use super::advance::advance_after_wait;
 use super::create::find;
-use super::enter::signal_timer;
+use super::kept_signals::{self, NewTaken};
 use super::outcome::name;
 use crate::definition::StepKind;
 use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
@@ -12,8 +12,8 @@ use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, Awaited, EventKind, PayloadRef, SignalIdPlaces, SignalIds, SignalRecord,
-    SignalsWaiting, TargetResult, Work,
+    Awaited, EventKind, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, TakenSignal,
+    TargetResult, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -63,10 +63,16 @@ impl SignalRun {
             payload,
         };
         run.note_run(kind);
+        let bytes = u32::try_from(self.payload.as_str().len()).expect("a payload is bounded");
+        run.record.signals.add(bytes);
+        let signal = SignalRecord { payload, bytes };
         match self.waiting_activation(turn, &mut run)? {
-            Some(activation) => self.satisfy(turn, run, activation, payload)?,
+            Some(activation) => self.satisfy(turn, run, activation, signal)?,
             None => {
-                self.store(turn, &mut run, payload)?;
+                let place = run.record.signals.received_count;
+                let key = (run.number, self.signal_type.clone(), place);
+                turn.put::<SignalsWaiting>(&key, signal);
+                self.check_kept(&run)?;
                 turn.put_back_run(run);
             }
         }
@@ -80,25 +86,13 @@ impl SignalRun {
         Ok(turn.get::<SignalIds>(&(number, id.clone()))?.is_some())
     }
 
-    /// Stores a signal for a later step, unless the limit is reached.
-    fn store(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        run: &mut LoadedRun,
-        payload: PayloadRef,
-    ) -> TurnResult<()> {
-        let bytes = u32::try_from(self.payload.as_str().len()).expect("a payload is bounded");
-        let signals = &mut run.record.signals;
-        signals.waiting_count += 1;
-        signals.waiting_bytes += u64::from(bytes);
-        if signals.waiting_count > SIGNALS_WAITING_MAX
-            || signals.waiting_bytes > SIGNALS_WAITING_BYTES_MAX
+    /// Checks that the run does not keep too many signals.
+    fn check_kept(&self, run: &LoadedRun) -> Result<(), Rejection> {
+        let counts = run.record.signals;
+        if counts.kept_count > SIGNALS_WAITING_MAX || counts.kept_bytes > SIGNALS_WAITING_BYTES_MAX
         {
-            return Err(Rejection::SignalLimitExceeded(self.run_id.clone()).into());
+            return Err(Rejection::SignalLimitExceeded(self.run_id.clone()));
         }
-        let place = signals.received_count;
-        let key = (run.number, self.signal_type.clone(), place);
-        turn.put::<SignalsWaiting>(&key, SignalRecord { payload, bytes });
         Ok(())
     }
 
@@ -129,19 +123,26 @@ impl SignalRun {
         turn: &mut Turn<'_, '_>,
         mut run: LoadedRun,
         activation: u64,
-        payload: PayloadRef,
+        signal: SignalRecord,
     ) -> TurnResult<()> {
         let number = run.number;
         let active = run.take(turn, activation)?;
         let mut active = active.expect("the step that waits was found in this turn");
-        if let ActivationState::Signal {
-            deadline_at_ms: Some(due_ms),
-        } = active.state
-        {
-            turn.clear_timer(signal_timer(run.at(&active), due_ms));
-        }
-        // The step may be left in a later entry. Until then, no other signal may match it.
-        active.state = ActivationState::Executing;
+        let place = run.record.signals.received_count;
+        let payload = signal.payload;
+        let signal_type = self.signal_type.clone();
+        let taken = TakenSignal {
+            signal_type,
+            signal,
+        };
+        let new = NewTaken {
+            scope: active.scope,
+            place,
+            taken,
+        };
+        kept_signals::take(turn, &mut run, new)?;
+        self.check_kept(&run)?;
+        kept_signals::end_waiting(turn, &run, &mut active);
         let kind = EventKind::SignalMatched {
             signal_type: self.signal_type.clone(),
         };
@@ -149,11 +150,8 @@ impl SignalRun {
         run.put_back(active);
         turn.put_back_run(run);
         let target_result = TargetResult {
-            from: Awaited::Nothing,
-            outcome: name::of(name::SUCCESS),
             output: Some(payload),
-            reason: None,
-            is_retryable: false,
+            ..TargetResult::of_engine(name::of(name::SUCCESS))
         };
         let work = Work::FinishStep {
             activation,

@@ -82,6 +82,8 @@ pub enum Work {
     },
     /// The results of a former visit's branches are deleted.
     ForgetBranches(FormerBranches),
+    /// The signals that an attempt at a block has taken are given back or spent (W69).
+    SettleSignals(SettledAttempt),
     /// The run reaches a terminal.
     Finish {
         /// The scope that led there.
@@ -116,6 +118,19 @@ pub struct ScopeEnd {
     pub outcome: OutcomeName,
     /// Why it failed, if it did.
     pub reason: Option<String>,
+    /// False if a failure led to it that must not be tried again (A5).
+    pub is_retryable: bool,
+}
+
+/// An attempt at a block that has ended, with the signals that its steps have taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettledAttempt {
+    /// The scope of the attempt.
+    pub scope: ScopeNumber,
+    /// The attempts around it.
+    pub around: Vec<ScopeNumber>,
+    /// Whether the next attempt gets the signals; they are spent otherwise.
+    pub gives_back: bool,
 }
 
 /// The branches of a former visit to a step.

@@ -52,8 +52,8 @@ pub use activation::{
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    BranchPlace, Continuation, FormerBranches, PendingWorks, SchemaVerdict, ScopeEnd, TargetResult,
-    Work,
+    BranchPlace, Continuation, FormerBranches, PendingWorks, SchemaVerdict, ScopeEnd,
+    SettledAttempt, TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
@@ -104,7 +104,10 @@ pub use scope::{
     BranchResult, BranchResults, ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
     StateRecord, States,
 };
-pub use signal::{SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting};
+pub use signal::{
+    SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, TakenSignal,
+    TakenSignals,
+};
 pub(crate) use stream::record_size;
 pub use stream::{
     PartitionRecord, RecordContent, Records, Retention, StreamCounts, StreamNames, StreamRecord,

@@ -81,6 +81,8 @@ pub struct BranchResult {
     pub output: Option<PayloadRef>,
     /// Why it failed, if it did.
     pub reason: Option<String>,
+    /// False if a failure led to it that must not be tried again (A5).
+    pub is_retryable: bool,
     /// Whether it was cancelled because the step was decided.
     pub is_cancelled: bool,
 }

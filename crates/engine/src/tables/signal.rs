@@ -1,7 +1,7 @@
 //! Stored signals that wait for a step to match them (W19).
 
 use super::{PayloadRef, tables};
-use crate::ids::{RunNumber, SignalId, SignalType};
+use crate::ids::{RunNumber, ScopeNumber, SignalId, SignalType};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -12,6 +12,9 @@ tables! {
     12 SignalIds((RunNumber, SignalId)) -> u64;
     /// The same ids by their places.
     67 SignalIdPlaces((RunNumber, u64)) -> SignalId;
+    /// Signals that steps of a block took that may be tried again, by run, scope of the block and arrival. Live until
+    /// the scope ends (W69).
+    79 TakenSignals((RunNumber, ScopeNumber, u64)) -> TakenSignal;
 }
 
 /// A stored signal.
@@ -23,15 +26,38 @@ pub struct SignalRecord {
     pub bytes: u32,
 }
 
+/// A signal that a step took, and may have to give back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenSignal {
+    /// Its type.
+    pub signal_type: SignalType,
+    /// The signal.
+    pub signal: SignalRecord,
+}
+
 /// What a run counts of its signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalCounts {
     /// Signals so far: the place of the last one.
     pub received_count: u64,
-    /// Signals that wait for a step.
-    pub waiting_count: u32,
+    /// Signals that wait for a step, or that a block has taken which may give them back.
+    pub kept_count: u32,
     /// The payloads of those, in bytes.
-    pub waiting_bytes: u64,
+    pub kept_bytes: u64,
     /// Ids so far: the next one's place.
     pub ids_count: u64,
+}
+
+impl SignalCounts {
+    /// Counts a signal that is kept.
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.kept_count += 1;
+        self.kept_bytes += u64::from(bytes);
+    }
+
+    /// Forgets a signal that was counted.
+    pub(crate) fn remove(&mut self, bytes: u32) {
+        self.kept_count -= 1;
+        self.kept_bytes -= u64::from(bytes);
+    }
 }

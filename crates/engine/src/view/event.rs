@@ -3,7 +3,7 @@
 use super::event_type::EventType;
 use super::plan_event;
 use super::scope_path::scope_path;
-use crate::definition::Definition;
+use crate::definition::{Definition, StepKind};
 use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::stream::RecordId;
@@ -250,13 +250,26 @@ fn detail(definition: &Definition, event: &Event) -> String {
             .unwrap_or_else(|| definition.target_name(*terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
-        EventKind::ScopeStarted => "branch".to_owned(),
+        EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
         EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::BranchJoined { position, .. } => {
             let branches = event.step.map_or(&[][..], |step| definition.branches(step));
             let branch = branches.get(*position as usize);
             branch.map_or_else(String::new, |branch| branch.name.to_string())
         }
+    }
+}
+
+/// What opened the scope that an event is about.
+fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
+    let opener = event
+        .scope
+        .path
+        .last()
+        .map(|last| definition.step(last.step));
+    match opener.map(|step| &step.kind) {
+        Some(StepKind::Block(_)) => "block",
+        _ => "branch",
     }
 }
 

@@ -352,6 +352,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Run(_) => "run",
         StepKind::Wait(_) => "wait_for_signal",
         StepKind::Parallel(_) => "parallel",
+        StepKind::Block(_) => "block",
         StepKind::Switch(_) => "switch",
         StepKind::Set => "set",
         StepKind::Emit(_) => "emit",

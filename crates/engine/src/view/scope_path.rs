@@ -4,7 +4,7 @@ use crate::definition::{Definition, StepKind};
 use crate::tables::{ScopeId, ScopeStep};
 use std::fmt::Write;
 
-/// The path of a scope, such as `fan/stock`, or `fan#2/stock` below the second visit to `fan`; empty for the run itself.
+/// The path of a scope, such as `fan/stock`, or `fan#2/stock` below the second visit to `fan`, or `prepare` below a block step; empty for the run itself.
 pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
     let mut path = String::new();
     for ScopeStep {
@@ -26,6 +26,8 @@ pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
                 path.push('/');
                 path.push_str(parallel.branches[*position as usize].name.as_str());
             }
+            // It opens only one scope.
+            StepKind::Block(_) => {}
             StepKind::Run(_)
             | StepKind::Wait(_)
             | StepKind::Switch(_)

@@ -226,6 +226,7 @@ impl<'a> State<'a> {
             | Work::EndScope(_)
             | Work::CancelScope { .. }
             | Work::ForgetBranches(_)
+            | Work::SettleSignals(_)
             | Work::Finish { .. }
             | Work::Cancel { .. } => false,
         })

@@ -27,9 +27,9 @@ use flotilla_engine::rows::{
     ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
     RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId, ScopeProgress, ScopeRecord,
     ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
-    StateRecord, States, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError,
-    TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record,
-    decode_row, encode_key, encode_record,
+    StateRecord, States, StepResult, StepResults, StoredPayload, Table, TakenSignal, TakenSignals,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
+    decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -53,7 +53,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=78).collect(),
+        (1..=79).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -275,6 +275,13 @@ fn run_rows() -> Vec<Row> {
             (run, samples::signal_type(), 1),
             SignalRecord { payload, bytes: 20 },
         ),
+        row::<TakenSignals>(
+            (run, ScopeNumber(2), 1),
+            TakenSignal {
+                signal_type: samples::signal_type(),
+                signal: SignalRecord { payload, bytes: 20 },
+            },
+        ),
         row::<SignalIds>((run, samples::signal_id()), 1),
         row::<SignalIdPlaces>((run, 1), samples::signal_id()),
         row::<Timers>(samples::timer(), ()),
@@ -326,6 +333,7 @@ fn scope_rows() -> Vec<Row> {
         outcome: samples::outcome(),
         output: Some(samples::payload()),
         reason: Some("because".to_owned()),
+        is_retryable: true,
         is_cancelled: true,
     };
     let object = Json::from_checked("{\"total\":1}");
@@ -405,8 +413,8 @@ fn run_record() -> RunRecord {
         payloads_count: 3,
         signals: SignalCounts {
             received_count: 4,
-            waiting_count: 1,
-            waiting_bytes: 20,
+            kept_count: 1,
+            kept_bytes: 20,
             ids_count: 2,
         },
         history: HistoryCursor {

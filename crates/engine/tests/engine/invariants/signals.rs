@@ -3,23 +3,30 @@
 use super::rows;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
-use flotilla_engine::rows::{RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting};
+use flotilla_engine::rows::{RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting, TakenSignals};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
-    let waiting = rows::<SignalsWaiting>(store, &number);
+    let waiting = rows::<SignalsWaiting>(store, &number).into_iter();
+    let waiting = waiting.map(|((_, _, place), signal)| (place, signal));
+    // A signal that nested blocks have taken has a row for each.
+    let taken = rows::<TakenSignals>(store, &number).into_iter();
+    let taken: BTreeMap<_, _> = taken
+        .map(|((_, _, place), taken)| (place, taken.signal))
+        .collect();
+    let kept: Vec<_> = waiting.chain(taken).collect();
     let counts = run.signals;
-    assert_eq!(counts.waiting_count as usize, waiting.len(), "{}", run.id);
+    assert_eq!(counts.kept_count as usize, kept.len(), "{}", run.id);
     let mut bytes = 0;
-    for (_, signal) in &waiting {
+    for (_, signal) in &kept {
         let payload = view::payload(store, signal.payload).expect("memory does not fail");
         assert_eq!(signal.bytes as usize, payload.as_str().len(), "{}", run.id);
         bytes += u64::from(signal.bytes);
     }
-    assert_eq!(counts.waiting_bytes, bytes, "{}", run.id);
-    assert!(counts.waiting_count <= SIGNALS_WAITING_MAX, "{}", run.id);
+    assert_eq!(counts.kept_bytes, bytes, "{}", run.id);
+    assert!(counts.kept_count <= SIGNALS_WAITING_MAX, "{}", run.id);
     assert!(bytes <= SIGNALS_WAITING_BYTES_MAX, "{}", run.id);
 
     let ids: BTreeSet<_> = rows::<SignalIds>(store, &number)

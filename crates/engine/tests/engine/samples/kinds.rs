@@ -2,9 +2,9 @@
 
 use super::name;
 use flotilla_engine::definition::{
-    Arm, BlockIndex, Branch, EmitStep, EndIndex, Expression, Join, Merge, MergeRule, OnFailure,
-    ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target, Template, TerminalIndex,
-    Variable, WaitStep,
+    Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, Join, Merge, MergeRule,
+    OnFailure, ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target, Template,
+    TerminalIndex, Variable, WaitStep,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -18,6 +18,16 @@ pub(super) fn switch() -> StepKind {
             target: Target::Step(StepIndex(3)),
         }],
         default: Some(Target::End(EndIndex(0))),
+    })
+}
+
+pub(super) fn block() -> StepKind {
+    StepKind::Block(BlockStep {
+        body: Branch {
+            name: name("prepare-block"),
+            block: BlockIndex(1),
+        },
+        retry: Some(super::retry()),
     })
 }
 

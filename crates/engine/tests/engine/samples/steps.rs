@@ -45,6 +45,7 @@ pub(super) fn steps() -> Vec<Step> {
             Target::BuiltIn(BuiltInTerminal::Completed),
         ),
         step("fan", parallel(), Target::End(EndIndex(0))),
+        step("prepare", kinds::block(), Target::Step(StepIndex(0))),
         step("note", StepKind::Set, Target::Step(StepIndex(0))),
         step("tell", kinds::emit(), Target::Step(StepIndex(0))),
         step(

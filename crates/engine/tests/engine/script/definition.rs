@@ -13,6 +13,8 @@
 //!   rest: timer ms=1000 -> success=tell
 //!   tell: emit orders key=$.input.n payload={"n":"$.input.n"} -> success=flo.Completed
 //!   fan: parallel join=any cancel merge=total=sum;ids=append skip=$.input.n<1 -> success=flo.Completed
+//!   prepare: block retry(3 constant 100) -> success=fan
+//!   branch prepare-block of prepare list
 //!   branch mail of fan single
 //!     mail: run @mail
 //!   branch stock of fan list output={"at":"$.steps.pick.output"}
@@ -27,7 +29,7 @@ use super::join::{join, merge};
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch,
+    Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, BlockStep, Branch,
     BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EmitStep, EndIndex,
     GroupMode, Idempotency, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy,
     RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrites, Step,
@@ -198,6 +200,7 @@ impl Names {
                 },
                 merge: merge(line.option("merge")),
             }),
+            "block" => StepKind::Block(self.block_step(name, &mut line)),
             "set" => StepKind::Set,
             "timer" => StepKind::Timer(match line.number("ms") {
                 Some(ms) => TimerStep::Duration { ms },
@@ -241,6 +244,17 @@ impl Names {
                 .collect(),
             extensions: StepExtensions::default(),
         }
+    }
+
+    fn block_step(&self, name: &str, line: &mut Line) -> BlockStep {
+        let [body] = self.branches(name).try_into().expect("one block");
+        let policy = line.next().map(|word| {
+            let policy = word.strip_prefix("retry(");
+            let policy = policy.and_then(|policy| policy.strip_suffix(')'));
+            policy.expect("retry(POLICY)").to_owned()
+        });
+        let retry = policy.map(|policy| retry(&policy));
+        BlockStep { body, retry }
     }
 
     /// `KEY=VALUE;KEY=VALUE`, each value a JSON text or a template.

@@ -2,7 +2,7 @@
 
 use super::show::{definition_of, line, option, payload, shortened, step_name, target};
 use super::world::World;
-use flotilla_engine::definition::Definition;
+use flotilla_engine::definition::{Definition, StepKind};
 use flotilla_engine::ids::{Namespace, RunId, RunNumber};
 use flotilla_engine::rows::{
     Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord, ScopeId, ScopeStep,
@@ -68,12 +68,16 @@ pub(super) fn event_as_published(event: EventView) -> String {
 fn scope_in_words(definition: &Definition, scope: &ScopeId) -> String {
     let step = |step: &ScopeStep| {
         let branch = definition.branches(step.step).get(step.position as usize);
-        let branch = branch.map_or("?", |branch| branch.name.as_str());
+        let branch = match definition.step(step.step).kind {
+            // It opens only one scope.
+            StepKind::Block(_) => String::new(),
+            _ => branch.map_or("/?".to_owned(), |branch| format!("/{}", branch.name)),
+        };
         let visit = match step.visit {
             1 => String::new(),
             visit => format!("#{visit}"),
         };
-        format!("{}{visit}/{branch}", step_name(definition, step.step))
+        format!("{}{visit}{branch}", step_name(definition, step.step))
     };
     let path: Vec<String> = scope.path.iter().map(step).collect();
     if path.is_empty() {

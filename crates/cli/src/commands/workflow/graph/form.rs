@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::failure::Failure;
 use flotilla_dsl::Parsed;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// A workflow.
 #[derive(Debug, Deserialize)]
@@ -62,11 +63,25 @@ pub(super) enum Kind {
         branches: Vec<Branch>,
         join: Join,
     },
+    Block {
+        body: Branch,
+    },
     Switch {
         arms: Vec<Arm>,
         default: Option<Target>,
     },
     Set,
+    Emit {
+        stream: String,
+    },
+    Timer(Timer),
+}
+
+/// What a step waits for that waits for a time.
+#[derive(Debug, Deserialize)]
+pub(super) enum Timer {
+    Duration { ms: u64 },
+    Until(IgnoredAny),
 }
 
 /// A condition of a switch, and where it leads.

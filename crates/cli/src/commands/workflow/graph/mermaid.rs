@@ -1,8 +1,9 @@
 //! A workflow as a Mermaid flowchart.
 
-use super::form::{BlockForm, Branch, BuiltIn, Form, Join, Kind, RunTarget, Step, Target};
+use super::form::{BlockForm, Branch, BuiltIn, Form, Join, Kind, RunTarget, Step, Target, Timer};
 use crate::period;
 use std::collections::BTreeSet;
+use std::slice;
 
 /// The expiry of a wait, as the outcome of a transition.
 const TIMEOUT: &str = "timeout";
@@ -67,7 +68,13 @@ fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
 fn branches(step: &Step) -> &[Branch] {
     match &step.kind {
         Kind::Parallel { branches, .. } => branches,
-        Kind::Run { .. } | Kind::Wait { .. } | Kind::Switch { .. } | Kind::Set => &[],
+        Kind::Block { body } => slice::from_ref(body),
+        Kind::Run { .. }
+        | Kind::Wait { .. }
+        | Kind::Switch { .. }
+        | Kind::Set
+        | Kind::Emit { .. }
+        | Kind::Timer(_) => &[],
     }
 }
 
@@ -153,9 +160,13 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
     }
     let leads_on = match &step.kind {
         Kind::Switch { default, .. } => default.is_none() && !is_named(NO_MATCH),
-        Kind::Run { .. } | Kind::Wait { .. } | Kind::Parallel { .. } | Kind::Set => {
-            !is_named(SUCCESS)
-        }
+        Kind::Run { .. }
+        | Kind::Wait { .. }
+        | Kind::Parallel { .. }
+        | Kind::Block { .. }
+        | Kind::Set
+        | Kind::Emit { .. }
+        | Kind::Timer(_) => !is_named(SUCCESS),
     };
     if own.is_some_and(|own| own.form == BlockForm::List) && leads_on {
         let end = Target::BuiltIn(BuiltIn::Completed);
@@ -191,8 +202,15 @@ fn shape(form: &Form, step: &Step) -> String {
                 Join::Count(count) => format!("parallel, {count}"),
             })
         ),
+        Kind::Block { .. } => format!("[/{}\\]", label("block")),
         Kind::Switch { .. } => format!("{{{}}}", quote(&step.name)),
         Kind::Set => format!("[{}]", label("set")),
+        Kind::Emit { stream } => format!("[{}]", label(&format!("emit to {stream}"))),
+        Kind::Timer(Timer::Duration { ms }) => {
+            let duration = period::show_ms(*ms);
+            format!("{{{{{}}}}}", label(&format!("wait {duration}")))
+        }
+        Kind::Timer(Timer::Until(_)) => format!("{{{{{}}}}}", label("wait until")),
         Kind::Run { target } => match target {
             RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
             RunTarget::Plan(position) => {
@@ -437,6 +455,48 @@ start:
                 s5 -->|"success"| b3_completed
                 s5 -->|"failure"| b3_failed
                 s5 -->|"lost"| t0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn every_other_kind_of_step_is_drawn() {
+        let text = r#"
+kind: Workflow
+name: kinds
+version: "1"
+steps:
+  - {name: ask, waitForSignal: {type: go}}
+  - {name: rest, wait: {duration: 90s}}
+  - {name: later, wait: {until: $.input.at}}
+  - {name: note, set: {n: 1}}
+  - {name: body, block: [{name: try, run: "@actions/try"}], retry: {max_attempts: 2}}
+  - {name: tell, emit: {stream: orders, payload: {n: 1}}}
+"#;
+        check(
+            text,
+            expect![[r#"
+            %% kinds 1
+            flowchart TD
+                s0{{"ask<br/>signal go"}}
+                s1{{"rest<br/>wait 90s"}}
+                s2{{"later<br/>wait until"}}
+                s3["note<br/>set"]
+                s4[/"body<br/>block"\]
+                subgraph b1 ["body-block"]
+                    s6["try<br/>@actions/try"]
+                    b1_completed(["success"])
+                end
+                s5["tell<br/>emit to orders"]
+                flo_completed(["flo.Completed"])
+                s0 --> s1
+                s1 --> s2
+                s2 --> s3
+                s3 --> s4
+                s4 ==> s6
+                s4 --> s5
+                s5 --> flo_completed
+                s6 --> b1_completed
         "#]],
         );
     }

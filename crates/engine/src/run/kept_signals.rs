@@ -1,0 +1,226 @@
+//! The signals that a run keeps: those that wait for a step (W19), and those that a block has taken which may be tried
+//! again, so that the next attempt finds them where they were (W69).
+
+use super::outcome::name;
+use crate::definition::{StepKind, WaitStep};
+use crate::ids::ScopeNumber;
+use crate::limits::TAKEN_SIGNALS_SETTLED_MAX;
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, Awaited, EventKind, SettledAttempt, SignalsWaiting, TakenSignal,
+    TakenSignals, TargetResult, TimerKey, TimerKind, Work,
+};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
+
+/// A signal that a step takes.
+pub(super) struct NewTaken {
+    /// The scope of the step.
+    pub(super) scope: ScopeNumber,
+    /// Its place among the signals of the run.
+    pub(super) place: u64,
+    pub(super) taken: TakenSignal,
+}
+
+/// Notes that a step takes a signal that was kept.
+pub(super) fn take(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    new: NewTaken,
+) -> Result<(), StoreError> {
+    let NewTaken {
+        scope,
+        place,
+        taken,
+    } = new;
+    let attempts = attempts(turn, run, scope)?;
+    if attempts.is_empty() {
+        run.record.signals.remove(taken.signal.bytes);
+    }
+    for attempt in attempts {
+        turn.put::<TakenSignals>(&(run.number, attempt, place), taken.clone());
+    }
+    Ok(())
+}
+
+/// The scope and those around it that are attempts at a block which may be tried again, the innermost first.
+fn attempts(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> Result<Vec<ScopeNumber>, StoreError> {
+    let record = run.definition.clone();
+    let definition = &record.definition;
+    let mut attempts = Vec::new();
+    let mut number = scope;
+    while let Some(open) = run.scope(turn, number)? {
+        let opener = definition.block(open.block).opener;
+        if opener.is_some_and(|opener| definition.step(opener).retry().is_some()) {
+            attempts.push(number);
+        }
+        number = open.parent;
+    }
+    Ok(attempts)
+}
+
+/// An attempt at a block that ends, and the scope around it, which is still open.
+#[derive(Clone, Copy)]
+pub(super) struct EndedAttempt {
+    pub(super) scope: ScopeNumber,
+    pub(super) parent: ScopeNumber,
+    /// Whether the next attempt gets its signals; they are spent otherwise.
+    pub(super) gives_back: bool,
+}
+
+/// The work that settles what an attempt has taken, if there may be anything. It must be done before that of an attempt
+/// around it, and so be queued after that.
+pub(super) fn settling(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    ended: EndedAttempt,
+) -> Result<Option<Work>, StoreError> {
+    if run.record.signals.kept_count == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Work::SettleSignals(SettledAttempt {
+        scope: ended.scope,
+        around: attempts(turn, run, ended.parent)?,
+        gives_back: ended.gives_back,
+    })))
+}
+
+/// Queues the work of [`settling`].
+pub(super) fn settle_later(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ended: EndedAttempt,
+) -> Result<(), StoreError> {
+    if let Some(work) = settling(turn, run, ended)? {
+        queue.push(run.number, work);
+    }
+    Ok(())
+}
+
+/// Settles a bounded number of the signals of an attempt, and queues the rest.
+pub(super) fn settle(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    attempt: SettledAttempt,
+) -> TurnResult<()> {
+    let rows =
+        turn.list::<TakenSignals>(&(run.number, attempt.scope), TAKEN_SIGNALS_SETTLED_MAX)?;
+    let is_whole = rows.len() < TAKEN_SIGNALS_SETTLED_MAX;
+    for ((_, scope, place), taken) in rows {
+        turn.delete::<TakenSignals>(&(run.number, scope, place));
+        if attempt.gives_back {
+            // The attempts around this one no longer have it.
+            for around in &attempt.around {
+                turn.delete::<TakenSignals>(&(run.number, *around, place));
+            }
+            let key = (run.number, taken.signal_type.clone(), place);
+            turn.put::<SignalsWaiting>(&key, taken.signal.clone());
+        } else if attempt.around.is_empty() {
+            run.record.signals.remove(taken.signal.bytes);
+        }
+    }
+    if !is_whole {
+        queue.push(run.number, Work::SettleSignals(attempt));
+    } else if attempt.gives_back {
+        match_waiting(turn, queue, run)?;
+    }
+    Ok(())
+}
+
+/// The timer of a wait.
+pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::SignalTimeout,
+        due_ms,
+        subject: at.run.0,
+        detail: at.activation,
+    }
+}
+
+/// The oldest stored signal of the wanted type, if there is one: it satisfies this wait only (W19).
+pub(super) fn take_waiting(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    wait: &WaitStep,
+) -> Result<Option<TargetResult>, StoreError> {
+    if run.record.signals.kept_count == 0 {
+        return Ok(None);
+    }
+    let queue = (run.number, wait.signal_type.clone());
+    let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
+    let Some((key, signal)) = stored.into_iter().next() else {
+        return Ok(None);
+    };
+    turn.delete::<SignalsWaiting>(&key);
+    let (_, signal_type, place) = key;
+    let taken = TakenSignal {
+        signal_type,
+        signal: (*signal).clone(),
+    };
+    let scope = active.scope;
+    let new = NewTaken {
+        scope,
+        place,
+        taken,
+    };
+    take(turn, run, new)?;
+    let kind = EventKind::SignalMatched {
+        signal_type: wait.signal_type.clone(),
+    };
+    run.note(active, kind);
+    Ok(Some(TargetResult {
+        output: Some(signal.payload),
+        ..TargetResult::of_engine(name::of(name::SUCCESS))
+    }))
+}
+
+/// The step has its signal, but may be left in a later entry. Until then, no other signal may match it.
+pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
+    if let ActivationState::Signal {
+        deadline_at_ms: Some(due_ms),
+    } = active.state
+    {
+        turn.clear_timer(signal_timer(run.at(active), due_ms));
+    }
+    active.state = ActivationState::Executing;
+}
+
+/// Gives stored signals to the steps that already wait for them, the first one to be entered first.
+fn match_waiting(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    for activation in run.active(turn)? {
+        let Some(mut active) = run.take(turn, activation)? else {
+            continue;
+        };
+        let mut matched = None;
+        if active.state.awaits() == Awaited::Signal
+            && let StepKind::Wait(wait) = &definition.definition.step(active.step).kind
+        {
+            matched = take_waiting(turn, run, &active, wait)?;
+        }
+        if matched.is_some() {
+            end_waiting(turn, run, &mut active);
+            run.end_wait(active.scope);
+        }
+        run.put_back(active);
+        if let Some(target_result) = matched {
+            let work = Work::FinishStep {
+                activation,
+                target_result,
+            };
+            queue.push(run.number, work);
+        }
+    }
+    Ok(())
+}
