@@ -93,6 +93,7 @@ codes! {
     E508 Error "An invalid path.";
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
+    E511 Error "A step that cannot be seen, since it belongs to the block of a `forEach`.";
     E513 Error "An unknown name in an expression.";
     E514 Error "A malformed duration, or one that is too long.";
     E515 Error "A transition out of its block.";
@@ -100,6 +101,7 @@ codes! {
     E517 Error "An invalid expression.";
     E518 Error "An invalid regular expression.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
+    E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";
     E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";
 }

@@ -141,16 +141,27 @@ pub(crate) fn fields(object: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The elements of an array in their order; none if the value is not an array.
 pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
-    let inner = array.strip_prefix('[').unwrap_or_default();
-    let mut rest = inner.trim_start_matches(is_space);
+    let mut rest = inside_array(array);
     std::iter::from_fn(move || {
-        if rest.is_empty() || rest.starts_with(']') {
-            return None;
-        }
-        let (value, after_value) = split_value(rest);
-        rest = skip_comma(after_value);
+        let (value, after) = next_element(rest?)?;
+        rest = Some(after);
         Some(value)
     })
+}
+
+/// The text of an array from its first element on; `None` if the value is not an array.
+pub(crate) fn inside_array(array: &str) -> Option<&str> {
+    let inner = array.strip_prefix('[')?;
+    Some(inner.trim_start_matches(is_space))
+}
+
+/// The element with which the rest of an array begins, and the rest after it; `None` at the end.
+pub(crate) fn next_element(rest: &str) -> Option<(&str, &str)> {
+    if rest.is_empty() || rest.starts_with(']') {
+        return None;
+    }
+    let (value, after_value) = split_value(rest);
+    Some((value, skip_comma(after_value)))
 }
 
 fn skip_comma(text: &str) -> &str {

@@ -127,6 +127,16 @@ pub const EXPRESSION_UNIT_BYTES: usize = 64;
 pub const PATTERN_INSTRUCTIONS_MAX: usize = 4_096;
 /// Instructions of the regular expressions of a definition, together (W64).
 pub const PATTERNS_INSTRUCTIONS_MAX: usize = 32_768;
+/// Items over which a step iterates (W57).
+pub const ITEMS_MAX: usize = 10_000;
+/// Iterations of a step that run at the same time (W57).
+pub const CONCURRENT_ITEMS_MAX: u16 = 100;
+/// Rows of items that one piece of work writes or deletes (W57, design rule 13).
+pub const ITEMS_PER_WORK_MAX: usize = 256;
+/// The message of a failed item that its step keeps (W57). In bytes.
+pub const ITEM_MESSAGE_BYTES_MAX: usize = 512;
+/// Failed items that the error of their step lists (W57).
+pub const FAILED_ITEMS_SHOWN_MAX: usize = 100;
 /// Signals of one run that wait for a step, or that a block has taken which may be tried again (W19, W69).
 pub const SIGNALS_WAITING_MAX: u32 = 10_000;
 /// The payloads of those signals, together. In bytes.

@@ -5,6 +5,7 @@ mod attribution;
 mod budget;
 mod chance;
 mod draft;
+mod run_events;
 mod run_scopes;
 mod runs;
 mod scan;

@@ -8,7 +8,7 @@ use flotilla_engine::definition::{
     Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget, Step,
     StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
 };
-use flotilla_engine::limits::WAIT_MS_MAX;
+use flotilla_engine::limits::{CONCURRENT_ITEMS_MAX, WAIT_MS_MAX};
 
 pub(super) const TARGET: Target = Target {
     name: "definition",
@@ -213,6 +213,11 @@ fn check_kind(definition: &Definition, step: &Step) {
             branches.for_each(|branch| check_opened(definition, step, branch));
         }
         StepKind::Block(block) => check_opened(definition, step, &block.body),
+        StepKind::ForEach(each) => {
+            assert!((1..=CONCURRENT_ITEMS_MAX).contains(&each.concurrency));
+            check_template(definition, Some(&each.items));
+            check_opened(definition, step, &each.body);
+        }
     }
 }
 
@@ -291,7 +296,10 @@ fn check_expression(definition: &Definition, expression: &Expression) {
 
 fn check_root(definition: &Definition, root: Root) {
     match root {
-        Root::StepOutput(step) | Root::StepOutcome(step) => {
+        Root::StepOutput(step)
+        | Root::StepOutcome(step)
+        | Root::Item(step)
+        | Root::ItemIndex(step) => {
             assert!(step.position() < definition.steps.len());
         }
         Root::Input | Root::State | Root::Result | Root::RunId | Root::Timestamp => {}

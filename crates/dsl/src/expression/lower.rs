@@ -166,6 +166,7 @@ impl Lowering<'_> {
                 let known = self.names.first_segments();
                 let suggestion = nearest(segments[0], known.iter().map(String::as_str));
                 super::UnknownName {
+                    code: Code::E513,
                     message: format!("there is no name {}", quote(segments[0])),
                     suggestion: suggestion.map(str::to_owned),
                 }
@@ -173,7 +174,7 @@ impl Lowering<'_> {
             Err(unknown) => unknown,
         };
         let column = self.column(innermost(tree));
-        let error = ExpressionError::new(Code::E513, column, unknown.message);
+        let error = ExpressionError::new(unknown.code, column, unknown.message);
         Err(match unknown.suggestion {
             Some(suggestion) => error.hint(format!("did you mean `{suggestion}`?")),
             None => error,

@@ -43,6 +43,8 @@ pub struct Resolved {
 /// A name that cannot exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
+    /// E513 for an unknown name, E511 for a step that cannot be seen.
+    pub code: Code,
     /// What is wrong.
     pub message: String,
     /// The name that was probably meant.
@@ -61,7 +63,7 @@ pub struct Compiled {
 /// Why an expression is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
-    /// E513 for an unknown name, E518 for a regular expression, E517 otherwise.
+    /// E513 for an unknown name, E511 for a step that cannot be seen, E518 for a regular expression, E517 otherwise.
     pub code: Code,
     /// What is wrong.
     pub message: String,

@@ -2,6 +2,7 @@
 
 use super::{
     Context, Field, Fields, Reported,
+    for_each::{self, ForEachDraft},
     names::{self, NewStep, START},
     parallel::{self, ParallelDraft},
 };
@@ -47,6 +48,7 @@ pub(super) struct StepDraft<'doc> {
     pub(super) parallel: Option<Result<ParallelDraft<'doc>, Reported>>,
     /// Its `block`.
     pub(super) body: Option<Result<Branch, Reported>>,
+    pub(super) for_each: Option<Result<ForEachDraft<'doc>, Reported>>,
     pub(super) block: BlockIndex,
     pub(super) form: BlockForm,
     /// The step after it in a list.
@@ -94,7 +96,7 @@ pub(super) fn collect<'doc>(
         complete: Ok(()),
         open: VecDeque::new(),
     };
-    let own = blocks.add(None);
+    let own = blocks.add(None, context);
     match steps {
         Some(steps) if is_list(&steps) => {
             blocks.refuse_start(start, context);
@@ -159,9 +161,12 @@ impl<'doc> Blocks<'doc> {
         drafts: Vec<BlockDraft<'doc>>,
         context: &mut Context<'doc>,
     ) -> Result<Vec<Block>, Reported> {
-        let read = |draft: BlockDraft<'doc>| {
+        let read = |(position, draft): (u16, BlockDraft<'doc>)| {
             let output = draft.output.as_ref();
-            let output = output.map(|field| super::template::read(field, context));
+            let output = output.map(|field| {
+                let read = |context: &mut Context<'doc>| super::template::read(field, context);
+                context.within(BlockIndex(position), read)
+            });
             Ok(Block {
                 form: draft.form,
                 start: draft.start,
@@ -169,7 +174,8 @@ impl<'doc> Blocks<'doc> {
                 output: output.transpose()?,
             })
         };
-        let blocks: Vec<Result<Block, Reported>> = drafts.into_iter().map(read).collect();
+        let drafts = (0..).zip(drafts);
+        let blocks: Vec<Result<Block, Reported>> = drafts.map(read).collect();
         blocks.into_iter().collect()
     }
 
@@ -185,7 +191,8 @@ impl<'doc> Blocks<'doc> {
     }
 
     /// Makes room for a block whose steps come later.
-    fn add(&mut self, opener: Option<StepIndex>) -> BlockIndex {
+    fn add(&mut self, opener: Option<StepIndex>, context: &mut Context<'doc>) -> BlockIndex {
+        context.names.add_block(opener);
         let index = BlockIndex(narrow(self.blocks.len()));
         let around = opener.map(|opener| self.steps[opener.position()].block);
         self.blocks.push(BlockDraft {
@@ -225,7 +232,7 @@ impl<'doc> Blocks<'doc> {
             return Err(too_many_steps(field.key_span, context));
         }
         let opener = StepIndex(narrow(self.steps.len() - 1));
-        let index = self.add(Some(opener));
+        let index = self.add(Some(opener), context);
         if self.blocks[index.position()].depth > NESTED_BLOCKS_MAX {
             let message =
                 format!("expected at most {NESTED_BLOCKS_MAX} nested blocks, but this is one more");
@@ -426,6 +433,7 @@ impl<'doc> Blocks<'doc> {
             fields.and_then(|fields| fields.take(key, context))
         };
         let (parallel, body) = (opening("parallel"), opening("block"));
+        let for_each = opening("forEach");
         let body = body.map(|field| (field, format!("{label}-block").into()));
         self.steps.push(StepDraft {
             label,
@@ -434,6 +442,7 @@ impl<'doc> Blocks<'doc> {
             fields,
             parallel: None,
             body: None,
+            for_each: None,
             block,
             form: self.blocks[block.position()].form,
             next: step.next,
@@ -445,6 +454,10 @@ impl<'doc> Blocks<'doc> {
         if let Some((field, name)) = body {
             let body = self.open(field, name, context);
             self.steps[index.position()].body = Some(body);
+        }
+        if let Some(field) = for_each {
+            let draft = for_each::collect(&field, index, self, context);
+            self.steps[index.position()].for_each = Some(draft);
         }
     }
 
@@ -470,7 +483,7 @@ impl<'doc> Blocks<'doc> {
         // A block comes after the one whose step opens it.
         for step in self.steps.iter().rev() {
             let below = opened(step).map(|branch| of_blocks[branch.block.position()]);
-            let active = 1 + below.sum::<usize>();
+            let active = 1 + instances(step) * below.sum::<usize>();
             let most = &mut of_blocks[step.block.position()];
             *most = (*most).max(active);
             if active > ACTIVE_STEPS_MAX && self.complete.is_ok() {
@@ -490,7 +503,17 @@ fn opened<'step>(step: &'step StepDraft<'_>) -> impl Iterator<Item = &'step Bran
     let parallel = step.parallel.as_ref().and_then(|draft| draft.as_ref().ok());
     let branches = parallel.into_iter().flat_map(|draft| &draft.branches);
     let body = step.body.as_ref().and_then(|body| body.as_ref().ok());
-    branches.chain(body)
+    let of_items = step.for_each.as_ref().and_then(|draft| draft.as_ref().ok());
+    let of_items = of_items.map(|draft| &draft.body);
+    branches.chain(body).chain(of_items)
+}
+
+/// How many instances of the blocks that a step opens run at the same time.
+fn instances(step: &StepDraft<'_>) -> usize {
+    match &step.for_each {
+        Some(Ok(draft)) => draft.concurrency.map_or(1, usize::from),
+        Some(Err(_)) | None => 1,
+    }
 }
 
 /// The step that begins a nested block, with the block's name unless it has its own.

@@ -3,6 +3,7 @@
 use super::expression;
 use super::names::Names;
 use crate::{Code, Finding, Reference, Severity, Span, suggest};
+use flotilla_engine::definition::{BlockIndex, Root};
 use flotilla_engine::ids::StreamName;
 
 /// Proof that an error has been reported: only [`Context::error`] makes one.
@@ -35,6 +36,8 @@ pub(super) struct Context<'doc> {
     pub(super) emitted: Vec<(StreamName, Span)>,
     /// What paths and expressions may refer to, besides the input.
     pub(super) visible: Visible,
+    /// The block in whose scope they are resolved.
+    block: Option<BlockIndex>,
     suggestions_count: u32,
 }
 
@@ -61,6 +64,36 @@ impl<'doc> Context<'doc> {
         let result = read(self);
         self.visible = before;
         result
+    }
+
+    /// Reads something whose paths and expressions are resolved in the scope of a block.
+    pub(super) fn within<T>(&mut self, block: BlockIndex, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.block.replace(block);
+        let result = read(self);
+        self.block = before;
+        result
+    }
+
+    /// The block in whose scope paths and expressions are resolved.
+    pub(super) fn block(&self) -> BlockIndex {
+        self.block.unwrap_or(BlockIndex::ROOT)
+    }
+
+    /// The names of items and their indexes (W57).
+    pub(super) fn items(&self) -> Vec<(String, Root)> {
+        let around = self.names.iterations_in(self.block());
+        let mut items = Vec::new();
+        if let Some(innermost) = around.first() {
+            items.push(("item".to_owned(), Root::Item(innermost.step)));
+            items.push(("index".to_owned(), Root::ItemIndex(innermost.step)));
+        }
+        for iteration in around {
+            if let Some(name) = iteration.name {
+                items.push((name.to_owned(), Root::Item(iteration.step)));
+                items.push((format!("{name}_index"), Root::ItemIndex(iteration.step)));
+            }
+        }
+        items
     }
 
     /// The candidate that `word` was probably meant to be.

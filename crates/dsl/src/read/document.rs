@@ -103,7 +103,9 @@ fn blocks_and_steps<'doc>(
         .into_iter()
         .zip(first_steps)
         .map(|(draft, opens)| {
-            let (step, mut outline) = step::read(draft, context);
+            let block = draft.block;
+            let read = |context: &mut Context<'doc>| step::read(draft, context);
+            let (step, mut outline) = context.within(block, read);
             outline.opens = opens;
             outlines.push(outline);
             step

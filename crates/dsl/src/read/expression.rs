@@ -1,10 +1,10 @@
 //! Expressions: `when`, `skipIf`, and `cel` in mappings (W64).
 
 use super::names::Names;
-use super::{Context, Field, Reported, context::Visible};
+use super::{Context, Field, Reported, context::Visible, path};
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
-use flotilla_engine::definition::{Expression, Root, Variable};
+use flotilla_engine::definition::{BlockIndex, Expression, Root, Variable};
 use flotilla_engine::expression::{Constant, Node};
 use flotilla_engine::limits::{
     EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERN_INSTRUCTIONS_MAX, PATTERNS_INSTRUCTIONS_MAX,
@@ -30,6 +30,8 @@ pub(super) fn compile(
     }
     let mut names = RunNames {
         names: &context.names,
+        items: context.items(),
+        block: context.block(),
         variables: Vec::new(),
         visible: context.visible,
         may_suggest: context.may_suggest(),
@@ -116,6 +118,10 @@ impl Total {
 /// What the names in an expression stand for, and the variables that it uses.
 struct RunNames<'n, 'doc> {
     names: &'n Names<'doc>,
+    /// The names of items and indexes.
+    items: Vec<(String, Root)>,
+    /// The block in whose scope the expression is evaluated.
+    block: BlockIndex,
     variables: Vec<Variable>,
     visible: Visible,
     /// Whether similar names of steps may be searched: a document is allowed a number of searches.
@@ -141,7 +147,15 @@ impl expression::Names for RunNames<'_, '_> {
             }
             ["steps", rest @ ..] => self.step(rest)?,
             ["flo", rest @ ..] => self.of_run(rest)?,
-            _ => return Ok(None),
+            [first, ..] => {
+                let mut items = self.items.iter().filter(|(name, _)| name == first);
+                let Some((_, root)) = items.next() else {
+                    return Ok(None);
+                };
+                let root = *root;
+                (self.variable(Variable::Root(root)), 1)
+            }
+            [] => return Ok(None),
         };
         Ok(Some(Resolved { node, segments }))
     }
@@ -152,7 +166,16 @@ impl expression::Names for RunNames<'_, '_> {
             Visible::Result => &["input", "state", "steps", "flo", "result"],
             Visible::Nothing => &["input"],
         };
-        names.iter().map(|name| (*name).to_owned()).collect()
+        let items: &[(String, Root)] = match self.visible {
+            Visible::Run | Visible::Result => &self.items,
+            Visible::Nothing => &[],
+        };
+        let items = items.iter().map(|(name, _)| name.clone());
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(items)
+            .collect()
     }
 }
 
@@ -171,6 +194,7 @@ impl RunNames<'_, '_> {
     fn step(&mut self, rest: &[&str]) -> Result<(Node, usize), UnknownName> {
         let Some(name) = rest.first() else {
             return Err(UnknownName {
+                code: Code::E513,
                 message: "expected the name of a step after `steps`".to_owned(),
                 suggestion: None,
             });
@@ -189,10 +213,18 @@ impl RunNames<'_, '_> {
                 None => None,
             };
             return Err(UnknownName {
+                code: Code::E513,
                 message: format!("there is no step {}", quote(name)),
                 suggestion,
             });
         };
+        if let Some(hiding) = self.names.hiding(step, self.block) {
+            return Err(UnknownName {
+                code: Code::E511,
+                message: path::hidden(name, self.names.name(hiding)),
+                suggestion: None,
+            });
+        }
         let outcome = Variable::Root(Root::StepOutcome(step));
         let output = Variable::Root(Root::StepOutput(step));
         match rest.get(1) {
@@ -203,6 +235,7 @@ impl RunNames<'_, '_> {
             Some(&"outcome") => Ok((self.variable(outcome), 3)),
             Some(&"output") => Ok((self.variable(output), 3)),
             Some(other) => Err(UnknownName {
+                code: Code::E513,
                 message: format!("a step has `outcome` and `output`, but no {}", quote(other)),
                 suggestion: None,
             }),
@@ -219,6 +252,7 @@ impl RunNames<'_, '_> {
             None => {
                 let known = OF_RUN.iter().map(|(known, _)| *known);
                 Err(UnknownName {
+                    code: Code::E513,
                     message: format!("there is no {} in `flo`", quote(name)),
                     suggestion: suggest::nearest(name, known).map(str::to_owned),
                 })

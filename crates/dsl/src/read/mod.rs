@@ -15,6 +15,7 @@ mod executor;
 mod expression;
 mod field;
 mod fields;
+mod for_each;
 mod graph;
 mod inputs;
 mod metadata;

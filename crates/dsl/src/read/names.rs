@@ -1,6 +1,6 @@
 //! The names that a document defines, collected before anything that refers to them is read.
 
-use super::{Context, Field, Reported};
+use super::{Context, Field, Reported, for_each::Iteration};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
     definition::{
@@ -27,6 +27,9 @@ pub(super) struct Names<'doc> {
     steps: BTreeMap<Cow<'doc, str>, (StepIndex, u32)>,
     /// The block of each step.
     blocks: Vec<BlockIndex>,
+    /// The step that opens each block.
+    openers: Vec<Option<StepIndex>>,
+    iterations: BTreeMap<StepIndex, Iteration<'doc>>,
     /// The branches, with the line of each.
     branches: BTreeMap<Cow<'doc, str>, u32>,
     /// The outcomes of `flo.End.NAME`.
@@ -49,6 +52,49 @@ impl<'doc> Names<'doc> {
     /// The block that a step belongs to.
     pub(super) fn block(&self, step: StepIndex) -> BlockIndex {
         self.blocks[step.position()]
+    }
+
+    /// The iterations around a block, the innermost first.
+    pub(super) fn iterations_in(&self, block: BlockIndex) -> Vec<&Iteration<'doc>> {
+        let openers = self.openers_of(block);
+        let iterations = openers.iter().map(|opener| self.iterations.get(opener));
+        iterations.flatten().collect()
+    }
+
+    /// The steps that open a block and those around it, the innermost first.
+    fn openers_of(&self, block: BlockIndex) -> Vec<StepIndex> {
+        let mut openers = Vec::new();
+        let mut block = block;
+        while let Some(opener) = self.openers[block.position()] {
+            openers.push(opener);
+            block = self.block(opener);
+        }
+        openers
+    }
+
+    /// The `forEach` whose iterations hide a step from a block (E511).
+    pub(super) fn hiding(&self, step: StepIndex, from: BlockIndex) -> Option<StepIndex> {
+        let around = self.openers_of(from);
+        let openers = self.openers_of(self.block(step));
+        let mut hiding = openers
+            .into_iter()
+            .filter(|opener| !around.contains(opener));
+        hiding.find(|opener| self.iterations.contains_key(opener))
+    }
+
+    /// The name of a step.
+    pub(super) fn name(&self, step: StepIndex) -> &str {
+        let mut steps = self.steps.iter();
+        let found = steps.find(|(_, (index, _))| *index == step);
+        found.map_or(START, |(name, _)| name)
+    }
+
+    pub(super) fn add_iteration(&mut self, iteration: Iteration<'doc>) {
+        self.iterations.insert(iteration.step, iteration);
+    }
+
+    pub(super) fn add_block(&mut self, opener: Option<StepIndex>) {
+        self.openers.push(opener);
     }
 
     /// The place of an outcome among those of `flo.End.NAME`; `None` if there are too many of them.

@@ -85,7 +85,7 @@ pub(super) fn read<'doc>(
 }
 
 /// Reads what becomes of keys of the state (W58).
-fn read_merge<'doc>(
+pub(super) fn read_merge<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<Vec<MergeRule>, Reported> {

@@ -51,6 +51,11 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         ["flo", ..] => {
             return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`")));
         }
+        [first, ..] if let Some(root) = item(first, context) => (root, 1),
+        [first @ ("item" | "index"), ..] => {
+            let why = format!("`$.{first}` is available only in the block of a `forEach`");
+            return Err(context.error(wrong(&why)));
+        }
         _ => {
             let nearest = context.nearest(
                 names.first().copied().unwrap_or_default(),
@@ -62,8 +67,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         }
     };
     let has_fields = match root {
-        Root::Input | Root::StepOutput(_) | Root::State | Root::Result => true,
-        Root::StepOutcome(_) | Root::RunId | Root::Timestamp => false,
+        Root::Input | Root::StepOutput(_) | Root::State | Root::Result | Root::Item(_) => true,
+        Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::ItemIndex(_) => false,
     };
     if !has_fields && segments.len() > used {
         return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
@@ -80,11 +85,35 @@ fn step_index(
     context: &mut Context<'_>,
 ) -> Result<flotilla_engine::definition::StepIndex, Reported> {
     if let Some(step) = context.names.step(name) {
-        return Ok(step);
+        return match context.names.hiding(step, context.block()) {
+            None => Ok(step),
+            Some(hiding) => {
+                let why = hidden(name, context.names.name(hiding));
+                let finding = wrong(&why);
+                let code = Code::E511;
+                Err(context.error(Finding { code, ..finding }))
+            }
+        };
     }
     let nearest = context.nearest_step(name);
     Err(context
         .error(wrong(&format!("there is no step {}", quote(name))).suggest(nearest.as_deref())))
+}
+
+/// Says why a step cannot be seen (E511).
+pub(super) fn hidden(step: &str, hiding: &str) -> String {
+    format!(
+        "step {} is seen only within an iteration of {}",
+        quote(step),
+        quote(hiding)
+    )
+}
+
+/// What a name means that is the name of an item or index.
+fn item(name: &str, context: &Context<'_>) -> Option<Root> {
+    let items = context.items().into_iter();
+    let mut named = items.filter(|(known, _)| known == name);
+    named.next().map(|(_, root)| root)
 }
 
 fn segment_name(segment: &Segment) -> &str {

@@ -1,8 +1,8 @@
 //! `state` and `set` (W63, W66).
 
 use super::{Context, Field, Reported, context::Visible, template};
-use crate::tree::Kind;
-use flotilla_engine::definition::{StateWrites, Template};
+use crate::{Code, Finding, Span, quote::quote, tree::Kind};
+use flotilla_engine::definition::{Expression, Path, Root, Segment, StateWrites, Template};
 use flotilla_engine::ids::StateKey;
 use flotilla_engine::limits::STATE_WRITES_MAX;
 
@@ -58,4 +58,57 @@ pub(super) fn key<'doc>(
 ) -> Result<StateKey, Reported> {
     let key = StateKey::new(entry.key);
     key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
+}
+
+/// Warns of a key that a concurrent iteration reads and writes, so that updates of other iterations are lost (E522).
+pub(super) fn warn_lost_updates(span: Span, writes: &StateWrites, context: &mut Context<'_>) {
+    let around = context.names.iterations_in(context.block());
+    let mut lost = Vec::new();
+    for iteration in around {
+        let is_merged = |key: &StateKey| iteration.merged.contains(key);
+        let mut unmerged = writes.keys.iter().filter(|key| !is_merged(key));
+        let own = unmerged.find(|key| reads(&writes.object, key.as_str()));
+        if let Some(key) = own.filter(|_| iteration.is_concurrent) {
+            lost.push((key.clone(), context.names.name(iteration.step).to_owned()));
+        }
+    }
+    for (key, step) in lost {
+        let message = format!(
+            "iterations of {} that run at the same time lose each other's updates of {}",
+            quote(&step),
+            quote(key.as_str())
+        );
+        let hint = "add `merge` for the key, or use `concurrency: 1`";
+        context.warn(Finding::new(Code::E522, span, message).hint(hint));
+    }
+}
+
+/// Whether a mapping reads a key of the state.
+fn reads(object: &Template, key: &str) -> bool {
+    let of_path = |path: &Path| {
+        let is_state = path.root == Root::State;
+        is_state && matches!(path.segments.first(), Some(Segment::Field(field)) if field == key)
+    };
+    let of_expression = |expression: &Expression| {
+        let mut rest = expression.text.as_str();
+        while let Some((_, after)) = rest.split_once("state") {
+            rest = after;
+            let field = after
+                .strip_prefix('.')
+                .and_then(|field| field.strip_prefix(key));
+            let is_whole =
+                |after: &str| !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let indexed = ["[\"", "['"]
+                .iter()
+                .find_map(|open| after.strip_prefix(open));
+            let indexed = indexed.and_then(|name| name.strip_prefix(key));
+            if field.is_some_and(is_whole)
+                || indexed.is_some_and(|after| after.starts_with(['"', '\'']))
+            {
+                return true;
+            }
+        }
+        false
+    };
+    object.paths().any(of_path) || object.expressions().any(of_expression)
 }

@@ -1,9 +1,10 @@
 //! Reads a step: what it does and where its outcomes lead.
 
 use super::{
-    Context, Field, Reported,
+    Context, Field, Fields, Reported,
     blocks::StepDraft,
     emit, expression,
+    for_each::{self, ForEachDraft},
     graph::Outline,
     output,
     parallel::{self, ParallelDraft},
@@ -33,30 +34,23 @@ pub(super) fn read<'doc>(
             return (Err(reported), outline);
         }
     };
-    let run = fields.take("run", context).map(KindField::Run);
-    let wait = fields.take("waitForSignal", context).map(KindField::Wait);
-    let parallel = draft.parallel.map(KindField::Parallel);
-    let block = draft.body.map(KindField::Block);
-    let arms = fields.take_any(&["switch", "arms"], context);
-    let emit = fields.take("emit", context);
-    let timer = fields.take("wait", context);
+    let opening = [
+        draft.parallel.map(KindField::Parallel),
+        draft.body.map(KindField::Block),
+        draft.for_each.map(KindField::ForEach),
+    ];
+    let mut kinds = KindField::all(opening, &mut fields, context);
     let set = fields.take("set", context);
-    let mut kinds: Vec<KindField<'doc>> = [
-        run,
-        wait,
-        parallel,
-        block,
-        arms.map(KindField::Switch),
-        emit.map(KindField::Emit),
-        timer.map(KindField::Timer),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
     if kinds.is_empty() && set.is_some() {
         kinds.push(KindField::Set);
     }
-    let set = set.map(|field| (field.key_span, state::writes(&field, context)));
+    let set = set.map(|field| {
+        let writes = state::writes(&field, context);
+        if let Ok(writes) = &writes {
+            state::warn_lost_updates(field.key_span, writes, context);
+        }
+        (field.key_span, writes)
+    });
     let skip_if = fields.take_any(&["skipIf", "skip"], context);
     let body = Body {
         form: draft.form,
@@ -122,6 +116,7 @@ enum KindField<'doc> {
     Wait(Field<'doc>),
     Parallel(Result<ParallelDraft<'doc>, Reported>),
     Block(Result<Branch, Reported>),
+    ForEach(Result<ForEachDraft<'doc>, Reported>),
     Switch(Field<'doc>),
     Emit(Field<'doc>),
     Timer(Field<'doc>),
@@ -129,13 +124,30 @@ enum KindField<'doc> {
     Set,
 }
 
-impl KindField<'_> {
+impl<'doc> KindField<'doc> {
+    /// Those of a step, beside those that open blocks.
+    fn all(
+        opening: [Option<Self>; 3],
+        fields: &mut Fields<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Vec<Self> {
+        let run = fields.take("run", context).map(Self::Run);
+        let wait = fields.take("waitForSignal", context).map(Self::Wait);
+        let arms = fields.take_any(&["switch", "arms"], context);
+        let emit = fields.take("emit", context).map(Self::Emit);
+        let timer = fields.take("wait", context).map(Self::Timer);
+        let before = [run, wait].into_iter();
+        let after = [arms.map(Self::Switch), emit, timer];
+        before.chain(opening).chain(after).flatten().collect()
+    }
+
     /// All keys.
-    const KEYS: [&'static str; 8] = [
+    const KEYS: [&'static str; 9] = [
         "`run`",
         "`waitForSignal`",
         "`parallel`",
         "`block`",
+        "`forEach`",
         "`switch`",
         "`emit`",
         "`wait`",
@@ -143,12 +155,23 @@ impl KindField<'_> {
     ];
 
     fn key(&self) -> &'static str {
-        let [run, wait, parallel, block, switch, emit, timer, set] = Self::KEYS;
+        let [
+            run,
+            wait,
+            parallel,
+            block,
+            for_each,
+            switch,
+            emit,
+            timer,
+            set,
+        ] = Self::KEYS;
         match self {
             Self::Run(_) => run,
             Self::Wait(_) => wait,
             Self::Parallel(_) => parallel,
             Self::Block(_) => block,
+            Self::ForEach(_) => for_each,
             Self::Switch(_) => switch,
             Self::Emit(_) => emit,
             Self::Timer(_) => timer,
@@ -168,6 +191,7 @@ impl KindField<'_> {
             Self::Wait(_) => "waits for a signal",
             Self::Parallel(_) => "has branches",
             Self::Block(_) => "has a block",
+            Self::ForEach(_) => "iterates over items",
             Self::Switch(_) => "is a switch",
             Self::Emit(_) => "appends a record",
             Self::Timer(_) => "waits for a time",
@@ -234,6 +258,7 @@ impl<'doc> Body<'doc> {
                 parallel::read(parallel?, context).map(StepKind::Parallel)
             }
             KindField::Block(body) => self.block_step(body, context).map(StepKind::Block),
+            KindField::ForEach(draft) => for_each::read(draft?, context).map(StepKind::ForEach),
             KindField::Set => Ok(StepKind::Set),
             KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
             KindField::Timer(timer) => timer::read(&timer, context).map(StepKind::Timer),
@@ -268,7 +293,7 @@ impl<'doc> Body<'doc> {
             KindField::Run(_) => {
                 transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
             }
-            KindField::Parallel(_) | KindField::Block(_) => {
+            KindField::Parallel(_) | KindField::Block(_) | KindField::ForEach(_) => {
                 transitions::lint_run_step(transitions, outline, false, context);
             }
             KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
@@ -299,6 +324,7 @@ impl<'doc> Body<'doc> {
             KindField::Run(_) | KindField::Wait(_) | KindField::Set => Ok(()),
             KindField::Parallel(_)
             | KindField::Block(_)
+            | KindField::ForEach(_)
             | KindField::Switch(_)
             | KindField::Emit(_)
             | KindField::Timer(_) => self.refuse_set(what, context),

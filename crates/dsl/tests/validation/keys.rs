@@ -25,7 +25,7 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 24] = [
+const BLOCKS: [Block; 25] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
     block("A step", "", "start: {qqqqqqqq: 1}\n"),
@@ -37,6 +37,11 @@ const BLOCKS: [Block; 24] = [
     ),
     block("An output", "", "start: {run: a, output: {qqqqqqqq: 1}}\n"),
     block("A wait for a time", "", "start: {wait: {qqqqqqqq: 1}}\n"),
+    block(
+        "A loop",
+        "",
+        "start: {forEach: {do: {run: a}, qqqqqqqq: 1}}\n",
+    ),
     block("A record", "", "start: {emit: {qqqqqqqq: 1}}\n"),
     block(
         "A retry policy",

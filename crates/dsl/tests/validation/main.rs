@@ -12,6 +12,7 @@ mod grammar;
 mod inputs;
 mod keys;
 mod lists;
+mod loops;
 mod names;
 mod outputs;
 mod parallel;

@@ -23,10 +23,10 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, Join, Merge,
-    MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step, StepExtensions,
-    StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep,
-    Transition, WaitStep, note_repeats,
+    Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, ForEachStep, Join,
+    Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step,
+    StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex,
+    TerminalStatus, TimerStep, Tolerance, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -109,6 +109,7 @@ impl Definition {
             }
             StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
             StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
+            StepKind::ForEach(step) => [Some(&step.items), None],
             StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::Block(_)
@@ -163,6 +164,7 @@ impl Definition {
         match &self.step(index).kind {
             StepKind::Parallel(parallel) => &parallel.branches,
             StepKind::Block(block) => slice::from_ref(&block.body),
+            StepKind::ForEach(step) => slice::from_ref(&step.body),
             StepKind::Run(_)
             | StepKind::Wait(_)
             | StepKind::Switch(_)

@@ -83,6 +83,7 @@ impl Step {
             StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::Block(_)
+            | StepKind::ForEach(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
@@ -98,6 +99,7 @@ impl Step {
             StepKind::Block(block) => block.retry.as_ref(),
             StepKind::Wait(_)
             | StepKind::Parallel(_)
+            | StepKind::ForEach(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
@@ -119,6 +121,7 @@ impl Step {
             | StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::Block(_)
+            | StepKind::ForEach(_)
             | StepKind::Set
             | StepKind::Emit(_)
             | StepKind::Timer(_) => true,
@@ -138,6 +141,8 @@ pub enum StepKind {
     Parallel(ParallelStep),
     /// Executes a block in a separate scope.
     Block(BlockStep),
+    /// Executes a block for each element of an array.
+    ForEach(ForEachStep),
     /// Leads where conditions say.
     Switch(SwitchStep),
     /// Only writes to the state (W63).
@@ -296,6 +301,55 @@ pub struct BlockStep {
     pub retry: Option<RetryPolicy>,
 }
 
+/// A step that executes a block for each element of an array (W57).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForEachStep {
+    /// The array.
+    pub items: Template,
+    /// The block, with the name that its first step has if it does not have another one.
+    pub body: Branch,
+    /// How many iterations run at the same time at most; from 1. With 1, each one sees what those before it wrote.
+    pub concurrency: u16,
+    /// What a failure does to the other iterations, once more than tolerated have failed.
+    pub on_failure: OnFailure,
+    /// How many iterations may fail.
+    pub tolerate: Tolerance,
+    /// Whether the output of the step is the array of the outputs; otherwise it only counts.
+    pub collects: bool,
+    /// What becomes of keys of the state that the iterations write, in document order; each key is unique. Of another
+    /// key the last value counts.
+    pub merge: Vec<MergeRule>,
+}
+
+/// How many iterations of a step may fail (W57).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tolerance {
+    /// That many.
+    Count(u32),
+    /// That part of them in percent, rounded down.
+    Percent(u8),
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self::Count(0)
+    }
+}
+
+impl Tolerance {
+    /// How many of `total` may fail.
+    #[must_use]
+    pub fn of(self, total: u32) -> u32 {
+        match self {
+            Self::Count(count) => count,
+            Self::Percent(percent) => {
+                let part = u64::from(total) * u64::from(percent) / 100;
+                u32::try_from(part).unwrap_or(total)
+            }
+        }
+    }
+}
+
 /// A step that executes a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
@@ -395,6 +449,7 @@ fn edges(step: &Step) -> Vec<usize> {
         StepKind::Run(_)
         | StepKind::Parallel(_)
         | StepKind::Block(_)
+        | StepKind::ForEach(_)
         | StepKind::Set
         | StepKind::Emit(_)
         | StepKind::Timer(_) => Vec::new(),

@@ -63,6 +63,10 @@ pub enum Root {
     RunId,
     /// `$.state`
     State,
+    /// `$.item`: the item of the iteration of this step that is around (W57).
+    Item(StepIndex),
+    /// `$.index`: its index, from 0.
+    ItemIndex(StepIndex),
     /// `$.result`: the output of the attempt that has ended, in `set` (W63).
     Result,
     /// `$.flo.timestamp`: the log entry's time in milliseconds.

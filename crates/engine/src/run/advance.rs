@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
-    kept_signals, output, scope,
+    for_each, kept_signals, output, scope,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -129,6 +129,9 @@ fn carry_out(
             }
             Ok(())
         }
+        Work::SplitItems(place) => for_each::split(turn, queue, run, place),
+        Work::BeginItem { activation } => for_each::begin(turn, queue, run, activation),
+        Work::ForgetItems(former) => for_each::forget(turn, queue, run, former),
         Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
         Work::EndScope(end) => scope::end(turn, queue, run, end),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),

@@ -1,17 +1,17 @@
 //! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
 
-use super::branches::{self, EndedBranch};
+use super::branches::EndedBranch;
 use super::finish_step::wake_timer;
 use super::kept_signals::signal_timer;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
-use super::{index, state};
+use super::{index, scope, state};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, BranchResults, EventKind, SchemaChecks, ScopeRecord,
-    Work,
+    Activation, ActivationState, BranchResult, BranchResults, EventKind, FormerItems, SchemaChecks,
+    ScopeRecord, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, task};
@@ -28,6 +28,7 @@ pub(super) fn cancel(
     };
     let below = below(turn, run, scope)?;
     let mut children = Vec::new();
+    let mut former_items = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
         let Some(active) = run.take(turn, activation)? else {
             continue;
@@ -37,6 +38,12 @@ pub(super) fn cancel(
             continue;
         }
         let child = stop(turn, run, &active)?;
+        if let ActivationState::Items(iterations) = &active.state {
+            former_items.push(FormerItems {
+                activation: active.number,
+                first_scope: iterations.first_scope,
+            });
+        }
         children.extend(child.map(|child| (child, active.step)));
         run.note(&active, EventKind::StepCancelled);
         run.leave(&active);
@@ -67,9 +74,12 @@ pub(super) fn cancel(
         is_cancelled: true,
     };
     let scope = cancelled.expect("a scope is below itself");
-    branches::join(turn, queue, run, EndedBranch { scope, result })?;
+    scope::join(turn, queue, run, EndedBranch { scope, result })?;
     for work in settling.into_iter().rev() {
         queue.push(run.number, work);
+    }
+    for former in former_items {
+        queue.push(run.number, Work::ForgetItems(former));
     }
     // They end before the step does.
     for (child, step) in children {
@@ -106,7 +116,8 @@ pub(super) fn stop(
 ) -> TurnResult<Option<RunNumber>> {
     let at = run.at(active);
     match &active.state {
-        ActivationState::Executing => {}
+        // The rows of its items are deleted later.
+        ActivationState::Executing | ActivationState::Items(_) => {}
         ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
         ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
         ActivationState::Signal { deadline_at_ms } => {

@@ -5,7 +5,9 @@ use super::failure::failed;
 use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
-use super::{attributes, branches, emit, kept_signals, render, scope, state, switch, timer_step};
+use super::{
+    attributes, branches, emit, for_each, kept_signals, render, scope, state, switch, timer_step,
+};
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
@@ -84,6 +86,7 @@ pub(super) fn enter(
             }
         }
         StepKind::Parallel(_) | StepKind::Block(_) => branches::enter(queue, run, active),
+        StepKind::ForEach(_) => for_each::enter(turn, queue, run, active)?,
         StepKind::Set => {
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
             queue.push(run.number, finish(run, active, target_result));

@@ -7,7 +7,8 @@ use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    ActionRecord, Actions, Activation, ActivationState, Awaited, EventKind, TargetResult, Work,
+    ActionRecord, ActionRunsByRun, Actions, Activation, ActivationState, Awaited, EventKind,
+    TargetResult, Work,
 };
 use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -98,6 +99,10 @@ pub(crate) fn create_action_run(
         idempotency_key: None,
     };
     let task = action::create(turn, &action, new_action_run)?;
+    if run.is_of_iteration(&run.scope_id(active.scope)) {
+        // No event names it, so this row leads from the run to it.
+        turn.put::<ActionRunsByRun>(&(run.number, task.number), run.next_event());
+    }
     let kind = EventKind::AwaitingAction {
         action: name.clone(),
         action_run: task.number,

@@ -84,6 +84,7 @@ fn of_skipped(step: &Step) -> Option<Target> {
         | StepKind::Wait(_)
         | StepKind::Parallel(_)
         | StepKind::Block(_)
+        | StepKind::ForEach(_)
         | StepKind::Set
         | StepKind::Emit(_)
         | StepKind::Timer(_) => None,

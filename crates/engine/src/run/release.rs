@@ -114,7 +114,8 @@ fn release_step(
         }
         | ActivationState::Child(_)
         | ActivationState::Plan(_)
-        | ActivationState::Branches(_) => {}
+        | ActivationState::Branches(_)
+        | ActivationState::Items(_) => {}
     }
     if active.state != state {
         active.state = state;

@@ -10,7 +10,7 @@ use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
 use crate::store::StoreError;
-use crate::tables::{PayloadPart, PayloadRef, StoredPayload, join_parts};
+use crate::tables::{Items, PayloadPart, PayloadRef, StoredPayload, join_parts};
 use crate::turn::{LoadedRun, Turn};
 use std::ops::Range;
 
@@ -53,6 +53,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::State) => BAD_STATE,
             (Self::Made(_) | Self::Read(_), Mapped::Record) => "record_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Time) => "bad_time",
+            (Self::Made(_) | Self::Read(_), Mapped::Items) => "too_many_items",
         }
     }
 
@@ -64,6 +65,7 @@ impl MappingRefused {
             Mapped::State => "values for the state",
             Mapped::Record => "a record",
             Mapped::Time => "a time",
+            Mapped::Items => "items",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -90,6 +92,8 @@ pub(super) enum Mapped {
     Record,
     /// The time that a step waits for.
     Time,
+    /// The items over which a step iterates.
+    Items,
 }
 
 /// The code of a state that exceeds a bound.
@@ -158,7 +162,12 @@ fn whole(
         Root::Input => Ok(Some(run.record.input)),
         Root::StepOutput(step) => output_of(turn, run, context.scope, step),
         Root::Result => Ok(context.result),
-        Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::State => Ok(None),
+        Root::StepOutcome(_)
+        | Root::RunId
+        | Root::Timestamp
+        | Root::State
+        | Root::Item(_)
+        | Root::ItemIndex(_) => Ok(None),
     }
 }
 
@@ -369,6 +378,14 @@ pub(super) fn text_of(
         Root::StepOutcome(step) => {
             let result = visible::result_of(turn, run, context.scope, step)?;
             result.map(|result| Json::string(result.outcome.as_str()))
+        }
+        Root::Item(step) => match visible::iteration(turn, run, context.scope, step)? {
+            Some(key) => turn.get::<Items>(&key)?.map(|item| item.value.clone()),
+            None => None,
+        },
+        Root::ItemIndex(step) => {
+            let iteration = visible::iteration(turn, run, context.scope, step)?;
+            iteration.map(|(_, _, index)| Json::from_checked(index.to_string()))
         }
         Root::RunId => Some(Json::string(run.record.id.as_str())),
         Root::Timestamp => Some(Json::from_checked(turn.now_ms().to_string())),

@@ -1,10 +1,11 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
-use super::branches;
+use super::branches::{self, EndedBranch};
+use super::for_each;
 use super::outcome::is_good;
 use super::render::{self, DataContext};
 use super::state;
-use crate::definition::BlockIndex;
+use crate::definition::{BlockIndex, StepKind};
 use crate::ids::ScopeNumber;
 use crate::run::enter::Entry;
 use crate::run::work_queue::WorkQueue;
@@ -75,7 +76,23 @@ pub(super) fn end(
         is_retryable: end.is_retryable,
         is_cancelled: false,
     };
-    branches::join(turn, queue, run, branches::EndedBranch { scope, result })
+    join(turn, queue, run, EndedBranch { scope, result })
+}
+
+/// Hands the end of a scope to the step that opened it.
+pub(super) fn join(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ended: EndedBranch,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let opener = definition.definition.block(ended.scope.block).opener;
+    let opener = opener.expect("the workflow's own block has no scope below the run");
+    match &definition.definition.step(opener).kind {
+        StepKind::ForEach(_) => for_each::note_end(turn, queue, run, ended),
+        _ => branches::join(turn, queue, run, ended),
+    }
 }
 
 /// The output of an ended block: its mapping's result, or without one that of the step left last (W52).

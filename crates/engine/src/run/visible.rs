@@ -1,7 +1,7 @@
-//! The results of steps that a scope sees (W53).
+//! The results of steps, and the items, that a scope sees (W53, W57).
 
 use crate::definition::{BlockIndex, Definition, StepIndex};
-use crate::ids::ScopeNumber;
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::store::StoreError;
 use crate::tables::{StepResult, StepResults};
 use crate::turn::{LoadedRun, Turn};
@@ -32,6 +32,25 @@ pub(super) fn result_of(
         }
     }
     turn.get::<StepResults>(&(run.number, scope, step))
+}
+
+/// The key of the item of the innermost iteration of `step` around a scope.
+pub(super) fn iteration(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    from: ScopeNumber,
+    step: StepIndex,
+) -> Result<Option<(RunNumber, u64, u32)>, StoreError> {
+    let record = run.definition.clone();
+    let mut number = from;
+    while let Some(scope) = run.scope(turn, number)? {
+        if record.definition.block(scope.block).opener == Some(step) {
+            let (opener, index) = (scope.opener, scope.position);
+            return Ok(Some((run.number, opener, index)));
+        }
+        number = scope.parent;
+    }
+    Ok(None)
 }
 
 /// A block below the workflow's own, and the step that opens it.

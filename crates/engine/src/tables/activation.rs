@@ -69,6 +69,8 @@ pub enum ActivationState {
     Plan(PlanState),
     /// The ends of its branches.
     Branches(Branches),
+    /// The ends of its iterations.
+    Items(Iterations),
     /// The verdict on its output (W67).
     OutputCheck(UncheckedOutput),
     /// A time (W59).
@@ -117,6 +119,50 @@ pub struct Branches {
     pub steps_since_wait: u32,
 }
 
+/// The iterations of an active step (W57).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Iterations {
+    /// The scope of the first one; the others have the numbers after it.
+    pub first_scope: ScopeNumber,
+    /// How many items there are.
+    pub total_count: u32,
+    /// How many have begun.
+    pub begun_count: u32,
+    /// How many of these have ended or were cancelled.
+    pub ended_count: u32,
+    /// How many have ended with a good outcome.
+    pub good_count: u32,
+    /// How many have failed.
+    pub failed_count: u32,
+    /// The size of the outputs that are collected, as elements of an array. In bytes.
+    pub collected_bytes: u32,
+    /// Whether the outputs are too large to be collected.
+    pub is_too_large: bool,
+    /// Whether a piece of work waits that begins the next one.
+    pub is_beginning: bool,
+    /// Whether no other one begins: too many have failed.
+    pub is_stopped: bool,
+    /// Whether one of them has waited for something from outside.
+    pub has_waited: bool,
+    /// The largest number of steps that one of them took since it last waited.
+    pub steps_since_wait: u32,
+}
+
+impl Iterations {
+    /// The scope of the iteration with this index.
+    #[must_use]
+    pub fn scope(&self, index: u32) -> ScopeNumber {
+        ScopeNumber(self.first_scope.0 + u64::from(index))
+    }
+
+    /// Whether all of them have ended that ever begin.
+    #[must_use]
+    pub fn are_over(&self) -> bool {
+        let are_all_begun = self.begun_count == self.total_count || self.is_stopped;
+        are_all_begun && self.ended_count == self.begun_count
+    }
+}
+
 /// How a step with branches ends (W56).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinDecision {
@@ -151,7 +197,7 @@ pub enum Awaited {
     Verdict,
     /// A time.
     Time,
-    /// The ends of its branches.
+    /// The ends of its branches or iterations.
     Branches,
 }
 
@@ -171,7 +217,7 @@ impl ActivationState {
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
-            Self::Branches(_) => Awaited::Branches,
+            Self::Branches(_) | Self::Items(_) => Awaited::Branches,
         }
     }
 
@@ -192,7 +238,8 @@ impl ActivationState {
             | Self::Child(_)
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)
-            | Self::Branches(_) => None,
+            | Self::Branches(_)
+            | Self::Items(_) => None,
         }
     }
 
@@ -210,7 +257,8 @@ impl ActivationState {
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Timer { .. }
-            | Self::Branches(_) => None,
+            | Self::Branches(_)
+            | Self::Items(_) => None,
         }
     }
 
@@ -228,6 +276,7 @@ impl ActivationState {
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Timer { .. }
+            | Self::Items(_)
             | Self::Plan(_) => None,
         }
     }

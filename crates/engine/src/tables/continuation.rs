@@ -73,6 +73,15 @@ pub enum Work {
     },
     /// A branch of a step begins (W56).
     BeginBranch(BranchPlace),
+    /// Items of a step are written to separate rows (W57).
+    SplitItems(ItemsPlace),
+    /// The next iteration of a step begins, if another one may run (W57).
+    BeginItem {
+        /// The activation of the step.
+        activation: u64,
+    },
+    /// The rows of the items of a step that was left are deleted.
+    ForgetItems(FormerItems),
     /// A scope below the run ends (W51).
     EndScope(ScopeEnd),
     /// A scope is cancelled with everything below it (W54).
@@ -107,6 +116,26 @@ pub struct BranchPlace {
     pub activation: u64,
     /// The position of the branch.
     pub position: u32,
+}
+
+/// A place in the array of a step's items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemsPlace {
+    /// The activation of the step.
+    pub activation: u64,
+    /// The index of an item.
+    pub index: u32,
+    /// Where the item stands in the text of the array, in bytes.
+    pub offset: u32,
+}
+
+/// The items of a step that was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerItems {
+    /// The activation of the step.
+    pub activation: u64,
+    /// The scope of the first iteration.
+    pub first_scope: ScopeNumber,
 }
 
 /// The end of a scope below the run.

@@ -108,8 +108,37 @@ impl EventKind {
             | Self::BranchJoined { .. }
             | Self::SwitchTaken { .. }
             | Self::RecordEmitted { .. }
-            | Self::WaitStarted { .. } => 0,
+            | Self::WaitStarted { .. }
+            | Self::IterationEnded { .. } => 0,
             Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
+        }
+    }
+}
+
+impl EventKind {
+    /// Whether it is kept of an iteration: failures, retries, signals and cancels are. The rest would push the run's own
+    /// events out of its history (W57).
+    pub(crate) fn is_kept_of_iterations(&self) -> bool {
+        match self {
+            Self::StepCompleted { outcome, .. }
+            | Self::ScopeEnded { outcome }
+            | Self::ActionCompleted { outcome, .. }
+            | Self::ChildCompleted { outcome, .. } => {
+                !matches!(outcome.as_str(), "success" | "skipped" | "approved")
+            }
+            Self::Plan(event) => event.is_failure(),
+            Self::StepStarted
+            | Self::WaitingForSignal { .. }
+            | Self::AwaitingAction { .. }
+            | Self::ActionStarted { .. }
+            | Self::ChildStarted { .. }
+            | Self::ScopeStarted
+            | Self::BranchJoined { .. }
+            | Self::SwitchTaken { .. }
+            | Self::StateChanged { .. }
+            | Self::RecordEmitted { .. }
+            | Self::WaitStarted { .. } => false,
+            _ => true,
         }
     }
 }
@@ -324,6 +353,13 @@ pub enum EventKind {
     WaitStarted {
         /// The time, in milliseconds.
         until_ms: u64,
+    },
+    /// An iteration of a step has ended (W57).
+    IterationEnded {
+        /// Its index, from 0.
+        index: u32,
+        /// Its outcome.
+        outcome: OutcomeName,
     },
     /// The step appended a record (W62).
     RecordEmitted {

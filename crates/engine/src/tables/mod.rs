@@ -15,6 +15,7 @@ mod definition;
 mod group;
 mod group_settings;
 mod history;
+mod item;
 mod key;
 mod kv;
 mod label;
@@ -46,14 +47,14 @@ pub use action_run::{
 };
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
-    Activation, ActivationState, Activations, Awaited, Branches, JoinDecision, StepResult,
-    StepResults, UncheckedOutput,
+    Activation, ActivationState, Activations, Awaited, Branches, Iterations, JoinDecision,
+    StepResult, StepResults, UncheckedOutput,
 };
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    BranchPlace, Continuation, FormerBranches, PendingWorks, SchemaVerdict, ScopeEnd,
-    SettledAttempt, TargetResult, Work,
+    BranchPlace, Continuation, FormerBranches, FormerItems, ItemsPlace, PendingWorks,
+    SchemaVerdict, ScopeEnd, SettledAttempt, TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
@@ -69,6 +70,7 @@ pub use group::{
 };
 pub use group_settings::{AckTimeoutInvalid, GroupSettings};
 pub use history::{Event, EventKind, History, HistoryRecord};
+pub use item::{ItemRecord, ItemResult, ItemResults, Items};
 pub use key::Key;
 pub(crate) use key::{KEY_BYTES_COMMON, KeyBytes, RowKey};
 pub use kv::{KeyExpiries, KeyRecord, Keys};

@@ -91,6 +91,24 @@ pub enum PlanEvent {
 }
 
 impl PlanEvent {
+    /// Whether an executor has failed.
+    pub(crate) fn is_failure(&self) -> bool {
+        match self {
+            Self::ExecutorRetry { .. }
+            | Self::ExecutorExhausted { .. }
+            | Self::BreakerOpened { .. }
+            | Self::Fallback { .. } => true,
+            Self::ExecutorStart { .. }
+            | Self::ExecutorSuccess { .. }
+            | Self::ExecutorOutcome { .. }
+            | Self::BreakerSkip { .. }
+            | Self::BreakerClosed { .. }
+            | Self::RateLimited { .. }
+            | Self::AwaitingReport { .. }
+            | Self::CacheHit { .. } => false,
+        }
+    }
+
     /// The size of the texts, in bytes.
     pub(super) fn content_bytes(&self) -> usize {
         match self {

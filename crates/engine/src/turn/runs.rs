@@ -30,7 +30,7 @@ pub(crate) struct LoadedRun {
     activations: BTreeMap<u64, LoadedActivation>,
     /// Those that were looked up. An activation that was looked up has its scope here too.
     scopes: RunScopes,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
 }
 
 /// A visit to a step that begins.
@@ -252,11 +252,12 @@ impl LoadedRun {
         self.scopes.look_up_all(turn, self.number)?;
         for number in self.active(turn)? {
             let active = self.activation(turn, number)?.map(|active| &active.state);
-            if let Some(ActivationState::Branches(branches)) = active
-                && branches.has_waited
-            {
-                self.record.progress.has_waited = true;
-            }
+            let has_waited = active.is_some_and(|state| match state {
+                ActivationState::Branches(branches) => branches.has_waited,
+                ActivationState::Items(iterations) => iterations.has_waited,
+                _ => false,
+            });
+            self.record.progress.has_waited |= has_waited;
         }
         let mut number = scope;
         while let Some(open) = self.scope(turn, number)? {
@@ -349,54 +350,6 @@ impl LoadedRun {
         taken.expect("only what was taken out is put back or left")
     }
 
-    /// Adds an event about the run to its history.
-    pub(crate) fn note_run(&mut self, kind: EventKind) {
-        self.note_scope(ScopeId::default(), kind);
-    }
-
-    /// Adds an event about a scope to the run's history.
-    pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
-        self.events.push(Event {
-            scope,
-            step: None,
-            visit: 0,
-            activation: None,
-            kind,
-        });
-    }
-
-    /// Adds an event about an active step to the run's history.
-    pub(crate) fn note(&mut self, activation: &Activation, kind: EventKind) {
-        self.events.push(Event {
-            scope: self.scope_id(activation.scope),
-            step: Some(activation.step),
-            visit: activation.visit,
-            activation: Some(activation.number),
-            kind,
-        });
-    }
-
-    /// Like [`LoadedRun::note`], for the activation `number`, which may have ended.
-    pub(crate) fn note_of(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        number: u64,
-        kind: EventKind,
-    ) -> Result<(), StoreError> {
-        let active = self.activation(turn, number)?;
-        match active.map(|active| (active.scope, active.step, active.visit)) {
-            Some((scope, step, visit)) => self.events.push(Event {
-                scope: self.scope_id(scope),
-                step: Some(step),
-                visit,
-                activation: Some(number),
-                kind,
-            }),
-            None => self.note_run(kind),
-        }
-        Ok(())
-    }
-
     /// Stores a payload with the run.
     pub(crate) fn store_payload(
         &mut self,
@@ -410,11 +363,6 @@ impl LoadedRun {
         self.record.payloads_count += 1;
         turn.put::<Payloads>(&reference, payload.into());
         reference
-    }
-
-    /// The number of the next event that is added to the run's history.
-    pub(crate) fn next_event(&self) -> u64 {
-        self.record.history.events_count + self.events.len() as u64 + 1
     }
 
     /// Records that the event `event`, or an action run from that event on, refers to a payload of the run. A row is

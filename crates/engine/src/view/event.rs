@@ -199,6 +199,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::StateChanged { .. } => EventType::StateChanged,
         EventKind::RecordEmitted { .. } => EventType::RecordEmitted,
         EventKind::WaitStarted { .. } => EventType::WaitStarted,
+        EventKind::IterationEnded { .. } => EventType::IterationEnded,
     }
 }
 
@@ -250,6 +251,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
             .unwrap_or_else(|| definition.target_name(*terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
+        EventKind::IterationEnded { index, .. } => index.to_string(),
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
         EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::BranchJoined { position, .. } => {
@@ -269,6 +271,7 @@ fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
         .map(|last| definition.step(last.step));
     match opener.map(|step| &step.kind) {
         Some(StepKind::Block(_)) => "block",
+        Some(StepKind::ForEach(_)) => "item",
         _ => "branch",
     }
 }
@@ -280,9 +283,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WorkflowStarted { parent, .. } => {
             none.optional("parent_run_id", parent.as_ref().map(RunId::as_str))
         }
-        EventKind::StepCompleted { outcome, .. } | EventKind::BranchJoined { outcome, .. } => {
-            none.text("outcome", outcome.as_str())
-        }
+        EventKind::StepCompleted { outcome, .. }
+        | EventKind::BranchJoined { outcome, .. }
+        | EventKind::IterationEnded { outcome, .. } => none.text("outcome", outcome.as_str()),
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::RetryScheduled { attempt, due_ms } => none

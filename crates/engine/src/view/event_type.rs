@@ -55,9 +55,10 @@ types! {
     ScheduleStarted "schedule_started" "A firing of the workflow's schedule started the run." [""] ["scheduled_at_ms"];
     TriggerStarted "trigger_started" "A firing of the workflow's trigger started the run."
         ["the stream"] ["stream" "partition" "record_ids"];
-    ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch` or `block`"] [];
+    ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch`, `block` or `item`"] [];
     ScopeEnded "scope_ended" "A scope ended." ["the outcome"] [];
     BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
+    IterationEnded "iteration_ended" "An iteration of the step ended." ["the index of the item"] ["outcome"];
     SwitchTaken "switch_taken" "A condition of the step was true, or its default was taken." ["the next step or terminal"]
         ["arm"];
     WaitStarted "wait_started" "The step started to wait for a time." ["the step"] ["until_ms"];

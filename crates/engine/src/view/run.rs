@@ -330,7 +330,9 @@ fn current_steps(
             ActivationState::OutputCheck(_) => Some((WaitingFor::Check, None)),
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
-            ActivationState::Branches(_) => Some((WaitingFor::Branches, None)),
+            ActivationState::Branches(_) | ActivationState::Items(_) => {
+                Some((WaitingFor::Branches, None))
+            }
         };
         let step = definition.step(active.step);
         let scope = read::<Scopes>(reader, &(number, active.scope))?;
@@ -353,6 +355,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Wait(_) => "wait_for_signal",
         StepKind::Parallel(_) => "parallel",
         StepKind::Block(_) => "block",
+        StepKind::ForEach(_) => "for_each",
         StepKind::Switch(_) => "switch",
         StepKind::Set => "set",
         StepKind::Emit(_) => "emit",

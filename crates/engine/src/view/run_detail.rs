@@ -117,7 +117,8 @@ impl Awaiting<'_> {
             ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing
             | ActivationState::Signal { .. }
-            | ActivationState::Branches(_) => None,
+            | ActivationState::Branches(_)
+            | ActivationState::Items(_) => None,
         })
     }
 

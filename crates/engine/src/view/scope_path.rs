@@ -4,7 +4,8 @@ use crate::definition::{Definition, StepKind};
 use crate::tables::{ScopeId, ScopeStep};
 use std::fmt::Write;
 
-/// The path of a scope, such as `fan/stock`, or `fan#2/stock` below the second visit to `fan`, or `prepare` below a block step; empty for the run itself.
+/// The path of a scope, such as `fan/stock`, or `fan#2/stock` below the second visit to `fan`, `prepare` below a block step, or
+/// `each[3]` for the item with index 3; empty for the run itself.
 pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
     let mut path = String::new();
     for ScopeStep {
@@ -25,6 +26,9 @@ pub(super) fn scope_path(definition: &Definition, scope: &ScopeId) -> String {
             StepKind::Parallel(parallel) => {
                 path.push('/');
                 path.push_str(parallel.branches[*position as usize].name.as_str());
+            }
+            StepKind::ForEach(_) => {
+                write!(path, "[{position}]").expect("a string takes any text");
             }
             // It opens only one scope.
             StepKind::Block(_) => {}

@@ -33,6 +33,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+mod loops;
 mod world;
 
 use world::World;

@@ -21,15 +21,15 @@ use flotilla_engine::rows::{
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
     Activations, AttributeValue, Awaited, AwaitedReport, BranchResult, BranchResults, Cluster,
     ClusterRecord, Continuation, DefinitionNumber, End, Event, History, HistoryCursor,
-    HistoryRecord, IdempotencyKeys, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease,
-    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadPart, PayloadRef, Payloads,
-    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
-    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId, ScopeProgress, ScopeRecord,
-    ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
-    StateRecord, States, StepResult, StepResults, StoredPayload, Table, TakenSignal, TakenSignals,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, TriggeredBy, Work, check_row, decode_key,
-    decode_record, decode_row, encode_key, encode_record,
+    HistoryRecord, IdempotencyKeys, ItemRecord, ItemResults, Items, LabelQueueRecord,
+    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner,
+    PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
+    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
+    RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
+    ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds,
+    SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults, StoredPayload,
+    Table, TakenSignal, TakenSignals, TargetResult, TaskError, TimerKey, TimerKind, Timers,
+    TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -53,7 +53,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=79).collect(),
+        (1..=81).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -282,6 +282,13 @@ fn run_rows() -> Vec<Row> {
                 signal: SignalRecord { payload, bytes: 20 },
             },
         ),
+        row::<Items>(
+            (run, 2, 3),
+            ItemRecord {
+                value: Json::from_checked("{\"n\":1}"),
+            },
+        ),
+        row::<ItemResults>((run, 2, 3), activation::item_result()),
         row::<SignalIds>((run, samples::signal_id()), 1),
         row::<SignalIdPlaces>((run, 1), samples::signal_id()),
         row::<Timers>(samples::timer(), ()),

@@ -4,7 +4,8 @@ use super::{read, rows};
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
-    Activation, ActivationState, Activations, BranchResults, RunRecord, Scopes, States,
+    Activation, ActivationState, Activations, BranchResults, ItemResults, Items, RunRecord, Scopes,
+    States,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -37,11 +38,13 @@ pub(super) fn check(
     for ((_, own), scope) in &scopes {
         let opener = read::<Activations>(store, &(number, scope.opener));
         let opener = opener.unwrap_or_else(|| panic!("{}: {own:?} has no opener", run.id));
-        let ActivationState::Branches(branches) = opener.state else {
-            panic!("{}: {own:?} was opened by {opener:?}", run.id);
+        let expected = match opener.state {
+            ActivationState::Branches(branches) => branches.scope(scope.position),
+            ActivationState::Items(iterations) => iterations.scope(scope.position),
+            _ => panic!("{}: {own:?} was opened by {opener:?}", run.id),
         };
         assert_eq!(scope.id.number, *own);
-        assert_eq!(branches.scope(scope.position), *own);
+        assert_eq!(expected, *own);
         assert_eq!(scope.parent, opener.scope, "{}: {own:?}", run.id);
         let tokens = active
             .iter()
@@ -64,9 +67,39 @@ pub(super) fn check(
     );
     let mut joined_count = 0;
     for (_, active) in &active {
+        if let ActivationState::Items(_) = active.state {
+            check_items(store, number, active, is_whole);
+            continue;
+        }
         joined_count += joined(&scopes_of(&scopes, active), active, definition, is_whole);
     }
     assert_eq!(joined_count, results.len(), "{}", run.id);
+}
+
+/// Each item that is left has a row, and each iteration is open, has ended or is still to come (W57).
+fn check_items(store: &MemoryStore, number: RunNumber, active: &Activation, is_whole: bool) {
+    let ActivationState::Items(state) = &active.state else {
+        panic!("it has no items");
+    };
+    let key = (number, active.number);
+    let open = scopes_of(&rows::<Scopes>(store, &number), active);
+    let open_count = u32::try_from(open.len()).expect("few are open");
+    assert_eq!(
+        state.begun_count,
+        open_count + state.ended_count,
+        "{state:?}"
+    );
+    assert!(state.begun_count <= state.total_count, "{state:?}");
+    assert!(state.good_count + state.failed_count <= state.ended_count);
+    let items = rows::<Items>(store, &key);
+    let items: Vec<u32> = items.into_iter().map(|((_, _, index), _)| index).collect();
+    let left = open.iter().copied();
+    let mut left: Vec<u32> = left.chain(state.begun_count..state.total_count).collect();
+    left.sort_unstable();
+    assert!(!is_whole || items == left, "{items:?} of {left:?}");
+    let results = rows::<ItemResults>(store, &key).len();
+    assert!(results <= (state.good_count + state.failed_count) as usize);
+    assert!(!is_whole || !state.are_over(), "{state:?} has ended");
 }
 
 fn scopes_of(

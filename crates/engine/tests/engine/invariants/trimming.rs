@@ -48,10 +48,8 @@ fn action_runs(
     }
     let cursor = run.history;
     for ((_, action_run), event) in rows::<ActionRunsByRun>(store, &number) {
-        assert!(
-            event <= cursor.trimmed_until,
-            "{action_run} is in the history"
-        );
+        // That of an iteration is not in the history; the row names an event near it (W57).
+        assert!(event <= cursor.events_count + 1, "{action_run}");
         if let Some(in_history) = found.insert(action_run, event) {
             assert_eq!(in_history, event, "{action_run}");
             assert!(

@@ -3,13 +3,13 @@
 use super::player::{Player, command, create};
 use super::{budgets, config};
 use crate::invariants::{self, read, rows};
-use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::definition::{StepKind, TerminalStatus};
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
-    EventKind, History, Records, RunNames, RunStatus, Runs, States, StepResults, TimerKey,
-    TimerKind, Timers,
+    Definitions, EventKind, History, ItemResults, Items, Records, RunNames, RunStatus, Runs,
+    ScopeStep, States, StepResults, TimerKey, TimerKind, Timers,
 };
 use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
 use proptest::prelude::*;
@@ -40,6 +40,8 @@ enum Step {
     Fans(&'static str, Vec<Vec<Step>>),
     /// Ends as its block does, which is tried twice.
     Nests(Vec<Step>),
+    /// Executes its block for two items, that many at the same time.
+    Loops(u32, Vec<Step>),
 }
 
 /// The steps of a list.
@@ -63,7 +65,8 @@ fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
         let fans = (prop::sample::select(joins), branches);
         prop_oneof![
             3 => fans.prop_map(|(join, branches)| Step::Fans(join, branches)),
-            1 => block.prop_map(Step::Nests),
+            1 => block.clone().prop_map(Step::Nests),
+            1 => (1..3_u32, block).prop_map(|(concurrency, list)| Step::Loops(concurrency, list)),
         ]
     });
     prop::collection::vec(step, 1..4)
@@ -80,6 +83,10 @@ struct Expected {
     joined_count: usize,
     sets_count: usize,
     emits_count: usize,
+    /// How many of the emits are in the history.
+    emitted_count: usize,
+    /// Whether the steps belong to an iteration, of which the history has only failures.
+    is_iteration: bool,
 }
 
 /// How a list ends.
@@ -95,8 +102,9 @@ impl Expected {
     /// Counts the steps of a list that are reached.
     fn add(&mut self, list: &[Step]) -> ListEnd {
         for step in list {
-            self.left_count += 1;
-            self.results_count += 1;
+            let count = usize::from(!self.is_iteration);
+            self.left_count += count;
+            self.results_count += count;
             let end = match step {
                 Step::Waits => {
                     self.waits_count += 1;
@@ -105,6 +113,7 @@ impl Expected {
                 Step::Skips | Step::LeadsOn => ListEnd::Success,
                 Step::Emits => {
                     self.emits_count += 1;
+                    self.emitted_count += count;
                     ListEnd::Success
                 }
                 Step::Sets => {
@@ -115,8 +124,8 @@ impl Expected {
                 Step::Breaks => ListEnd::Retryable,
                 Step::Fails => ListEnd::Failure,
                 Step::Fans(_, branches) => {
-                    self.scopes_count += branches.len();
-                    self.joined_count += branches.len();
+                    self.scopes_count += count * branches.len();
+                    self.joined_count += count * branches.len();
                     // All branches run to their end. The first one that fails is the reason.
                     let ends: Vec<ListEnd> =
                         branches.iter().map(|branch| self.add(branch)).collect();
@@ -124,6 +133,7 @@ impl Expected {
                     failed.unwrap_or(ListEnd::Success)
                 }
                 Step::Nests(list) => self.add_block(list),
+                Step::Loops(_, list) => self.add_loop(list),
             };
             if end != ListEnd::Success {
                 return end;
@@ -132,17 +142,34 @@ impl Expected {
         ListEnd::Success
     }
 
+    fn add_loop(&mut self, list: &[Step]) -> ListEnd {
+        let is_iteration = std::mem::replace(&mut self.is_iteration, true);
+        let first = self.add(list);
+        // The second iteration writes the same keys.
+        let sets_count = self.sets_count;
+        let second = self.add(list);
+        self.sets_count = sets_count;
+        self.is_iteration = is_iteration;
+        match (first, second) {
+            (ListEnd::Success, end) | (end, _) => end,
+        }
+    }
+
     fn add_block(&mut self, list: &[Step]) -> ListEnd {
-        let mut attempt = Self::default();
+        let mut attempt = Self {
+            is_iteration: self.is_iteration,
+            ..Self::default()
+        };
         let end = attempt.add(list);
         if end == ListEnd::Retryable {
             // Its results are dropped, and its signals are given back.
             self.left_count += attempt.left_count;
-            self.scopes_count += 1 + attempt.scopes_count;
+            self.scopes_count += usize::from(!self.is_iteration) + attempt.scopes_count;
             self.joined_count += attempt.joined_count;
             self.emits_count += attempt.emits_count;
+            self.emitted_count += attempt.emitted_count;
         }
-        self.scopes_count += 1;
+        self.scopes_count += usize::from(!self.is_iteration);
         self.add(list)
     }
 }
@@ -163,6 +190,19 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
                 written = sum.map(|sum| before.unwrap_or(0) + sum).or(written);
             }
             Step::Nests(list) => written = self::written(list, written.or(seen)).or(written),
+            Step::Loops(concurrency, list) => {
+                let before = written.or(seen);
+                let first = self::written(list, before);
+                let sum = |one: u64| before.unwrap_or(0) + one;
+                // Each iteration sees what the one before it wrote, or what stood there before the step.
+                let seen = match concurrency {
+                    1 => first.map(sum).or(before),
+                    _ => before,
+                };
+                let second = self::written(list, seen);
+                let of_both = first.zip(second).map(|(first, second)| first + second);
+                written = of_both.map(sum).or(written);
+            }
             Step::Waits
             | Step::Fails
             | Step::Breaks
@@ -210,11 +250,14 @@ impl Text {
                 Step::Breaks => "switch $.flo.run_id==it?flo.Failed",
                 Step::Fans(join, _) => &format!("{join} merge=n=sum"),
                 Step::Nests(_) => "block retry(2 constant 0)",
+                Step::Loops(concurrency, _) => {
+                    &format!("foreach items=[1,2] concurrency={concurrency} merge=n=sum")
+                }
             };
             writeln!(lines, " {name}: {what}").expect("a string takes any text");
             let branches = match step {
                 Step::Fans(_, branches) => &branches[..],
-                Step::Nests(list) => slice::from_ref(list),
+                Step::Nests(list) | Step::Loops(_, list) => slice::from_ref(list),
                 _ => continue,
             };
             for (position, branch) in branches.iter().enumerate() {
@@ -283,8 +326,18 @@ fn go_on(player: &mut Player, run: RunNumber) {
 /// How many events of each kind the run's history has.
 fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
+    let record = read::<Runs>(&player.store, &run).expect("the run");
+    let definition =
+        read::<Definitions>(&player.store, &record.definition).expect("its definition");
+    let is_loop = |down: &ScopeStep| {
+        let opener = definition.definition.step(down.step);
+        matches!(opener.kind, StepKind::ForEach(_))
+    };
     for (_, record) in rows::<History>(&player.store, &run) {
         for event in record.events {
+            if event.scope.path.iter().any(is_loop) {
+                continue;
+            }
             let name = match event.kind {
                 EventKind::StepStarted => "started",
                 EventKind::StepCompleted { .. } => "completed",
@@ -344,6 +397,7 @@ fn waits_count(list: &List) -> usize {
         | Step::Breaks => 0,
         Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
         Step::Nests(list) => waits_count(list),
+        Step::Loops(_, list) => 2 * waits_count(list),
     };
     list.iter().map(of_step).sum()
 }
@@ -384,7 +438,9 @@ proptest! {
         prop_assert_eq!(count("opened"), count("closed"));
         prop_assert_eq!(count("started"), count("completed") + count("cancelled"));
         prop_assert!(count("joined") <= count("closed"));
-        prop_assert_eq!(count("emitted"), rows::<Records>(&player.store, &()).len());
+        prop_assert!(count("emitted") <= rows::<Records>(&player.store, &()).len());
+        prop_assert!(rows::<Items>(&player.store, &run).is_empty());
+        prop_assert!(rows::<ItemResults>(&player.store, &run).is_empty());
     }
 
     #[test]
@@ -420,7 +476,7 @@ proptest! {
         let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();
         prop_assert_eq!((count("started"), count("completed")), (expected.left_count, expected.left_count));
-        prop_assert_eq!(count("emitted"), expected.emits_count);
+        prop_assert_eq!(count("emitted"), expected.emitted_count);
         prop_assert_eq!(rows::<Records>(&player.store, &()).len(), expected.emits_count);
         prop_assert_eq!((count("opened"), count("closed")), (expected.scopes_count, expected.scopes_count));
         prop_assert_eq!(count("joined"), expected.joined_count);

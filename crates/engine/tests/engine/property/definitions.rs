@@ -1,7 +1,7 @@
 //! The workflows of the property tests.
 
 /// Their definitions, in the form of the scripts.
-pub(super) const DEFINITIONS: [&str; 10] = [
+pub(super) const DEFINITIONS: [&str; 11] = [
     "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
@@ -19,6 +19,15 @@ pub(super) const DEFINITIONS: [&str; 10] = [
      body: block retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
      first: wait go timeout=80 -> timeout=flo.Failed\n inner: block retry(2 constant 0)\n \
      branch inner-block of inner list\n second: wait go timeout=70\n third: run @a",
+    "define looped 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
+     start: foreach items=[1,{\"a\":2},\"x\"] concurrency=2 tolerate=50% cancel merge=n=sum -> success=each failure=flo.Failed\n \
+     each: foreach items=\"$.steps.start.output\" concurrency=1 -> success=flo.Completed failure=start\n \
+     branch start-item of start list\n ask: wait go timeout=90 set=n=$.index.start\n \
+     call: run @a input=\"$.item.start\" retry(2 constant 30) -> stop=Stopped\n \
+     branch each-item of each list\n body: block retry(2 constant 0)\n \
+     branch body-block of body list\n again: run @b input=\"$.item.each\" set=last=$.result\n \
+     inner: foreach items=[1,2] collect=none\n \
+     branch inner-item of inner single\n inner-item: run @workflow/leaf",
     "define strict 1 idempotency=required\n start: timer ms=40 -> success=ask\n \
      ask: wait go -> success=flo.Completed",
     "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \

@@ -29,9 +29,9 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 
 const ACTIONS: [&str; 4] = ["a", "b", "c", "missing"];
-const WORKFLOWS: [&str; 11] = [
+const WORKFLOWS: [&str; 12] = [
     "work", "leaf", "checked", "parent", "rounds", "strict", "timed", "none", "planned", "turns",
-    "fanned",
+    "fanned", "looped",
 ];
 const WORKERS: [&str; 4] = ["w0", "w1", "w2", "w3"];
 const SIGNALS: [&str; 3] = ["go", "tick", "other"];

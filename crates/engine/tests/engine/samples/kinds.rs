@@ -2,9 +2,9 @@
 
 use super::name;
 use flotilla_engine::definition::{
-    Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, Join, Merge, MergeRule,
-    OnFailure, ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target, Template,
-    TerminalIndex, Variable, WaitStep,
+    Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, ForEachStep, Join, Merge,
+    MergeRule, OnFailure, ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target,
+    Template, TerminalIndex, Tolerance, Variable, WaitStep,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -28,6 +28,21 @@ pub(super) fn block() -> StepKind {
             block: BlockIndex(1),
         },
         retry: Some(super::retry()),
+    })
+}
+
+pub(super) fn for_each() -> StepKind {
+    StepKind::ForEach(ForEachStep {
+        items: super::template(),
+        body: Branch {
+            name: name("each-item"),
+            block: BlockIndex(1),
+        },
+        concurrency: 10,
+        on_failure: OnFailure::Settle,
+        tolerate: Tolerance::Percent(10),
+        collects: true,
+        merge: Vec::new(),
     })
 }
 

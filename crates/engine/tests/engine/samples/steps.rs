@@ -46,6 +46,7 @@ pub(super) fn steps() -> Vec<Step> {
         ),
         step("fan", parallel(), Target::End(EndIndex(0))),
         step("prepare", kinds::block(), Target::Step(StepIndex(0))),
+        step("each", kinds::for_each(), Target::Step(StepIndex(0))),
         step("note", StepKind::Set, Target::Step(StepIndex(0))),
         step("tell", kinds::emit(), Target::Step(StepIndex(0))),
         step(

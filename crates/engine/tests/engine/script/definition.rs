@@ -15,6 +15,9 @@
 //!   fan: parallel join=any cancel merge=total=sum;ids=append skip=$.input.n<1 -> success=flo.Completed
 //!   prepare: block retry(3 constant 100) -> success=fan
 //!   branch prepare-block of prepare list
+//!   each: foreach items=$.input.items concurrency=2 cancel tolerate=10% collect=none -> success=fan
+//!   branch each-item of each single
+//!     ship: run @ship input="$.item.each"
 //!   branch mail of fan single
 //!     mail: run @mail
 //!   branch stock of fan list output={"at":"$.steps.pick.output"}
@@ -25,20 +28,18 @@
 //! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
 use super::condition::condition;
-use super::join::{join, merge};
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    Arm, AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, BlockStep, Branch,
-    BuiltInTerminal, CustomTerminal, Definition, DefinitionExtensions, EmitStep, EndIndex,
-    GroupMode, Idempotency, OnFailure, ParallelStep, Part, Path, PlanIndex, PollPolicy,
-    RetryPolicy, Root, RunStep, RunTarget, Schedule, SearchAttribute, Segment, StateWrites, Step,
-    StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, Template, TerminalIndex,
-    TerminalStatus, TimerStep, Timing, Transition, Trigger, WaitStep, note_repeats,
+    AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
+    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Part, Path,
+    PollPolicy, RetryPolicy, Root, Schedule, SearchAttribute, Segment, StateWrites, Step,
+    StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
+    Trigger, note_repeats,
 };
 use flotilla_engine::ids::{
-    ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StateKey, StepName,
-    StreamName, TerminalName, WorkflowName, WorkflowVersion,
+    AttributeName, GroupName, Namespace, OutcomeName, StateKey, StepName, StreamName, TerminalName,
+    WorkflowName, WorkflowVersion,
 };
 
 use std::ops::Range;
@@ -93,12 +94,12 @@ fn idempotency(text: Option<&str>) -> Idempotency {
 }
 
 /// What targets and paths are resolved against.
-struct Names {
-    steps: Vec<String>,
+pub(super) struct Names {
+    pub(super) steps: Vec<String>,
     blocks: Vec<BlockLines>,
-    ends: Vec<OutcomeName>,
-    terminals: Vec<String>,
-    plans: Vec<String>,
+    pub(super) ends: Vec<OutcomeName>,
+    pub(super) terminals: Vec<String>,
+    pub(super) plans: Vec<String>,
 }
 
 impl Names {
@@ -163,7 +164,7 @@ impl Names {
     }
 
     /// The branches of a step: the blocks that it opens.
-    fn branches(&self, opener: &str) -> Vec<Branch> {
+    pub(super) fn branches(&self, opener: &str) -> Vec<Branch> {
         let blocks = (0..).zip(&self.blocks);
         let own = blocks.filter(|(_, lines)| lines.opener.as_deref() == Some(opener));
         let branch = |(block, lines): (u16, &BlockLines)| Branch {
@@ -173,7 +174,7 @@ impl Names {
         own.map(branch).collect()
     }
 
-    fn step_index(&self, name: &str) -> StepIndex {
+    pub(super) fn step_index(&self, name: &str) -> StepIndex {
         StepIndex(position(&self.steps, name).expect("a step of this definition"))
     }
 
@@ -184,51 +185,7 @@ impl Names {
         let condition = |text: &str| condition(text, |path| self.path(path));
         let skip_if = line.option("skip").map(|text| condition(&text));
         let set = line.option("set").map(|text| self.writes(&text));
-        let kind = match line.word().as_str() {
-            "run" => StepKind::Run(self.run_step(&mut line)),
-            "wait" => StepKind::Wait(WaitStep {
-                signal_type: SignalType::new(line.word()).expect("a signal type"),
-                timeout_ms: line.number("timeout"),
-                on_timeout: line.option("on-timeout").map(|text| self.target(&text)),
-            }),
-            "parallel" => StepKind::Parallel(ParallelStep {
-                branches: self.branches(name),
-                join: join(line.option("join").as_deref()),
-                on_failure: match line.flag("cancel") {
-                    true => OnFailure::Cancel,
-                    false => OnFailure::Settle,
-                },
-                merge: merge(line.option("merge")),
-            }),
-            "block" => StepKind::Block(self.block_step(name, &mut line)),
-            "set" => StepKind::Set,
-            "timer" => StepKind::Timer(match line.number("ms") {
-                Some(ms) => TimerStep::Duration { ms },
-                None => {
-                    let until = line.option("until").expect("ms=N or until=VALUE");
-                    TimerStep::Until(self.template(&until))
-                }
-            }),
-            "emit" => StepKind::Emit(EmitStep {
-                stream: StreamName::new(line.word()).expect("a stream name"),
-                key: line.option("key").map(|text| self.template(&text)),
-                payload: self.template(&line.option("payload").expect("a payload")),
-            }),
-            "switch" => {
-                let default = line.option("default").map(|text| self.target(&text));
-                let arms = std::iter::from_fn(|| line.next());
-                let arms = arms.map(|arm| {
-                    let (when, target) = arm.split_once('?').expect("condition?target");
-                    let (when, target) = (condition(when), self.target(target));
-                    Arm { when, target }
-                });
-                StepKind::Switch(SwitchStep {
-                    arms: arms.collect(),
-                    default,
-                })
-            }
-            other => panic!("expected the kind of a step, but found {other}"),
-        };
+        let kind = self.kind(name, &mut line);
         line.end();
         Step {
             name: StepName::new(name).expect("a step name"),
@@ -246,19 +203,8 @@ impl Names {
         }
     }
 
-    fn block_step(&self, name: &str, line: &mut Line) -> BlockStep {
-        let [body] = self.branches(name).try_into().expect("one block");
-        let policy = line.next().map(|word| {
-            let policy = word.strip_prefix("retry(");
-            let policy = policy.and_then(|policy| policy.strip_suffix(')'));
-            policy.expect("retry(POLICY)").to_owned()
-        });
-        let retry = policy.map(|policy| retry(&policy));
-        BlockStep { body, retry }
-    }
-
     /// `KEY=VALUE;KEY=VALUE`, each value a JSON text or a template.
-    fn writes(&self, text: &str) -> StateWrites {
+    pub(super) fn writes(&self, text: &str) -> StateWrites {
         let mut parts = Vec::new();
         let mut keys = Vec::new();
         for write in text.split(';') {
@@ -273,50 +219,6 @@ impl Names {
         StateWrites { keys, object }
     }
 
-    fn run_step(&self, line: &mut Line) -> RunStep {
-        let mut step = RunStep {
-            target: self.run_target(&line.word()),
-            input: line.option("input").map(|text| self.template(&text)),
-            retry: None,
-            poll: None,
-            output: self.step_output(line),
-        };
-        while let Some(word) = line.next() {
-            match word.trim_end_matches(')').split_once('(') {
-                Some(("retry", policy)) => step.retry = Some(retry(policy)),
-                Some(("poll", policy)) => step.poll = Some(poll(policy)),
-                _ => panic!("expected retry(…) or poll(…), but found {word}"),
-            }
-        }
-        step
-    }
-
-    fn step_output(&self, line: &mut Line) -> Option<StepOutput> {
-        let extract = line.option("extract").map(|text| self.template(&text));
-        let schema = line.option("check");
-        let is_any = extract.is_some() || schema.is_some();
-        is_any.then_some(StepOutput { extract, schema })
-    }
-
-    fn run_target(&self, text: &str) -> RunTarget {
-        let text = text.strip_prefix('@').expect("a target begins with @");
-        if let Some(plan) = text.strip_prefix("plan/") {
-            let index = position(&self.plans, plan).expect("a plan of this definition");
-            return RunTarget::Plan(PlanIndex(index));
-        }
-        let Some(workflow) = text.strip_prefix("workflow/") else {
-            return RunTarget::Action(ActionName::new(text).expect("an action name"));
-        };
-        let (name, version) = match workflow.split_once(':') {
-            Some((name, version)) => (name, Some(version)),
-            None => (workflow, None),
-        };
-        RunTarget::Workflow {
-            name: WorkflowName::new(name).expect("a workflow name"),
-            version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
-        }
-    }
-
     fn transition(&self, text: &str) -> Transition {
         let (outcome, target) = text.split_once('=').expect("outcome=target");
         Transition {
@@ -325,7 +227,7 @@ impl Names {
         }
     }
 
-    fn target(&self, text: &str) -> Target {
+    pub(super) fn target(&self, text: &str) -> Target {
         let built_in = BuiltInTerminal::ALL
             .into_iter()
             .find(|one| one.name() == text);
@@ -346,7 +248,7 @@ impl Names {
 
     /// Every string in the JSON text that begins with `$.` becomes a hole (W15), and each one that begins with `=` an
     /// expression.
-    fn template(&self, text: &str) -> Template {
+    pub(super) fn template(&self, text: &str) -> Template {
         if let Some((before, tail)) = text.split_once("\"=") {
             let (expression, after) = tail.split_once('"').expect("a string ends");
             let expression = condition(expression, |path| self.path(path));
@@ -372,13 +274,15 @@ impl Names {
         Template { parts }
     }
 
-    fn path(&self, text: &str) -> Path {
+    pub(super) fn path(&self, text: &str) -> Path {
         let mut parts = text.split('.').skip(1);
         let mut next = || parts.next().expect("a path continues");
         let root = match next() {
             "input" => Root::Input,
             "state" => Root::State,
             "result" => Root::Result,
+            "item" => Root::Item(self.step_index(next())),
+            "index" => Root::ItemIndex(self.step_index(next())),
             "flo" if next() == "run_id" => Root::RunId,
             "flo" => Root::Timestamp,
             "steps" => {
@@ -545,7 +449,7 @@ pub(super) fn retry(text: &str) -> RetryPolicy {
 }
 
 /// `10 constant 100 initial=50 max=1000`
-fn poll(text: &str) -> PollPolicy {
+pub(super) fn poll(text: &str) -> PollPolicy {
     let mut line = Line::parse(text);
     let policy = PollPolicy {
         max_attempts: line.next_number(),
@@ -588,7 +492,7 @@ pub(super) fn keyword<'a>(body: &'a [&str], keyword: &'a str) -> impl Iterator<I
     body.iter().filter_map(rest).map(Line::parse)
 }
 
-fn position(names: &[String], name: &str) -> Option<u16> {
+pub(super) fn position(names: &[String], name: &str) -> Option<u16> {
     let position = names.iter().position(|known| known == name)?;
     Some(u16::try_from(position).expect("few names"))
 }

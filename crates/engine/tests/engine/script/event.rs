@@ -3,7 +3,7 @@
 use super::show::{definition_of, line, option, payload, shortened, step_name, target};
 use super::world::World;
 use flotilla_engine::definition::{Definition, StepKind};
-use flotilla_engine::ids::{Namespace, RunId, RunNumber};
+use flotilla_engine::ids::{Namespace, OutcomeName, RunId, RunNumber};
 use flotilla_engine::rows::{
     Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord, ScopeId, ScopeStep,
 };
@@ -69,6 +69,7 @@ fn scope_in_words(definition: &Definition, scope: &ScopeId) -> String {
     let step = |step: &ScopeStep| {
         let branch = definition.branches(step.step).get(step.position as usize);
         let branch = match definition.step(step.step).kind {
+            StepKind::ForEach(_) => format!("[{}]", step.position),
             // It opens only one scope.
             StepKind::Block(_) => String::new(),
             _ => branch.map_or("/?".to_owned(), |branch| format!("/{}", branch.name)),
@@ -171,13 +172,17 @@ fn kind_in_words(
         | EventKind::SwitchTaken { .. } => as_published(definition, kind),
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),
-        EventKind::BranchJoined { position, outcome } => {
-            ("branch_joined", format!("{position} {outcome}"))
-        }
+        EventKind::IterationEnded { index, outcome } => at("iteration_ended", *index, outcome),
+        EventKind::BranchJoined { position, outcome } => at("branch_joined", *position, outcome),
         EventKind::ScheduleStarted { .. } | EventKind::TriggerStarted { .. } => {
             start_in_words(kind)
         }
     }
+}
+
+/// The end of one of several scopes of a step.
+fn at(name: &'static str, position: u32, outcome: &OutcomeName) -> (&'static str, String) {
+    (name, format!("{position} {outcome}"))
 }
 
 /// What started a run without a caller.

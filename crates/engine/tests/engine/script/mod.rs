@@ -13,6 +13,7 @@ mod definition;
 mod event;
 mod group;
 mod join;
+mod kinds;
 mod kv;
 mod line;
 mod plan;

@@ -3,8 +3,10 @@
 use super::plan;
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
+use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActivationState, Branches, DefinitionNumber, JoinDecision, UncheckedOutput,
+    ActivationState, Branches, DefinitionNumber, ItemResult, Iterations, JoinDecision, TaskError,
+    UncheckedOutput,
 };
 
 /// One of each kind.
@@ -38,5 +40,33 @@ pub(super) fn states() -> Vec<ActivationState> {
             has_waited: true,
             steps_since_wait: 3,
         }),
+        ActivationState::Items(Iterations {
+            first_scope: ScopeNumber(3),
+            total_count: 5,
+            begun_count: 3,
+            ended_count: 2,
+            good_count: 1,
+            failed_count: 1,
+            collected_bytes: 20,
+            is_too_large: false,
+            is_beginning: true,
+            is_stopped: false,
+            has_waited: true,
+            steps_since_wait: 3,
+        }),
     ]
+}
+
+/// A failed iteration.
+pub(super) fn item_result() -> ItemResult {
+    ItemResult {
+        outcome: samples::outcome(),
+        output: Some(Json::from_checked("{\"n\":1}")),
+        error: Some(TaskError {
+            code: "lost".to_owned(),
+            message: "none left".to_owned(),
+        }),
+        is_retryable: true,
+        has_written: true,
+    }
 }

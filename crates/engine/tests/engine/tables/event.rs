@@ -31,6 +31,10 @@ fn scope_events() -> Vec<EventKind> {
             outcome: outcome.clone(),
         },
         EventKind::WaitStarted { until_ms: 8_000 },
+        EventKind::IterationEnded {
+            index: 3,
+            outcome: samples::outcome(),
+        },
         EventKind::RecordEmitted {
             stream: samples::stream(),
             id: samples::record_id(),

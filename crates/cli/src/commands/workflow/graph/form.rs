@@ -66,6 +66,9 @@ pub(super) enum Kind {
     Block {
         body: Branch,
     },
+    ForEach {
+        body: Branch,
+    },
     Switch {
         arms: Vec<Arm>,
         default: Option<Target>,

@@ -68,7 +68,7 @@ fn steps(form: &Form, block: usize) -> impl Iterator<Item = (usize, &Step)> {
 fn branches(step: &Step) -> &[Branch] {
     match &step.kind {
         Kind::Parallel { branches, .. } => branches,
-        Kind::Block { body } => slice::from_ref(body),
+        Kind::Block { body } | Kind::ForEach { body } => slice::from_ref(body),
         Kind::Run { .. }
         | Kind::Wait { .. }
         | Kind::Switch { .. }
@@ -164,6 +164,7 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
         | Kind::Wait { .. }
         | Kind::Parallel { .. }
         | Kind::Block { .. }
+        | Kind::ForEach { .. }
         | Kind::Set
         | Kind::Emit { .. }
         | Kind::Timer(_) => !is_named(SUCCESS),
@@ -203,6 +204,7 @@ fn shape(form: &Form, step: &Step) -> String {
             })
         ),
         Kind::Block { .. } => format!("[/{}\\]", label("block")),
+        Kind::ForEach { .. } => format!("[/{}\\]", label("for each")),
         Kind::Switch { .. } => format!("{{{}}}", quote(&step.name)),
         Kind::Set => format!("[{}]", label("set")),
         Kind::Emit { stream } => format!("[{}]", label(&format!("emit to {stream}"))),
@@ -471,33 +473,40 @@ steps:
   - {name: later, wait: {until: $.input.at}}
   - {name: note, set: {n: 1}}
   - {name: body, block: [{name: try, run: "@actions/try"}], retry: {max_attempts: 2}}
+  - {name: each, forEach: {items: $.input.all, do: {run: "@actions/one"}}}
   - {name: tell, emit: {stream: orders, payload: {n: 1}}}
 "#;
         check(
             text,
             expect![[r#"
-            %% kinds 1
-            flowchart TD
-                s0{{"ask<br/>signal go"}}
-                s1{{"rest<br/>wait 90s"}}
-                s2{{"later<br/>wait until"}}
-                s3["note<br/>set"]
-                s4[/"body<br/>block"\]
-                subgraph b1 ["body-block"]
-                    s6["try<br/>@actions/try"]
-                    b1_completed(["success"])
-                end
-                s5["tell<br/>emit to orders"]
-                flo_completed(["flo.Completed"])
-                s0 --> s1
-                s1 --> s2
-                s2 --> s3
-                s3 --> s4
-                s4 ==> s6
-                s4 --> s5
-                s5 --> flo_completed
-                s6 --> b1_completed
-        "#]],
+                %% kinds 1
+                flowchart TD
+                    s0{{"ask<br/>signal go"}}
+                    s1{{"rest<br/>wait 90s"}}
+                    s2{{"later<br/>wait until"}}
+                    s3["note<br/>set"]
+                    s4[/"body<br/>block"\]
+                    subgraph b1 ["body-block"]
+                        s7["try<br/>@actions/try"]
+                        b1_completed(["success"])
+                    end
+                    s5[/"each<br/>for each"\]
+                    subgraph b2 ["each-item"]
+                        s8["each-item<br/>@actions/one"]
+                    end
+                    s6["tell<br/>emit to orders"]
+                    flo_completed(["flo.Completed"])
+                    s0 --> s1
+                    s1 --> s2
+                    s2 --> s3
+                    s3 --> s4
+                    s4 ==> s7
+                    s4 --> s5
+                    s5 ==> s8
+                    s5 --> s6
+                    s6 --> flo_completed
+                    s7 --> b1_completed
+            "#]],
         );
     }
 

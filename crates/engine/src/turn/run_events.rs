@@ -1,0 +1,77 @@
+//! The events that a turn adds to the history of a run.
+
+use super::{LoadedRun, Turn};
+use crate::definition::StepKind;
+use crate::store::StoreError;
+use crate::tables::{Activation, Event, EventKind, ScopeId};
+
+impl LoadedRun {
+    /// Adds an event about the run to its history.
+    pub(crate) fn note_run(&mut self, kind: EventKind) {
+        self.note_scope(ScopeId::default(), kind);
+    }
+
+    /// Adds an event about a scope to the run's history.
+    pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
+        self.add_event(Event {
+            scope,
+            step: None,
+            visit: 0,
+            activation: None,
+            kind,
+        });
+    }
+
+    fn add_event(&mut self, event: Event) {
+        if event.kind.is_kept_of_iterations() || !self.is_of_iteration(&event.scope) {
+            self.events.push(event);
+        }
+    }
+
+    /// Whether a scope is an iteration or below one: only some events of it are kept (W57).
+    pub(crate) fn is_of_iteration(&self, scope: &ScopeId) -> bool {
+        let definition = &self.definition.definition;
+        let mut openers = scope.path.iter().map(|down| definition.step(down.step));
+        openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
+    }
+
+    /// Adds an event about an active step to the run's history.
+    pub(crate) fn note(&mut self, activation: &Activation, kind: EventKind) {
+        self.add_event(Event {
+            scope: self.scope_id(activation.scope),
+            step: Some(activation.step),
+            visit: activation.visit,
+            activation: Some(activation.number),
+            kind,
+        });
+    }
+
+    /// Like [`LoadedRun::note`], for the activation `number`, which may have ended.
+    pub(crate) fn note_of(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: u64,
+        kind: EventKind,
+    ) -> Result<(), StoreError> {
+        let active = self.activation(turn, number)?;
+        match active.map(|active| (active.scope, active.step, active.visit)) {
+            Some((scope, step, visit)) => {
+                let scope = self.scope_id(scope);
+                self.add_event(Event {
+                    scope,
+                    step: Some(step),
+                    visit,
+                    activation: Some(number),
+                    kind,
+                });
+            }
+            None => self.note_run(kind),
+        }
+        Ok(())
+    }
+
+    /// The number of the next event that is added to the run's history.
+    pub(crate) fn next_event(&self) -> u64 {
+        self.record.history.events_count + self.events.len() as u64 + 1
+    }
+}

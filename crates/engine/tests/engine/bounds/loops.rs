@@ -1,0 +1,112 @@
+//! Loops over many items (W57).
+
+use super::world::World;
+use super::{large, start};
+use crate::script::define;
+use flotilla_engine::limits::ITEMS_MAX;
+use flotilla_engine::rows::{
+    self, ItemResults, Items, RunStatus, Scopes, States, Table, encode_prefix,
+};
+use flotilla_engine::store::{KeyRange, Order};
+use flotilla_engine::view;
+use std::ops::ControlFlow;
+
+/// Runs the workflow over this many items to its end; returns its output.
+fn output_of(world: &mut World, text: &str, (number, items): (u64, usize)) -> String {
+    let workflow = text.split(' ').nth(1).expect("a name").to_owned();
+    world.create(define(text));
+    let numbers: Vec<String> = (0..items).map(|number| number.to_string()).collect();
+    let input = format!(
+        "{{\"items\":[{}],\"x\":\"{}\"}}",
+        numbers.join(","),
+        "x".repeat(10_000)
+    );
+    world.accept(start(&workflow, input));
+    world.run_until_idle();
+    let run = world.run(number);
+    assert!(
+        matches!(run.status, RunStatus::Ended(_)),
+        "{:?}",
+        run.status
+    );
+    let left = [
+        count::<Items>(world),
+        count::<ItemResults>(world),
+        count::<Scopes>(world),
+    ];
+    assert_eq!(left, [0; 3], "rows of the loop are left");
+    let output = view::payload(&world.store, run.output.expect("an output"));
+    output.expect("memory does not fail").as_str().to_owned()
+}
+
+fn count<T: Table>(world: &World) -> usize {
+    let mut count = 0;
+    let all = KeyRange::prefix(&[encode_prefix::<T>(&())].concat());
+    let visited = rows::visit::<T>(&world.store, &all, Order::Ascending, |_, _| {
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    visited.expect("memory does not fail");
+    count
+}
+
+#[test]
+fn a_loop_over_all_items_that_there_may_be_writes_the_state_once() {
+    let mut world = World::new();
+    let text = "define sums 1 list state={\"n\":0} output=\"$.state.n\"\n \
+                each: foreach items=$.input.items concurrency=100 merge=n=sum\n \
+                branch each-item of each single\n each-item: set set=n=$.item.each";
+    let sum = ITEMS_MAX * (ITEMS_MAX - 1) / 2;
+    assert_eq!(output_of(&mut world, text, (1, ITEMS_MAX)), sum.to_string());
+    assert_eq!(count::<States>(&world), 1);
+}
+
+#[test]
+fn a_loop_of_one_item_after_the_other_is_bounded_too() {
+    let mut world = World::new();
+    let text = "define loops 1 list state={\"n\":0} output=\"$.state.n\"\n \
+                each: foreach items=$.input.items concurrency=1 merge=n=sum collect=none\n \
+                branch each-item of each list\n note: set set=n=$.item.each\n wait: timer ms=0";
+    let sum = ITEMS_MAX * (ITEMS_MAX - 1) / 2;
+    assert_eq!(output_of(&mut world, text, (1, ITEMS_MAX)), sum.to_string());
+}
+
+#[test]
+fn a_loop_whose_items_all_fail_names_the_first_ones() {
+    let mut world = World::new();
+    let text = "define fails 1\n \
+                start: foreach items=$.input.items concurrency=100 -> success=flo.Completed failure=flo.Failed\n \
+                branch start-item of start single\n start-item: run @missing";
+    let output = output_of(&mut world, text, (1, ITEMS_MAX));
+    assert!(output.contains("\"message\":\"10000 of 10000 items failed, the first one at index 0"));
+    assert_eq!(
+        output.matches("\"outcome\":\"target_not_found\"").count(),
+        100
+    );
+    assert!(
+        output.contains("\"index\":99,"),
+        "the first ones are listed"
+    );
+}
+
+#[test]
+fn outputs_that_are_too_large_stop_no_item() {
+    let mut world = World::new();
+    let text = "define large 1\n \
+                start: foreach items=$.input.items -> success=flo.Completed failure=flo.Failed\n \
+                branch start-item of start list output={\"x\":\"$.input.x\"}\n one: set set=n=1";
+    let output = output_of(&mut world, text, (1, 200));
+    assert!(
+        output.starts_with("{\"error\":{\"code\":\"result_too_large\""),
+        "{output:.200}"
+    );
+    assert!(output.ends_with("\"total\":200,\"succeeded\":200,\"failed\":0}"));
+    let many = format!("{{\"items\":[{}0]}}", "0,".repeat(ITEMS_MAX));
+    world.accept(start("large", many));
+    let run = world.run(2);
+    let output = view::payload(&world.store, run.output.expect("an output"));
+    let output = output.expect("memory does not fail");
+    assert!(output.as_str().contains("\"code\":\"too_many_items\""));
+    world.accept(start("large", large(1_000)));
+    assert!(!world.run(3).status.is_open(), "its items are null");
+}

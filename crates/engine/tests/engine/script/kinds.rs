@@ -1,0 +1,147 @@
+//! The kinds of step of a definition in a few lines.
+
+use super::condition::condition;
+use super::definition::{Names, poll, position, retry};
+use super::join::{join, merge};
+use super::line::Line;
+use flotilla_engine::definition::{
+    Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex, RunStep, RunTarget,
+    StepKind, StepOutput, SwitchStep, TimerStep, Tolerance, WaitStep,
+};
+use flotilla_engine::ids::{ActionName, SignalType, StreamName, WorkflowName, WorkflowVersion};
+
+impl Names {
+    /// What a step does, from the words after its name.
+    pub(super) fn kind(&self, name: &str, line: &mut Line) -> StepKind {
+        let condition = |text: &str| condition(text, |path| self.path(path));
+        match line.word().as_str() {
+            "run" => StepKind::Run(self.run_step(line)),
+            "wait" => StepKind::Wait(WaitStep {
+                signal_type: SignalType::new(line.word()).expect("a signal type"),
+                timeout_ms: line.number("timeout"),
+                on_timeout: line.option("on-timeout").map(|text| self.target(&text)),
+            }),
+            "parallel" => StepKind::Parallel(ParallelStep {
+                branches: self.branches(name),
+                join: join(line.option("join").as_deref()),
+                on_failure: on_failure(line),
+                merge: merge(line.option("merge")),
+            }),
+            "block" => StepKind::Block(self.block_step(name, line)),
+            "foreach" => StepKind::ForEach(self.for_each_step(name, line)),
+            "set" => StepKind::Set,
+            "timer" => StepKind::Timer(match line.number("ms") {
+                Some(ms) => TimerStep::Duration { ms },
+                None => {
+                    let until = line.option("until").expect("ms=N or until=VALUE");
+                    TimerStep::Until(self.template(&until))
+                }
+            }),
+            "emit" => StepKind::Emit(EmitStep {
+                stream: StreamName::new(line.word()).expect("a stream name"),
+                key: line.option("key").map(|text| self.template(&text)),
+                payload: self.template(&line.option("payload").expect("a payload")),
+            }),
+            "switch" => {
+                let default = line.option("default").map(|text| self.target(&text));
+                let arms = std::iter::from_fn(|| line.next());
+                let arms = arms.map(|arm| {
+                    let (when, target) = arm.split_once('?').expect("condition?target");
+                    let (when, target) = (condition(when), self.target(target));
+                    Arm { when, target }
+                });
+                StepKind::Switch(SwitchStep {
+                    arms: arms.collect(),
+                    default,
+                })
+            }
+            other => panic!("expected the kind of a step, but found {other}"),
+        }
+    }
+
+    /// `foreach items=VALUE concurrency=2 cancel tolerate=10% collect=none merge=…`
+    fn for_each_step(&self, name: &str, line: &mut Line) -> ForEachStep {
+        let [body] = self.branches(name).try_into().expect("one block");
+        let tolerate = line.option("tolerate");
+        ForEachStep {
+            items: self.template(&line.option("items").expect("items=VALUE")),
+            body,
+            concurrency: line.number("concurrency").unwrap_or(10),
+            on_failure: on_failure(line),
+            tolerate: match tolerate
+                .as_deref()
+                .map(|text| (text, text.strip_suffix('%')))
+            {
+                None => Tolerance::default(),
+                Some((_, Some(percent))) => {
+                    Tolerance::Percent(percent.parse().expect("a percentage"))
+                }
+                Some((count, None)) => Tolerance::Count(count.parse().expect("a number")),
+            },
+            collects: line.option("collect").is_none(),
+            merge: merge(line.option("merge")),
+        }
+    }
+
+    fn block_step(&self, name: &str, line: &mut Line) -> BlockStep {
+        let [body] = self.branches(name).try_into().expect("one block");
+        let policy = line.next().map(|word| {
+            let policy = word.strip_prefix("retry(");
+            let policy = policy.and_then(|policy| policy.strip_suffix(')'));
+            policy.expect("retry(POLICY)").to_owned()
+        });
+        let retry = policy.map(|policy| retry(&policy));
+        BlockStep { body, retry }
+    }
+
+    fn run_step(&self, line: &mut Line) -> RunStep {
+        let mut step = RunStep {
+            target: self.run_target(&line.word()),
+            input: line.option("input").map(|text| self.template(&text)),
+            retry: None,
+            poll: None,
+            output: self.step_output(line),
+        };
+        while let Some(word) = line.next() {
+            match word.trim_end_matches(')').split_once('(') {
+                Some(("retry", policy)) => step.retry = Some(retry(policy)),
+                Some(("poll", policy)) => step.poll = Some(poll(policy)),
+                _ => panic!("expected retry(…) or poll(…), but found {word}"),
+            }
+        }
+        step
+    }
+
+    fn step_output(&self, line: &mut Line) -> Option<StepOutput> {
+        let extract = line.option("extract").map(|text| self.template(&text));
+        let schema = line.option("check");
+        let is_any = extract.is_some() || schema.is_some();
+        is_any.then_some(StepOutput { extract, schema })
+    }
+
+    fn run_target(&self, text: &str) -> RunTarget {
+        let text = text.strip_prefix('@').expect("a target begins with @");
+        if let Some(plan) = text.strip_prefix("plan/") {
+            let index = position(&self.plans, plan).expect("a plan of this definition");
+            return RunTarget::Plan(PlanIndex(index));
+        }
+        let Some(workflow) = text.strip_prefix("workflow/") else {
+            return RunTarget::Action(ActionName::new(text).expect("an action name"));
+        };
+        let (name, version) = match workflow.split_once(':') {
+            Some((name, version)) => (name, Some(version)),
+            None => (workflow, None),
+        };
+        RunTarget::Workflow {
+            name: WorkflowName::new(name).expect("a workflow name"),
+            version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
+        }
+    }
+}
+
+fn on_failure(line: &mut Line) -> OnFailure {
+    match line.flag("cancel") {
+        true => OnFailure::Cancel,
+        false => OnFailure::Settle,
+    }
+}
