@@ -34,7 +34,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(shown, status)
 }
 
-/// What a program prints on its standard output; the rest goes to ours.
+/// The standard output of a program. Its standard error goes to ours.
 ///
 /// # Errors
 /// As [`run`].

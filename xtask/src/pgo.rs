@@ -23,20 +23,20 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 };
 
 const HELP: &str = "\
-Build `flo` for release with profile-guided optimization. A cluster is then about a sixth faster:
+Build `flo` for release with profile-guided optimization. Its throughput is about a sixth higher. The stages are:
 
-1. build `flo` for release, and with it RocksDB, which the next builds link
+1. build `flo` for release with RocksDB, which the next two builds link
 2. build an instrumented `flo`
 3. run the loads of `flo bench` on three instrumented nodes, and merge their profiles
 4. build `flo` with the merged profile, and print its path
 
-The builds go to the folder `pgo` in the target folder. Two cores need about half an hour after the first
-build for release. This needs llvm-profdata 19 or later: from `rustup component add llvm-tools`, or from Debian's
+The output goes to the folder `pgo` in the target folder. On two cores, this takes about 40 minutes, or about 30 if
+stage 1 is already built. It needs llvm-profdata 19 or later: from `rustup component add llvm-tools`, or from Debian's
 package llvm-19, which this command installs if you are root.
 
 Usage: cargo xtask pgo
 
-Example, which then measures the new binary:
+Example, which also measures the new binary:
   cargo xtask pgo
   FLOTILLA_BINARY=~/.cache/flotilla/target/pgo/flo cargo xtask bench-compare
 ";

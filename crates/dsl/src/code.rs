@@ -93,7 +93,7 @@ codes! {
     E508 Error "An invalid path.";
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
-    E511 Error "A step that cannot be seen, since it belongs to the block of a `forEach`.";
+    E511 Error "A reference from outside to a step in the block of a `forEach`.";
     E513 Error "An unknown name in an expression.";
     E514 Error "A malformed duration, or one that is too long.";
     E515 Error "A transition out of its block.";

@@ -45,6 +45,9 @@ pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// Steps that a run takes between two waits, including immediate retries and those of its children (W16).
 pub const RUN_STEPS_MAX: u32 = 256;
+/// Steps that a run enters or retries immediately in all of its scopes together, since one of them last waited for
+/// something from outside (W16).
+pub const UNWAITED_STEPS_MAX: u32 = 1_000_000;
 /// Steps of all runs in one turn before it is continued: more than one run takes without a wait.
 pub const TURN_STEPS_MAX: usize = 2 * RUN_STEPS_MAX as usize;
 /// Rows that a turn looks up, visits or writes before it is continued.
@@ -130,19 +133,21 @@ pub const PATTERNS_INSTRUCTIONS_MAX: usize = 32_768;
 /// Items over which a step iterates (W57).
 pub const ITEMS_MAX: usize = 10_000;
 /// Iterations of a step that run at the same time (W57).
-pub const CONCURRENT_ITEMS_MAX: u16 = 100;
+pub const CONCURRENT_ITERATIONS_MAX: u16 = 100;
 /// Rows of items that one piece of work writes or deletes (W57, design rule 13).
-pub const ITEMS_PER_WORK_MAX: usize = 256;
+pub const ITEMS_PER_BATCH_MAX: u32 = 256;
+/// The code of a failed item that its step keeps (W57). In bytes.
+pub const ITEM_CODE_BYTES_MAX: usize = 128;
 /// The message of a failed item that its step keeps (W57). In bytes.
 pub const ITEM_MESSAGE_BYTES_MAX: usize = 512;
 /// Failed items that the error of their step lists (W57).
 pub const FAILED_ITEMS_SHOWN_MAX: usize = 100;
-/// Signals of one run that wait for a step, or that a block has taken which may be tried again (W19, W69).
-pub const SIGNALS_WAITING_MAX: u32 = 10_000;
+/// Signals of one run that wait for a step, or that an open block with a retry policy has taken (W19, W69).
+pub const SIGNALS_KEPT_MAX: u32 = 10_000;
 /// The payloads of those signals, together. In bytes.
-pub const SIGNALS_WAITING_BYTES_MAX: u64 = 16 << 20;
-/// Signals of an attempt at a block that one piece of work gives back or spends (W69, design rule 13).
-pub const TAKEN_SIGNALS_SETTLED_MAX: usize = 256;
+pub const SIGNALS_KEPT_BYTES_MAX: u64 = 16 << 20;
+/// Signals of one attempt at a block that are put back or discarded in one batch (W69, design rule 13).
+pub const TAKEN_SIGNALS_PER_BATCH_MAX: usize = 256;
 /// Ids of signals that one run remembers: the newest ones (W19).
 pub const SIGNAL_IDS_MAX: u64 = 10_000;
 /// Events in a run's history before its middle is trimmed (design rule 13).
@@ -154,6 +159,8 @@ pub const HISTORY_HEAD_EVENTS: u64 = 100;
 pub const HISTORY_SWEEP_EVENTS: u64 = 1_000;
 /// Action runs, and also payloads, that one such sweep drops at most; the next turn of the run continues.
 pub const HISTORY_SWEEP_ROWS_MAX: usize = 1_000;
+/// Action runs that one sweep looks at: more than can be in use at the same time, and those that it may delete.
+pub const HISTORY_SWEEP_LOOKED_AT_MAX: usize = 4_000;
 
 /// Events of a run that are read, besides those that end visits, to find when these visits began and
 /// what happened in between.
@@ -354,7 +361,7 @@ const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
 // A new latest revision may unlist all events of the old one and list its own: a read and a write each.
 const _: () = assert!(4 * PLANS_MAX * INVALIDATION_EVENTS_MAX < TURN_ROWS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
-const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_WAITING_BYTES_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_KEPT_BYTES_MAX);
 const _: () =
     assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);
 const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);

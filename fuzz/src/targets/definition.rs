@@ -8,7 +8,7 @@ use flotilla_engine::definition::{
     Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget, Step,
     StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
 };
-use flotilla_engine::limits::{CONCURRENT_ITEMS_MAX, WAIT_MS_MAX};
+use flotilla_engine::limits::{CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
 
 pub(super) const TARGET: Target = Target {
     name: "definition",
@@ -214,7 +214,7 @@ fn check_kind(definition: &Definition, step: &Step) {
         }
         StepKind::Block(block) => check_opened(definition, step, &block.body),
         StepKind::ForEach(each) => {
-            assert!((1..=CONCURRENT_ITEMS_MAX).contains(&each.concurrency));
+            assert!((1..=CONCURRENT_ITERATIONS_MAX).contains(&each.concurrency));
             check_template(definition, Some(&each.items));
             check_opened(definition, step, &each.body);
         }

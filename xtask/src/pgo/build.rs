@@ -12,7 +12,7 @@ use crate::{cargo, child};
 /// The package that compiles RocksDB.
 const ROCKSDB: &str = "librocksdb-sys";
 
-/// What the plain build leaves for the two others.
+/// What the other two builds need from the plain build.
 pub(super) struct Builder {
     /// Where they keep their output.
     folder: PathBuf,

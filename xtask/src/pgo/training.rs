@@ -42,7 +42,7 @@ const LOADS: [Load; 4] = [
     },
 ];
 
-/// Runs the loads on three nodes, and stops these: a process writes its profile when it ends.
+/// Runs the loads on three nodes, then stops the nodes: a process writes its profile when it exits.
 ///
 /// # Errors
 /// If the nodes do not start, or a load fails.

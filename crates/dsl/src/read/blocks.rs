@@ -483,13 +483,14 @@ impl<'doc> Blocks<'doc> {
         // A block comes after the one whose step opens it.
         for step in self.steps.iter().rev() {
             let below = opened(step).map(|branch| of_blocks[branch.block.position()]);
-            let active = 1 + instances(step) * below.sum::<usize>();
+            let below = instances(step).saturating_mul(below.sum::<usize>());
+            let active = below.saturating_add(1);
             let most = &mut of_blocks[step.block.position()];
             *most = (*most).max(active);
             if active > ACTIVE_STEPS_MAX && self.complete.is_ok() {
                 let message = format!(
                     "expected at most {ACTIVE_STEPS_MAX} active steps at the same time, but this step and its \
-                     branches can have {active}"
+                     blocks can have {active}"
                 );
                 let finding = Finding::new(Code::E520, step.span, message);
                 self.complete = Err(context.error(finding));

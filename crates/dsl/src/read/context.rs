@@ -81,7 +81,7 @@ impl<'doc> Context<'doc> {
 
     /// The names of items and their indexes (W57).
     pub(super) fn items(&self) -> Vec<(String, Root)> {
-        let around = self.names.iterations_in(self.block());
+        let around = self.names.loops_around(self.block());
         let mut items = Vec::new();
         if let Some(innermost) = around.first() {
             items.push(("item".to_owned(), Root::Item(innermost.step)));

@@ -1,4 +1,4 @@
-//! The `forEach` block (W57).
+//! The key `forEach` (W57).
 
 use super::{
     Bounds, Context, Field, Fields, Reported, blocks::Blocks, field::or_default, parallel, template,
@@ -7,10 +7,10 @@ use crate::{Code, Finding, quote::quote, tree::Kind};
 use flotilla_engine::{
     definition::{Branch, ForEachStep, MergeRule, OnFailure, StepIndex, Template, Tolerance},
     ids::StateKey,
-    limits::{CONCURRENT_ITEMS_MAX, ITEMS_MAX, NAME_BYTES_MAX},
+    limits::{CONCURRENT_ITERATIONS_MAX, ITEMS_MAX, NAME_BYTES_MAX},
 };
 
-/// A `forEach` block whose body is collected, and whose items are still to be read.
+/// A `forEach` whose body is collected, and whose items are still to be read.
 pub(super) struct ForEachDraft<'doc> {
     pub(super) body: Branch,
     pub(super) concurrency: Result<u16, Reported>,
@@ -19,30 +19,30 @@ pub(super) struct ForEachDraft<'doc> {
     named: Result<(), Reported>,
 }
 
-/// What the body of a `forEach` needs to know of it.
+/// What the steps in the body of a `forEach` need to know about it.
 #[derive(Clone, Debug)]
-pub(super) struct Iteration<'doc> {
+pub(super) struct Loop<'doc> {
     /// The step.
     pub(super) step: StepIndex,
     /// The name of the item, besides `item`.
     pub(super) name: Option<&'doc str>,
-    /// Whether its iterations run beside each other.
+    /// Whether its iterations run concurrently.
     pub(super) is_concurrent: bool,
     /// The keys of the state whose values are merged.
     pub(super) merged: Vec<StateKey>,
 }
 
 const CONCURRENCY_DEFAULT: u16 = 10;
-const CONCURRENCY: Bounds = Bounds::new(1, CONCURRENT_ITEMS_MAX as i64, Code::E100);
+const CONCURRENCY: Bounds = Bounds::new(1, CONCURRENT_ITERATIONS_MAX as i64, Code::E100);
 const TOLERANCE: Bounds = Bounds::new(0, ITEMS_MAX as i64, Code::E100);
 
-/// The names of other things, in paths or expressions.
+/// Names that have another meaning in paths or expressions.
 const RESERVED: [&str; 11] = [
     "input", "state", "steps", "flo", "item", "index", "error", "result", "output", "cancel",
     "meta",
 ];
 /// The words that CEL reserves.
-const CEL_WORDS: [&str; 20] = [
+const CEL_WORDS: [&str; 21] = [
     "true",
     "false",
     "null",
@@ -63,6 +63,7 @@ const CEL_WORDS: [&str; 20] = [
     "return",
     "var",
     "void",
+    "while",
 ];
 
 /// Collects the body of the step that was collected last, and notes what its steps may name.
@@ -83,13 +84,13 @@ pub(super) fn collect<'doc>(
         parallel::read_merge(&field, context)
     });
     let rules = merge.as_deref().unwrap_or_default().iter();
-    let iteration = Iteration {
+    let iteration = Loop {
         step,
         name: item.unwrap_or_default(),
         is_concurrent: concurrency.is_ok_and(|concurrency| concurrency > 1),
         merged: rules.map(|rule| rule.key.clone()).collect(),
     };
-    context.names.add_iteration(iteration);
+    context.names.add_loop(iteration);
     let name = format!("{}-item", blocks.steps[step.position()].label);
     let body = fields.require(&["do"], context);
     let body = body.and_then(|body| blocks.open(body, name.into(), context));
@@ -109,7 +110,7 @@ fn item_name<'doc>(
     step: StepIndex,
     context: &mut Context<'doc>,
 ) -> Result<Option<&'doc str>, Reported> {
-    let around = context.names.iterations_in(context.names.block(step));
+    let around = context.names.loops_around(context.names.block(step));
     let Some(field) = field else {
         if around.is_empty() {
             return Ok(None);
@@ -118,7 +119,7 @@ fn item_name<'doc>(
             "expected {} to have `as`, since it is inside another `forEach`",
             for_each.place
         );
-        let hint = "the name distinguishes its items from those of the other one";
+        let hint = "the name distinguishes its items from those of the outer one";
         let finding = Finding::new(Code::E100, for_each.key_span, message);
         return Err(context.error(finding.hint(hint)));
     };
@@ -137,29 +138,29 @@ fn item_name<'doc>(
     }
 }
 
-/// What a name is not that `as` must be; `taken` are those of the `forEach` around it.
+/// What `as` must be, if `name` is not that; `taken` has the names of the enclosing `forEach`.
 fn why_refused(name: &str, taken: &[&str]) -> Option<&'static str> {
     let is_first = |first: char| first.is_ascii_alphabetic() || first == '_';
     let is_word = name.starts_with(is_first)
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && name.len() <= NAME_BYTES_MAX;
     if !is_word {
-        return Some("a name of letters, digits and `_`");
+        return Some("an identifier of letters, digits and `_` that does not begin with a digit");
     }
     if RESERVED.contains(&name) || CEL_WORDS.contains(&name) {
-        return Some("a name without another meaning in paths or expressions");
+        return Some("a name that is not reserved in paths or expressions");
     }
     let clashes = taken.iter().any(|taken| clash(taken, name));
-    clashes.then_some("a name that no `forEach` around it has")
+    clashes.then_some("a name that differs from the items and indexes of the enclosing `forEach`")
 }
 
-/// Whether the item or index of one name is called like that of the other.
+/// Whether two values of `as` give an item or an index the same name.
 fn clash(one: &str, other: &str) -> bool {
     let is_index_of = |index: &str, item: &str| index.strip_suffix("_index") == Some(item);
     one == other || is_index_of(one, other) || is_index_of(other, one)
 }
 
-/// Reads the rest of the block.
+/// Reads the rest of the `forEach`.
 pub(super) fn read<'doc>(
     draft: ForEachDraft<'doc>,
     context: &mut Context<'doc>,
@@ -184,7 +185,7 @@ pub(super) fn read<'doc>(
         tolerance(&field, context)
     });
     let collect = fields.take("collect", context);
-    let collects = or_default(collect, true, |field| {
+    let collects_outputs = or_default(collect, true, |field| {
         field.word(&[("outputs", true), ("none", false)], context)
     });
     fields.finish(context)?;
@@ -195,7 +196,7 @@ pub(super) fn read<'doc>(
         concurrency: concurrency?,
         on_failure: on_failure?,
         tolerate: tolerate?,
-        collects: collects?,
+        collects_outputs: collects_outputs?,
         merge: merge?,
     })
 }

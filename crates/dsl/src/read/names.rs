@@ -1,6 +1,6 @@
 //! The names that a document defines, collected before anything that refers to them is read.
 
-use super::{Context, Field, Reported, for_each::Iteration};
+use super::{Context, Field, Reported, for_each::Loop};
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::{
     definition::{
@@ -29,7 +29,7 @@ pub(super) struct Names<'doc> {
     blocks: Vec<BlockIndex>,
     /// The step that opens each block.
     openers: Vec<Option<StepIndex>>,
-    iterations: BTreeMap<StepIndex, Iteration<'doc>>,
+    iterations: BTreeMap<StepIndex, Loop<'doc>>,
     /// The branches, with the line of each.
     branches: BTreeMap<Cow<'doc, str>, u32>,
     /// The outcomes of `flo.End.NAME`.
@@ -55,7 +55,7 @@ impl<'doc> Names<'doc> {
     }
 
     /// The iterations around a block, the innermost first.
-    pub(super) fn iterations_in(&self, block: BlockIndex) -> Vec<&Iteration<'doc>> {
+    pub(super) fn loops_around(&self, block: BlockIndex) -> Vec<&Loop<'doc>> {
         let openers = self.openers_of(block);
         let iterations = openers.iter().map(|opener| self.iterations.get(opener));
         iterations.flatten().collect()
@@ -89,7 +89,7 @@ impl<'doc> Names<'doc> {
         found.map_or(START, |(name, _)| name)
     }
 
-    pub(super) fn add_iteration(&mut self, iteration: Iteration<'doc>) {
+    pub(super) fn add_loop(&mut self, iteration: Loop<'doc>) {
         self.iterations.insert(iteration.step, iteration);
     }
 

@@ -100,16 +100,16 @@ fn step_index(
         .error(wrong(&format!("there is no step {}", quote(name))).suggest(nearest.as_deref())))
 }
 
-/// Says why a step cannot be seen (E511).
+/// Explains why a step is not visible (E511).
 pub(super) fn hidden(step: &str, hiding: &str) -> String {
     format!(
-        "step {} is seen only within an iteration of {}",
+        "step {} is visible only in the block of {}",
         quote(step),
         quote(hiding)
     )
 }
 
-/// What a name means that is the name of an item or index.
+/// The meaning of a name, if it is that of an item or index.
 fn item(name: &str, context: &Context<'_>) -> Option<Root> {
     let items = context.items().into_iter();
     let mut named = items.filter(|(known, _)| known == name);

@@ -60,9 +60,9 @@ pub(super) fn key<'doc>(
     key.map_err(|error| context.malformed(entry.key_span, error.to_string()))
 }
 
-/// Warns of a key that a concurrent iteration reads and writes, so that updates of other iterations are lost (E522).
+/// Warns about a key that concurrent iterations both read and write, so that updates of other iterations are lost (E522).
 pub(super) fn warn_lost_updates(span: Span, writes: &StateWrites, context: &mut Context<'_>) {
-    let around = context.names.iterations_in(context.block());
+    let around = context.names.loops_around(context.block());
     let mut lost = Vec::new();
     for iteration in around {
         let is_merged = |key: &StateKey| iteration.merged.contains(key);
@@ -74,7 +74,7 @@ pub(super) fn warn_lost_updates(span: Span, writes: &StateWrites, context: &mut 
     }
     for (key, step) in lost {
         let message = format!(
-            "iterations of {} that run at the same time lose each other's updates of {}",
+            "concurrent iterations of {} overwrite each other's updates of {}",
             quote(&step),
             quote(key.as_str())
         );

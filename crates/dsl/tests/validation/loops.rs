@@ -23,7 +23,10 @@ steps:
     let step = for_each(body, 0);
     assert_eq!(step.body.name.as_str(), "each-item");
     assert_eq!((step.concurrency, step.on_failure), (10, OnFailure::Settle));
-    assert_eq!((step.tolerate, step.collects), (Tolerance::Count(0), true));
+    assert_eq!(
+        (step.tolerate, step.collects_outputs),
+        (Tolerance::Count(0), true)
+    );
 }
 
 #[test]
@@ -44,7 +47,7 @@ steps:
     let step = for_each(body, 0);
     assert_eq!((step.concurrency, step.on_failure), (1, OnFailure::Cancel));
     assert_eq!(
-        (step.tolerate, step.collects),
+        (step.tolerate, step.collects_outputs),
         (Tolerance::Percent(15), false)
     );
     assert_eq!((step.tolerate.of(13), Tolerance::Count(3).of(1)), (1, 3));
@@ -160,19 +163,19 @@ steps:
   - {name: check, switch: [{when: "steps.fourth.outcome == 'success'", goto: last}], default: last}
 "#,
         expect![[r#"
-            error[E511]: invalid path "$.steps.first.output": step "first" is seen only within an iteration of "each"
+            error[E511]: invalid path "$.steps.first.output": step "first" is visible only in the block of "each"
              --> w.yaml:4:9
               |
             4 | output: $.steps.first.output
               |         ^^^^^^^^^^^^^^^^^^^^
 
-            error[E511]: invalid path "$.steps.third.output": step "third" is seen only within an iteration of "each"
+            error[E511]: invalid path "$.steps.third.output": step "third" is visible only in the block of "each"
               --> w.yaml:14:55
                |
             14 |   - {name: last, run: "@actions/a", inputMapping: {a: $.steps.third.output, b: $.steps.each.output}}
                |                                                       ^^^^^^^^^^^^^^^^^^^^
 
-            error[E511]: invalid expression at column 1 of "steps.fourth.outcome == 'success'": step "fourth" is seen only within an iteration of "each"
+            error[E511]: invalid expression at column 1 of "steps.fourth.outcome == 'success'": step "fourth" is visible only in the block of "each"
               --> w.yaml:15:35
                |
             15 |   - {name: check, switch: [{when: "steps.fourth.outcome == 'success'", goto: last}], default: last}
@@ -235,13 +238,13 @@ steps:
             7 |   - {name: c, forEach: {items: 1, do: {run: "@actions/a"}, concurrency: 101, tolerate: 101%}}
               |                                                                                        ^^^^
 
-            error[E100]: expected steps[3].forEach.as to be a name without another meaning in paths or expressions, but it is "item"
+            error[E100]: expected steps[3].forEach.as to be a name that is not reserved in paths or expressions, but it is "item"
              --> w.yaml:8:64
               |
             8 |   - {name: d, forEach: {items: 1, do: {run: "@actions/a"}, as: item}}
               |                                                                ^^^^
 
-            error[E100]: expected steps[4].forEach.as to be a name of letters, digits and `_`, but it is "a-b"
+            error[E100]: expected steps[4].forEach.as to be an identifier of letters, digits and `_` that does not begin with a digit, but it is "a-b"
              --> w.yaml:9:64
               |
             9 |   - {name: e, forEach: {items: 1, do: {run: "@actions/a"}, as: a-b}}
@@ -268,15 +271,15 @@ steps:
               |
             6 |     forEach: {items: 1, as: one, do: {forEach: {items: 1, do: {run: "@actions/a"}}}}
               |                                       ^^^^^^^
-              = hint: the name distinguishes its items from those of the other one
+              = hint: the name distinguishes its items from those of the outer one
 
-            error[E100]: expected steps[1].forEach.do.forEach.as to be a name that no `forEach` around it has, but it is "one_index"
+            error[E100]: expected steps[1].forEach.do.forEach.as to be a name that differs from the items and indexes of the enclosing `forEach`, but it is "one_index"
              --> w.yaml:8:63
               |
             8 |     forEach: {items: 1, as: one, do: {forEach: {items: 1, as: one_index, do: {run: "@actions/a"}}}}
               |                                                               ^^^^^^^^^
 
-            error[E520]: expected at most 1000 active steps at the same time, but this step and its branches can have 1101
+            error[E520]: expected at most 1000 active steps at the same time, but this step and its blocks can have 1101
              --> w.yaml:9:11
               |
             9 |   - name: h
@@ -300,14 +303,14 @@ steps:
     forEach: {items: 1, concurrency: 1, do: {name: s, run: "@actions/a", set: {n: $.state.n}}}
 "#,
         expect![[r#"
-            warning[E522]: iterations of "path" that run at the same time lose each other's updates of "n"
+            warning[E522]: concurrent iterations of "path" overwrite each other's updates of "n"
              --> w.yaml:6:58
               |
             6 |     forEach: {items: 1, do: {name: p, run: "@actions/a", set: {n: $.state.n}}}
               |                                                          ^^^
               = hint: add `merge` for the key, or use `concurrency: 1`
 
-            warning[E522]: iterations of "expression" that run at the same time lose each other's updates of "n"
+            warning[E522]: concurrent iterations of "expression" overwrite each other's updates of "n"
              --> w.yaml:8:58
               |
             8 |     forEach: {items: 1, do: {name: q, run: "@actions/a", set: {n: {cel: "state.nn + state['n']"}}}}

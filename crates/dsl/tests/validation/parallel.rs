@@ -348,7 +348,7 @@ fn e520_more_branches_blocks_or_active_steps_than_allowed() {
     assert_eq!(
         errors(&text),
         [
-            "E520 expected at most 1000 active steps at the same time, but this step and its branches can have 1009"
+            "E520 expected at most 1000 active steps at the same time, but this step and its blocks can have 1009"
         ]
     );
     assert_eq!(

@@ -91,7 +91,7 @@ impl Step {
         }
     }
 
-    /// How often it is tried, if it has a policy for that.
+    /// Its retry policy, if it has one.
     #[must_use]
     pub fn retry(&self) -> Option<&RetryPolicy> {
         match &self.kind {
@@ -295,9 +295,9 @@ pub struct Branch {
 /// A step that executes a block in a separate scope (W69).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockStep {
-    /// The block, with the name that its first step has if it does not have another one.
+    /// The block. Its first step has this name unless it has another one.
     pub body: Branch,
-    /// How often the block is tried; without it once.
+    /// The retry policy; without it, the block is executed once.
     pub retry: Option<RetryPolicy>,
 }
 
@@ -306,16 +306,16 @@ pub struct BlockStep {
 pub struct ForEachStep {
     /// The array.
     pub items: Template,
-    /// The block, with the name that its first step has if it does not have another one.
+    /// The block. Its first step has this name unless it has another one.
     pub body: Branch,
-    /// How many iterations run at the same time at most; from 1. With 1, each one sees what those before it wrote.
+    /// The maximum number of iterations that run at the same time, from 1. With 1, each sees what the previous ones wrote.
     pub concurrency: u16,
-    /// What a failure does to the other iterations, once more than tolerated have failed.
+    /// What happens to the other iterations once more have failed than are tolerated.
     pub on_failure: OnFailure,
     /// How many iterations may fail.
     pub tolerate: Tolerance,
-    /// Whether the output of the step is the array of the outputs; otherwise it only counts.
-    pub collects: bool,
+    /// Whether the output of the step is the array of the outputs; otherwise, the output has only counts.
+    pub collects_outputs: bool,
     /// What becomes of keys of the state that the iterations write, in document order; each key is unique. Of another
     /// key the last value counts.
     pub merge: Vec<MergeRule>,
@@ -326,7 +326,7 @@ pub struct ForEachStep {
 pub enum Tolerance {
     /// That many.
     Count(u32),
-    /// That part of them in percent, rounded down.
+    /// That percentage of them, rounded down.
     Percent(u8),
 }
 

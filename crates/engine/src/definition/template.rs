@@ -63,7 +63,7 @@ pub enum Root {
     RunId,
     /// `$.state`
     State,
-    /// `$.item`: the item of the iteration of this step that is around (W57).
+    /// `$.item`: the item of the enclosing iteration of this step (W57).
     Item(StepIndex),
     /// `$.index`: its index, from 0.
     ItemIndex(StepIndex),

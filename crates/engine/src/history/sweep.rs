@@ -12,7 +12,7 @@
 
 use crate::action;
 use crate::ids::ActionRunNumber;
-use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_ROWS_MAX};
+use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_LOOKED_AT_MAX, HISTORY_SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
@@ -122,8 +122,9 @@ fn sweep_action_runs(
     let mut room = HISTORY_SWEEP_ROWS_MAX;
     let mut swept_until = cursor.swept_action_runs;
     let mut is_any_kept = false;
-    let mut is_done = true;
-    for (number, first_event) in made_in_trimmed(turn, run)? {
+    let made = made_in_trimmed(turn, run)?;
+    let mut is_done = made.len() < HISTORY_SWEEP_LOOKED_AT_MAX;
+    for (number, first_event) in made {
         let record = turn.get::<ActionRuns>(&number)?;
         let record = record.expect("an action run is kept until it is forgotten");
         let is_ended = !named.is_worked_on(number, &record);
@@ -167,7 +168,11 @@ fn made_in_trimmed(
             return ControlFlow::Break(());
         }
         made.push((number, *first_event));
-        ControlFlow::Continue(())
+        // The rest comes with a later sweep.
+        match made.len() < HISTORY_SWEEP_LOOKED_AT_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     })?;
     Ok(made)
 }

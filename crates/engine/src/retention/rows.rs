@@ -5,7 +5,7 @@ use crate::ids::{ActionRunNumber, RunNumber};
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunKeys, ActionRuns, ActionRunsByRun, History, IdempotencyKeys, ItemResults, Items,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, History, IdempotencyKeys, Items, IterationResults,
     PayloadOwner, Payloads, PayloadsHeld, PendingWorks, RunNames, RunRecord, RunRemains, Runs,
     SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
 };
@@ -54,7 +54,7 @@ pub(super) fn sweep_remains(
     sweep::<SignalsWaiting>(turn, number, rows_left)?;
     sweep::<TakenSignals>(turn, number, rows_left)?;
     sweep::<Items>(turn, number, rows_left)?;
-    sweep::<ItemResults>(turn, number, rows_left)?;
+    sweep::<IterationResults>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
     sweep::<States>(turn, number, rows_left)?;
     sweep::<PendingWorks>(turn, number, rows_left)?;

@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
-    for_each, kept_signals, output, scope,
+    for_each, kept_signals, output, scope, state,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -67,10 +67,15 @@ fn run_all(
         let Some(mut run) = turn.load_run_if_kept(number)? else {
             continue;
         };
-        // Work on a run is done in order.
-        let is_behind = run.record.continuation.is_some() && continued != Some(number);
+        // Work on a run is done in order, but a cancel ends what is deferred.
+        let is_ordered = !matches!(work, Work::Cancel { .. });
+        let is_resumed = continued == Some(number);
+        let is_behind = run.record.continuation.is_some() && !is_resumed && is_ordered;
         if is_behind || turn.is_spent() {
-            continuation::defer(turn, &mut run, work);
+            match is_resumed {
+                true => continuation::defer_again(turn, &mut run, work),
+                false => continuation::defer(turn, &mut run, work),
+            }
         } else {
             carry_out(turn, &mut queue, &mut run, work)?;
         }
@@ -130,12 +135,13 @@ fn carry_out(
             Ok(())
         }
         Work::SplitItems(place) => for_each::split(turn, queue, run, place),
-        Work::BeginItem { activation } => for_each::begin(turn, queue, run, activation),
+        Work::BeginIteration { activation } => for_each::begin(turn, queue, run, activation),
         Work::ForgetItems(former) => for_each::forget(turn, queue, run, former),
         Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
         Work::EndScope(end) => scope::end(turn, queue, run, end),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
+        Work::ForgetWrites => Ok(state::forget_writes(turn, queue, run)?),
         Work::SettleSignals(attempt) => kept_signals::settle(turn, queue, run, attempt),
         Work::Finish {
             scope,

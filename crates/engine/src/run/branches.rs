@@ -1,7 +1,7 @@
 //! Steps that open blocks: these begin in document order, and the join decides how and when the step ends (W56, W69).
 
 use super::failure::{self, is_failure};
-use super::outcome::{is_good, name};
+use super::outcome::{is_good, keeps_writes, name};
 use super::scope::{self, NewScope};
 use super::state::{self, Writers};
 use crate::definition::{Branch, Join, OnFailure, ParallelStep, StepKind};
@@ -82,7 +82,7 @@ pub(super) fn begin(
 }
 
 /// A branch whose scope has ended.
-pub(super) struct EndedBranch {
+pub(super) struct EndedScope {
     pub(super) scope: ScopeRecord,
     pub(super) result: BranchResult,
 }
@@ -92,9 +92,9 @@ pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ended: EndedBranch,
+    ended: EndedScope,
 ) -> TurnResult<()> {
-    let EndedBranch { scope, result } = ended;
+    let EndedScope { scope, result } = ended;
     let Some(mut active) = run.take(turn, scope.opener)? else {
         return Ok(());
     };
@@ -225,7 +225,8 @@ fn joined(
     }
     let ended_well = (0..).zip(&results).filter_map(|(position, (_, result))| {
         let result = result.as_ref()?;
-        (!result.is_cancelled && is_good(&result.outcome)).then(|| state.scope(position))
+        let keeps = !result.is_cancelled && keeps_writes(kind, &result.outcome);
+        keeps.then(|| state.scope(position))
     });
     let writers = Writers {
         into: active.scope,
@@ -271,7 +272,7 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
     let [(_, Some(result))] = results else {
         panic!("a step with one block has joined it");
     };
-    // A failed step has an output: its error. A block that fails without one was led there by a step that did not.
+    // A failed step has an output: its error. If a block fails without one, a step that did not fail led to its end.
     let reason = result
         .reason
         .as_ref()

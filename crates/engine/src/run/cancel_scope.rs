@@ -1,6 +1,6 @@
 //! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
 
-use super::branches::EndedBranch;
+use super::branches::EndedScope;
 use super::finish_step::wake_timer;
 use super::kept_signals::signal_timer;
 use super::kept_signals::{self, EndedAttempt};
@@ -10,8 +10,8 @@ use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, BranchResults, EventKind, FormerItems, SchemaChecks,
-    ScopeRecord, Work,
+    Activation, ActivationState, BranchResult, BranchResults, EventKind, FormerBranches,
+    FormerItems, SchemaChecks, ScopeRecord, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, task};
@@ -28,7 +28,7 @@ pub(super) fn cancel(
     };
     let below = below(turn, run, scope)?;
     let mut children = Vec::new();
-    let mut former_items = Vec::new();
+    let mut forgotten = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
         let Some(active) = run.take(turn, activation)? else {
             continue;
@@ -38,12 +38,7 @@ pub(super) fn cancel(
             continue;
         }
         let child = stop(turn, run, &active)?;
-        if let ActivationState::Items(iterations) = &active.state {
-            former_items.push(FormerItems {
-                activation: active.number,
-                first_scope: iterations.first_scope,
-            });
-        }
+        forgotten.extend(rows_left(&active));
         children.extend(child.map(|child| (child, active.step)));
         run.note(&active, EventKind::StepCancelled);
         run.leave(&active);
@@ -58,7 +53,7 @@ pub(super) fn cancel(
         let spent = EndedAttempt {
             scope: scope.id.number,
             parent: scope.parent,
-            gives_back: false,
+            is_retried: false,
         };
         settling.extend(kept_signals::settling(turn, run, spent)?);
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
@@ -74,12 +69,9 @@ pub(super) fn cancel(
         is_cancelled: true,
     };
     let scope = cancelled.expect("a scope is below itself");
-    scope::join(turn, queue, run, EndedBranch { scope, result })?;
-    for work in settling.into_iter().rev() {
+    scope::join(turn, queue, run, EndedScope { scope, result })?;
+    for work in settling.into_iter().rev().chain(forgotten) {
         queue.push(run.number, work);
-    }
-    for former in former_items {
-        queue.push(run.number, Work::ForgetItems(former));
     }
     // They end before the step does.
     for (child, step) in children {
@@ -89,6 +81,24 @@ pub(super) fn cancel(
         queue.push(child, Work::Cancel { reason });
     }
     Ok(())
+}
+
+/// The work that deletes the rows of the blocks that a cancelled step has opened.
+fn rows_left(active: &Activation) -> Option<Work> {
+    match &active.state {
+        ActivationState::Iterations(iterations) => {
+            let former = FormerItems::of(active.number, iterations);
+            Some(Work::ForgetItems(former))
+        }
+        ActivationState::Branches(branches) => {
+            let former = FormerBranches {
+                first_scope: branches.first_scope,
+                step: active.step,
+            };
+            Some(Work::ForgetBranches(former))
+        }
+        _ => None,
+    }
 }
 
 /// The scope and all open scopes below it, in the order in which they began.
@@ -117,7 +127,7 @@ pub(super) fn stop(
     let at = run.at(active);
     match &active.state {
         // The rows of its items are deleted later.
-        ActivationState::Executing | ActivationState::Items(_) => {}
+        ActivationState::Executing | ActivationState::Iterations(_) => {}
         ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
         ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
         ActivationState::Signal { deadline_at_ms } => {

@@ -10,15 +10,35 @@ use crate::tables::{Continuation, PendingWorks, TimerKey, TimerKind, Work};
 use crate::timer;
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
+/// The position of the first work that is deferred.
+const FIRST: u64 = 1 << 63;
+/// Positions before the first deferred work that are left for what a resumed turn defers again: more than it has works.
+const POSITIONS_BEFORE: u64 = 1 << 20;
+
 /// Defers work on the run to a later entry, after the work that already waits there.
 pub(super) fn defer(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, work: Work) {
-    let Continuation { due_ms, next } = match run.record.continuation {
-        Some(continuation) => continuation,
-        None => arm(turn, run.number),
-    };
-    turn.put::<PendingWorks>(&(run.number, next), work);
-    let next = next + 1;
-    run.record.continuation = Some(Continuation { due_ms, next });
+    let continuation = continuation(turn, run);
+    turn.put::<PendingWorks>(&(run.number, continuation.next), work);
+    run.record.continuation = Some(Continuation {
+        next: continuation.next + 1,
+        ..continuation
+    });
+}
+
+/// Defers work that was deferred before, or follows from such work: it stays before the work that waits behind it.
+pub(super) fn defer_again(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, work: Work) {
+    let continuation = continuation(turn, run);
+    turn.put::<PendingWorks>(&(run.number, continuation.next_again), work);
+    run.record.continuation = Some(Continuation {
+        next_again: continuation.next_again + 1,
+        ..continuation
+    });
+}
+
+fn continuation(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Continuation {
+    run.record
+        .continuation
+        .unwrap_or_else(|| arm(turn, run.number, FIRST))
 }
 
 /// Handles the continuation's timer: the run does its deferred work, in bounded batches.
@@ -32,15 +52,20 @@ pub(crate) fn fire(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnResult<()>
     };
     let pending = turn.list::<PendingWorks>(&number, CONTINUED_WORKS_MAX + 1)?;
     let is_more_left = pending.len() > CONTINUED_WORKS_MAX;
+    let first_left = pending.last().filter(|_| is_more_left);
+    let first_left = first_left.map(|((_, position), _)| *position);
     let mut works = Vec::new();
     for (key, work) in pending.into_iter().take(CONTINUED_WORKS_MAX) {
         turn.delete::<PendingWorks>(&key);
         works.push((*work).clone());
     }
-    let next = run.record.continuation.map_or(0, |pending| pending.next);
-    run.record.continuation = is_more_left.then(|| Continuation {
+    let next = run
+        .record
+        .continuation
+        .map_or(FIRST, |pending| pending.next);
+    run.record.continuation = first_left.map(|first_left| Continuation {
         next,
-        ..arm(turn, number)
+        ..arm(turn, number, first_left)
     });
     turn.put_back_run(run);
     advance::resume(turn, number, works)
@@ -60,10 +85,15 @@ pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResul
     Ok(())
 }
 
-fn arm(turn: &mut Turn<'_, '_>, run: RunNumber) -> Continuation {
+/// Sets the timer that resumes deferred work, the first of which has this position.
+fn arm(turn: &mut Turn<'_, '_>, run: RunNumber, first: u64) -> Continuation {
     let due_ms = turn.now_ms();
     turn.set_timer(timer_of(run, due_ms));
-    Continuation { due_ms, next: 0 }
+    Continuation {
+        due_ms,
+        next: first,
+        next_again: first - POSITIONS_BEFORE,
+    }
 }
 
 fn timer_of(run: RunNumber, due_ms: u64) -> TimerKey {

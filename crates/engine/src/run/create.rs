@@ -76,6 +76,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         activations_count: 0,
         left_count: 0,
         scopes_count: 0,
+        unwaited_steps_count: 0,
         state_writes_bytes: 0,
         progress: ScopeProgress::default(),
         continuation: None,

@@ -99,7 +99,7 @@ pub(crate) fn create_action_run(
         idempotency_key: None,
     };
     let task = action::create(turn, &action, new_action_run)?;
-    if run.is_of_iteration(&run.scope_id(active.scope)) {
+    if run.is_silent(&run.scope_id(active.scope), active.visit) {
         // No event names it, so this row leads from the run to it.
         turn.put::<ActionRunsByRun>(&(run.number, task.number), run.next_event());
     }

@@ -2,7 +2,7 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, state};
+use super::{attributes, cancel_scope, index};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -62,6 +62,9 @@ pub(super) fn finish(
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;
+    }
+    if run.record.state_writes_bytes > 0 {
+        queue.push(run.number, Work::ForgetWrites);
     }
     if let Some(link) = run.record.parent {
         let work = Work::ChildEnded {
@@ -128,7 +131,6 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
         }
     }
     run.close_scopes(turn)?;
-    state::end_run(turn, run)?;
     Ok(children)
 }
 

@@ -102,9 +102,9 @@ pub(super) fn conclude(
                 step: of,
             };
             queue.push(run.number, Work::ForgetBranches(former));
-            let gives_back = true;
+            let is_retried = true;
             let ended = EndedAttempt {
-                gives_back,
+                is_retried,
                 ..ended
             };
             kept_signals::settle_later(turn, queue, run, ended)?;
@@ -135,7 +135,7 @@ fn attempt_of_block(step: &Step, active: &Activation) -> Option<EndedAttempt> {
     Some(EndedAttempt {
         scope: block.first_scope,
         parent: active.scope,
-        gives_back: false,
+        is_retried: false,
     })
 }
 

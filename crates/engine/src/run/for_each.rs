@@ -1,11 +1,11 @@
 //! Steps that execute a block for each element of an array (W57).
 //!
-//! The elements are written to separate rows first, so that an iteration costs the same however many there are. Of an
-//! iteration that has ended, only what the end of the step needs is kept.
+//! The elements are written to separate rows first, so that the cost of an iteration does not depend on their number.
+//! After an iteration, only what the end of the step needs is kept.
 
-use super::branches::EndedBranch;
+use super::branches::EndedScope;
 use super::failure::{error_in, failed};
-use super::items_result;
+use super::loop_result;
 use super::outcome::is_good;
 use super::render::{self, DataContext, Mapped};
 use super::scope::{self, NewScope};
@@ -13,14 +13,16 @@ use super::state::{self, Writers};
 use crate::definition::{Definition, ForEachStep, OnFailure, StepKind};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
-use crate::limits::{ITEM_MESSAGE_BYTES_MAX, ITEMS_MAX, ITEMS_PER_WORK_MAX, PAYLOAD_BYTES_MAX};
+use crate::limits::{
+    ITEM_CODE_BYTES_MAX, ITEM_MESSAGE_BYTES_MAX, ITEMS_MAX, ITEMS_PER_BATCH_MAX, PAYLOAD_BYTES_MAX,
+};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Awaited, BranchResult, EventKind, FormerBranches, FormerItems,
-    ItemRecord, ItemResult, ItemResults, Items, ItemsPlace, Iterations, States, TargetResult,
-    TaskError, Work,
+    ItemPosition, ItemRecord, Items, IterationResult, IterationResults, Iterations, States,
+    TargetResult, TaskError, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
@@ -44,12 +46,12 @@ pub(super) fn enter(
     Ok(())
 }
 
-/// Resolves and counts the items; returns the place of the first one, or what the step ends with.
+/// Resolves and counts the items; returns the position of the first one, or the result of the step.
 fn begin_iterations(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &mut Activation,
-) -> TurnResult<Result<ItemsPlace, TargetResult>> {
+) -> TurnResult<Result<ItemPosition, TargetResult>> {
     let definition = run.definition.clone();
     let step = step_of(&definition.definition, active);
     let context = DataContext::of(active.scope);
@@ -62,12 +64,14 @@ fn begin_iterations(
     };
     let text = turn.payload(items)?;
     let text = text.as_str();
-    let Some(elements) = json::inside_array(text) else {
+    // A whole payload is as its sender wrote it.
+    let array = text.trim_start_matches(json::is_space);
+    let Some(elements) = json::inside_array(array) else {
         let message = format!("expected `items` to be an array, but it is {text}");
         return Ok(Err(failed(turn, run, "items_not_a_list", cut(&message))));
     };
     let offset = text.len() - elements.len();
-    let count = json::elements(text).take(ITEMS_MAX + 1).count();
+    let count = json::elements(array).take(ITEMS_MAX + 1).count();
     if count > ITEMS_MAX {
         let message = format!("expected at most {ITEMS_MAX} items, but there are more");
         return Ok(Err(failed(turn, run, "too_many_items", message)));
@@ -81,32 +85,32 @@ fn begin_iterations(
         failed_count: 0,
         collected_bytes: 0,
         is_too_large: false,
-        is_beginning: true,
+        is_begin_queued: true,
         is_stopped: false,
         has_waited: false,
         steps_since_wait: 0,
     };
     if count == 0 {
-        return Ok(Err(items_result::of_none(turn, run, step)));
+        return Ok(Err(loop_result::of_empty(turn, run, step)));
     }
     run.record.scopes_count += count as u64;
     active.input = items;
-    active.state = ActivationState::Items(iterations);
-    Ok(Ok(ItemsPlace {
+    active.state = ActivationState::Iterations(iterations);
+    Ok(Ok(ItemPosition {
         activation: active.number,
         index: 0,
         offset: u32::try_from(offset).expect("a payload is bounded"),
     }))
 }
 
-/// Writes a bounded number of items to rows; behind the last one, the first iteration begins.
+/// Writes a bounded number of items to rows; after the last one, the first iteration begins.
 pub(super) fn split(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    place: ItemsPlace,
+    place: ItemPosition,
 ) -> TurnResult<()> {
-    let ItemsPlace {
+    let ItemPosition {
         activation,
         mut index,
         offset,
@@ -116,7 +120,7 @@ pub(super) fn split(
     };
     let text = turn.payload(active.input)?;
     let mut rest = &text.as_str()[offset as usize..];
-    for _ in 0..ITEMS_PER_WORK_MAX {
+    for _ in 0..ITEMS_PER_BATCH_MAX {
         let Some((value, after)) = json::next_element(rest) else {
             break;
         };
@@ -127,8 +131,8 @@ pub(super) fn split(
     }
     let offset = text.as_str().len() - rest.len();
     let work = match json::next_element(rest) {
-        None => Work::BeginItem { activation },
-        Some(_) => Work::SplitItems(ItemsPlace {
+        None => Work::BeginIteration { activation },
+        Some(_) => Work::SplitItems(ItemPosition {
             activation,
             index,
             offset: u32::try_from(offset).expect("a payload is bounded"),
@@ -138,7 +142,7 @@ pub(super) fn split(
     Ok(())
 }
 
-/// Begins the next iteration, and after it those that may run beside it.
+/// Begins the next iteration, and then those that may run concurrently.
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -151,8 +155,8 @@ pub(super) fn begin(
     let definition = run.definition.clone();
     let (step, mut state) = of(&definition.definition, &active);
     if !may_begin(step, &state) {
-        state.is_beginning = false;
-        active.state = ActivationState::Items(state);
+        state.is_begin_queued = false;
+        active.state = ActivationState::Iterations(state);
         run.put_back(active);
         return Ok(());
     }
@@ -162,12 +166,12 @@ pub(super) fn begin(
         position: state.begun_count,
     };
     state.begun_count += 1;
-    state.is_beginning = may_begin(step, &state);
-    active.state = ActivationState::Items(state);
+    state.is_begin_queued = may_begin(step, &state);
+    active.state = ActivationState::Iterations(state);
     let work = scope::open(run, &active, new);
     run.put_back(active);
-    if state.is_beginning {
-        queue.push(run.number, Work::BeginItem { activation });
+    if state.is_begin_queued {
+        queue.push(run.number, Work::BeginIteration { activation });
     }
     queue.push(run.number, work);
     Ok(())
@@ -175,7 +179,7 @@ pub(super) fn begin(
 
 /// The step of an activation, and its iterations.
 fn of<'d>(definition: &'d Definition, active: &Activation) -> (&'d ForEachStep, Iterations) {
-    let ActivationState::Items(state) = active.state else {
+    let ActivationState::Iterations(state) = active.state else {
         panic!("only a step with items has iterations");
     };
     (step_of(definition, active), state)
@@ -200,9 +204,9 @@ pub(super) fn note_end(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ended: EndedBranch,
+    ended: EndedScope,
 ) -> TurnResult<()> {
-    let EndedBranch { scope, result } = ended;
+    let EndedScope { scope, result } = ended;
     let Some(mut active) = run.take(turn, scope.opener)? else {
         return Ok(());
     };
@@ -223,20 +227,20 @@ pub(super) fn note_end(
     let is_exceeded = state.failed_count > step.tolerate.of(state.total_count);
     let stops = is_exceeded && step.on_failure == OnFailure::Cancel && !state.is_stopped;
     state.is_stopped |= stops;
-    let continues = !state.is_beginning && may_begin(step, &state) && not_written.is_none();
-    state.is_beginning |= continues;
-    active.state = ActivationState::Items(state);
+    let continues = !state.is_begin_queued && may_begin(step, &state) && not_written.is_none();
+    state.is_begin_queued |= continues;
+    active.state = ActivationState::Iterations(state);
     let (step_index, around) = (active.step, active.scope);
     run.put_back(active);
     if stops {
         cancel_open(turn, queue, run, activation)?;
     }
     if continues {
-        queue.push(run.number, Work::BeginItem { activation });
+        queue.push(run.number, Work::BeginIteration { activation });
     }
     let target_result = match not_written {
         Some(not_written) => Some(not_written),
-        None if state.are_over() => Some(items_result::of(turn, run, activation)?),
+        None if state.have_all_ended() => Some(loop_result::of(turn, run, activation)?),
         None => None,
     };
     if let Some(target_result) = target_result {
@@ -245,11 +249,6 @@ pub(super) fn note_end(
             run.end_wait(around);
         }
         run.progress(around).steps_since_wait += state.steps_since_wait;
-        let former = FormerItems {
-            activation,
-            first_scope: state.first_scope,
-        };
-        queue.push(run.number, Work::ForgetItems(former));
         let target_result = TargetResult {
             from: Awaited::Branches,
             ..target_result
@@ -259,6 +258,8 @@ pub(super) fn note_end(
             target_result,
         };
         queue.push(run.number, work);
+        let former = FormerItems::of(activation, &state);
+        queue.push(run.number, Work::ForgetItems(former));
     }
     let former = FormerBranches {
         first_scope: scope.id.number,
@@ -277,8 +278,8 @@ struct Iteration<'a> {
 }
 
 impl Iteration<'_> {
-    /// Counts the iteration, and keeps what the end of the step needs of it. If the iterations run one after the other, what
-    /// it wrote goes to the scope of the step; if it cannot, the step ends with what is returned.
+    /// Counts the iteration, and keeps what the end of the step needs. With a concurrency of 1, its state writes go to the
+    /// scope of the step; if they cannot, the step ends with the returned result.
     fn record(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -294,7 +295,7 @@ impl Iteration<'_> {
         };
         run.note(self.active, kind);
         let scope = state.scope(self.index);
-        let mut kept = ItemResult {
+        let mut kept = IterationResult {
             outcome: self.result.outcome.clone(),
             output: None,
             error: None,
@@ -322,7 +323,7 @@ impl Iteration<'_> {
         }
         if kept.has_written || kept.output.is_some() || kept.error.is_some() {
             let key = (run.number, self.active.number, self.index);
-            turn.put::<ItemResults>(&key, kept);
+            turn.put::<IterationResults>(&key, kept);
         }
         Ok(None)
     }
@@ -333,14 +334,14 @@ impl Iteration<'_> {
         turn: &mut Turn<'_, '_>,
         state: &mut Iterations,
     ) -> Result<Option<Json>, StoreError> {
-        if !self.step.collects || state.is_too_large {
+        if !self.step.collects_outputs || state.is_too_large {
             return Ok(None);
         }
         let output = match self.result.output {
             Some(output) => turn.payload(output)?,
             None => Json::null(),
         };
-        Ok(make_room(state, &output).then_some(output))
+        Ok(count_element(state, &output).then_some(output))
     }
 
     /// Why it failed.
@@ -359,21 +360,26 @@ impl Iteration<'_> {
             Some(output) => error_in(&turn.payload(*output)?),
             None => None,
         };
-        let TaskError { code, message } = known.unwrap_or_else(|| TaskError {
+        let error = known.unwrap_or_else(|| TaskError {
             code: outcome.to_string(),
             message: reason.clone().unwrap_or_default(),
         });
-        let end = message.floor_char_boundary(ITEM_MESSAGE_BYTES_MAX);
-        let message = message[..end].to_owned();
-        if self.step.collects {
-            make_room(state, &Json::error(&code, &message));
+        let code = beginning(&error.code, ITEM_CODE_BYTES_MAX);
+        let message = beginning(&error.message, ITEM_MESSAGE_BYTES_MAX);
+        if self.step.collects_outputs {
+            count_element(state, &Json::error(&code, &message));
         }
         Ok(TaskError { code, message })
     }
 }
 
+/// The beginning of a text, of at most that many bytes.
+fn beginning(text: &str, bytes_max: usize) -> String {
+    text[..text.floor_char_boundary(bytes_max)].to_owned()
+}
+
 /// Counts an element of the array of outputs; false if that is too large.
-fn make_room(state: &mut Iterations, element: &Json) -> bool {
+fn count_element(state: &mut Iterations, element: &Json) -> bool {
     let separator = 1;
     let bytes = state.collected_bytes as usize + element.as_str().len() + separator;
     state.is_too_large |= bytes > PAYLOAD_BYTES_MAX;
@@ -400,32 +406,33 @@ fn cancel_open(
     Ok(())
 }
 
-/// Deletes a bounded number of rows of a step that was left, and the writes of iterations that nothing joins.
+/// Deletes a bounded number of item rows of a step that the run leaves, and state writes that were not joined.
 pub(super) fn forget(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     former: FormerItems,
 ) -> TurnResult<()> {
-    let FormerItems {
-        activation,
-        first_scope,
-    } = former;
-    let results = turn.list::<ItemResults>(&(run.number, activation), ITEMS_PER_WORK_MAX)?;
-    let items = turn.keys::<Items>(&(run.number, activation), ITEMS_PER_WORK_MAX)?;
-    let is_done = results.len().max(items.len()) < ITEMS_PER_WORK_MAX;
-    for (key, result) in results {
-        let (_, _, index) = key;
-        if result.has_written {
-            state::forget(turn, run, ScopeNumber(first_scope.0 + u64::from(index)))?;
+    let end = former.total_count.min(former.index + ITEMS_PER_BATCH_MAX);
+    for index in former.index..end {
+        let key = (run.number, former.activation, index);
+        if let Some(result) = turn.get::<IterationResults>(&key)? {
+            if result.has_written {
+                let scope = ScopeNumber(former.first_scope.0 + u64::from(index));
+                state::forget(turn, run, scope)?;
+            }
+            turn.delete::<IterationResults>(&key);
         }
-        turn.delete::<ItemResults>(&key);
+        if turn.get::<Items>(&key)?.is_some() {
+            turn.delete::<Items>(&key);
+        }
     }
-    for key in items {
-        turn.delete::<Items>(&key);
-    }
-    if !is_done {
-        queue.push(run.number, Work::ForgetItems(former));
+    if end < former.total_count {
+        let rest = FormerItems {
+            index: end,
+            ..former
+        };
+        queue.push(run.number, Work::ForgetItems(rest));
     }
     Ok(())
 }

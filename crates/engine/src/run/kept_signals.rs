@@ -1,20 +1,20 @@
-//! The signals that a run keeps: those that wait for a step (W19), and those that a block has taken which may be tried
-//! again, so that the next attempt finds them where they were (W69).
+//! The signals that a run keeps: those that wait for a step (W19), and those that a block with a retry policy has
+//! taken. A retry puts them back in their former order (W69).
 
 use super::outcome::name;
 use crate::definition::{StepKind, WaitStep};
 use crate::ids::ScopeNumber;
-use crate::limits::TAKEN_SIGNALS_SETTLED_MAX;
+use crate::limits::TAKEN_SIGNALS_PER_BATCH_MAX;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, SettledAttempt, SignalsWaiting, TakenSignal,
+    Activation, ActivationState, AttemptSignals, Awaited, EventKind, SignalsWaiting, TakenSignal,
     TakenSignals, TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 
 /// A signal that a step takes.
-pub(super) struct NewTaken {
+pub(super) struct NewTakenSignal {
     /// The scope of the step.
     pub(super) scope: ScopeNumber,
     /// Its place among the signals of the run.
@@ -26,9 +26,9 @@ pub(super) struct NewTaken {
 pub(super) fn take(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    new: NewTaken,
+    new: NewTakenSignal,
 ) -> Result<(), StoreError> {
-    let NewTaken {
+    let NewTakenSignal {
         scope,
         place,
         taken,
@@ -43,7 +43,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// The scope and those around it that are attempts at a block which may be tried again, the innermost first.
+/// The attempts at blocks with a retry policy among a scope and its enclosing scopes, innermost first.
 fn attempts(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -68,8 +68,8 @@ fn attempts(
 pub(super) struct EndedAttempt {
     pub(super) scope: ScopeNumber,
     pub(super) parent: ScopeNumber,
-    /// Whether the next attempt gets its signals; they are spent otherwise.
-    pub(super) gives_back: bool,
+    /// Whether its signals are put back for the next attempt; otherwise they are discarded.
+    pub(super) is_retried: bool,
 }
 
 /// The work that settles what an attempt has taken, if there may be anything. It must be done before that of an attempt
@@ -82,10 +82,10 @@ pub(super) fn settling(
     if run.record.signals.kept_count == 0 {
         return Ok(None);
     }
-    Ok(Some(Work::SettleSignals(SettledAttempt {
+    Ok(Some(Work::SettleSignals(AttemptSignals {
         scope: ended.scope,
         around: attempts(turn, run, ended.parent)?,
-        gives_back: ended.gives_back,
+        is_retried: ended.is_retried,
     })))
 }
 
@@ -107,14 +107,14 @@ pub(super) fn settle(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    attempt: SettledAttempt,
+    attempt: AttemptSignals,
 ) -> TurnResult<()> {
     let rows =
-        turn.list::<TakenSignals>(&(run.number, attempt.scope), TAKEN_SIGNALS_SETTLED_MAX)?;
-    let is_whole = rows.len() < TAKEN_SIGNALS_SETTLED_MAX;
+        turn.list::<TakenSignals>(&(run.number, attempt.scope), TAKEN_SIGNALS_PER_BATCH_MAX)?;
+    let is_whole = rows.len() < TAKEN_SIGNALS_PER_BATCH_MAX;
     for ((_, scope, place), taken) in rows {
         turn.delete::<TakenSignals>(&(run.number, scope, place));
-        if attempt.gives_back {
+        if attempt.is_retried {
             // The attempts around this one no longer have it.
             for around in &attempt.around {
                 turn.delete::<TakenSignals>(&(run.number, *around, place));
@@ -127,7 +127,7 @@ pub(super) fn settle(
     }
     if !is_whole {
         queue.push(run.number, Work::SettleSignals(attempt));
-    } else if attempt.gives_back {
+    } else if attempt.is_retried {
         match_waiting(turn, queue, run)?;
     }
     Ok(())
@@ -165,7 +165,7 @@ pub(super) fn take_waiting(
         signal: (*signal).clone(),
     };
     let scope = active.scope;
-    let new = NewTaken {
+    let new = NewTakenSignal {
         scope,
         place,
         taken,
@@ -181,7 +181,7 @@ pub(super) fn take_waiting(
     }))
 }
 
-/// The step has its signal, but may be left in a later entry. Until then, no other signal may match it.
+/// Ends a wait that has its signal. The run may leave the step in a later entry; until then, no other signal may match.
 pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
     if let ActivationState::Signal {
         deadline_at_ms: Some(due_ms),
@@ -192,7 +192,7 @@ pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut
     active.state = ActivationState::Executing;
 }
 
-/// Gives stored signals to the steps that already wait for them, the first one to be entered first.
+/// Gives stored signals to the steps that already wait for them, in the order in which these were entered.
 fn match_waiting(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,

@@ -42,6 +42,14 @@ pub(super) fn is_good(outcome: &OutcomeName) -> bool {
     )
 }
 
+/// Whether what a block has written to the state is kept that ends with `outcome`, as the block of such a step (W53, W58).
+pub(super) fn keeps_writes(opener: &StepKind, outcome: &OutcomeName) -> bool {
+    match opener {
+        StepKind::Block(_) => !is_failure(outcome) && outcome.as_str() != name::CANCELLED,
+        _ => is_good(outcome),
+    }
+}
+
 /// Where a step leads that has ended.
 pub(super) enum Destination {
     /// Where a transition leads.

@@ -115,7 +115,7 @@ fn release_step(
         | ActivationState::Child(_)
         | ActivationState::Plan(_)
         | ActivationState::Branches(_)
-        | ActivationState::Items(_) => {}
+        | ActivationState::Iterations(_) => {}
     }
     if active.state != state {
         active.state = state;

@@ -53,7 +53,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::State) => BAD_STATE,
             (Self::Made(_) | Self::Read(_), Mapped::Record) => "record_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Time) => "bad_time",
-            (Self::Made(_) | Self::Read(_), Mapped::Items) => "too_many_items",
+            (Self::Made(_) | Self::Read(_), Mapped::Items) => "items_too_large",
         }
     }
 
@@ -65,7 +65,7 @@ impl MappingRefused {
             Mapped::State => "values for the state",
             Mapped::Record => "a record",
             Mapped::Time => "a time",
-            Mapped::Items => "items",
+            Mapped::Items => "an array of items",
         };
         match self {
             Self::Made(bytes) => format!(

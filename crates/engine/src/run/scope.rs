@@ -1,11 +1,11 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
-use super::branches::{self, EndedBranch};
+use super::branches::{self, EndedScope};
 use super::for_each;
-use super::outcome::is_good;
+use super::outcome::keeps_writes;
 use super::render::{self, DataContext};
 use super::state;
-use crate::definition::{BlockIndex, StepKind};
+use crate::definition::{BlockIndex, Definition, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
 use crate::run::enter::Entry;
 use crate::run::work_queue::WorkQueue;
@@ -64,7 +64,10 @@ pub(super) fn end(
     };
     let output = output(turn, run, &scope)?;
     let outcome = end.outcome.clone();
-    if !is_good(&outcome) {
+    let definition = run.definition.clone();
+    let definition = &definition.definition;
+    let opener = definition.step(opener_of(definition, &scope));
+    if !keeps_writes(&opener.kind, &outcome) {
         state::forget(turn, run, end.scope)?;
     }
     run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
@@ -76,7 +79,7 @@ pub(super) fn end(
         is_retryable: end.is_retryable,
         is_cancelled: false,
     };
-    join(turn, queue, run, EndedBranch { scope, result })
+    join(turn, queue, run, EndedScope { scope, result })
 }
 
 /// Hands the end of a scope to the step that opened it.
@@ -84,15 +87,20 @@ pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ended: EndedBranch,
+    ended: EndedScope,
 ) -> TurnResult<()> {
     let definition = run.definition.clone();
-    let opener = definition.definition.block(ended.scope.block).opener;
-    let opener = opener.expect("the workflow's own block has no scope below the run");
-    match &definition.definition.step(opener).kind {
+    let definition = &definition.definition;
+    match &definition.step(opener_of(definition, &ended.scope)).kind {
         StepKind::ForEach(_) => for_each::note_end(turn, queue, run, ended),
         _ => branches::join(turn, queue, run, ended),
     }
+}
+
+/// The step that opened a scope.
+fn opener_of(definition: &Definition, scope: &ScopeRecord) -> StepIndex {
+    let opener = definition.block(scope.block).opener;
+    opener.expect("a step opens each block but the workflow's own")
 }
 
 /// The output of an ended block: its mapping's result, or without one that of the step left last (W52).

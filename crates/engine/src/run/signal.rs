@@ -2,12 +2,12 @@
 
 use super::advance::advance_after_wait;
 use super::create::find;
-use super::kept_signals::{self, NewTaken};
+use super::kept_signals::{self, NewTakenSignal};
 use super::outcome::name;
 use crate::definition::StepKind;
 use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
 use crate::json::Json;
-use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
+use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::store::StoreError;
@@ -89,8 +89,7 @@ impl SignalRun {
     /// Checks that the run does not keep too many signals.
     fn check_kept(&self, run: &LoadedRun) -> Result<(), Rejection> {
         let counts = run.record.signals;
-        if counts.kept_count > SIGNALS_WAITING_MAX || counts.kept_bytes > SIGNALS_WAITING_BYTES_MAX
-        {
+        if counts.kept_count > SIGNALS_KEPT_MAX || counts.kept_bytes > SIGNALS_KEPT_BYTES_MAX {
             return Err(Rejection::SignalLimitExceeded(self.run_id.clone()));
         }
         Ok(())
@@ -135,7 +134,7 @@ impl SignalRun {
             signal_type,
             signal,
         };
-        let new = NewTaken {
+        let new = NewTakenSignal {
             scope: active.scope,
             place,
             taken,

@@ -11,8 +11,9 @@ use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
 use crate::definition::{BuiltInTerminal, MergeRule, Target};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json, quote};
-use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX};
+use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::message::cut;
+use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{Activation, EventKind, StateRecord, States, TargetResult, Work};
 use crate::turn::{LoadedRun, Turn};
@@ -196,6 +197,9 @@ pub(super) fn set(
     if let Err(not_written) = write(turn, run, active.scope, object.as_str())? {
         return Ok(Err(not_written));
     }
+    if run.is_silent(&run.scope_id(active.scope), active.visit) {
+        return Ok(Ok(()));
+    }
     let writes = run.store_payload(turn, object);
     let keys = set.keys.clone();
     run.note(active, EventKind::StateChanged { keys, writes });
@@ -258,15 +262,21 @@ pub(super) fn forget(
     take(turn, run, scope).map(|_| ())
 }
 
-/// Drops what the scopes below a run that ends have written.
-pub(super) fn end_run(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
-    if run.record.state_writes_bytes == 0 {
-        return Ok(());
-    }
-    for ((_, scope), _) in turn.list::<States>(&run.number, usize::MAX)? {
+/// Drops a bounded part of what the scopes below a run that has ended have written; the rest is queued.
+pub(super) fn forget_writes(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> Result<(), StoreError> {
+    let rows = turn.list::<States>(&run.number, SWEEP_ROWS_MAX)?;
+    let is_whole = rows.len() < SWEEP_ROWS_MAX;
+    for ((_, scope), _) in rows {
         if scope != ScopeNumber::ROOT {
             forget(turn, run, scope)?;
         }
+    }
+    if !is_whole {
+        queue.push(run.number, Work::ForgetWrites);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::definition::{BuiltInTerminal, Target};
 use crate::ids::{RunNumber, ScopeNumber};
-use crate::limits::RUN_STEPS_MAX;
+use crate::limits::{RUN_STEPS_MAX, UNWAITED_STEPS_MAX};
 use crate::tables::Work;
 use crate::turn::{LoadedRun, Turn};
 use std::collections::VecDeque;
@@ -20,8 +20,8 @@ impl WorkQueue {
         self.works.push_front((run, work));
     }
 
-    /// Counts a step that a scope of the run enters or retries immediately. False if the scope has reached its limit of
-    /// steps without a wait (W16): the run then ends.
+    /// Counts a step that a scope of the run enters or retries immediately. False if the scope or the run has reached its
+    /// limit of steps without a wait (W16): the run then ends.
     pub(crate) fn count_step(
         &mut self,
         turn: &mut Turn<'_, '_>,
@@ -31,7 +31,9 @@ impl WorkQueue {
         turn.spend_step();
         let progress = run.progress(scope);
         progress.steps_since_wait += 1;
-        let is_within = progress.steps_since_wait <= RUN_STEPS_MAX;
+        let is_scope_within = progress.steps_since_wait <= RUN_STEPS_MAX;
+        run.record.unwaited_steps_count += 1;
+        let is_within = is_scope_within && run.record.unwaited_steps_count <= UNWAITED_STEPS_MAX;
         if !is_within {
             let work = Work::Finish {
                 scope,

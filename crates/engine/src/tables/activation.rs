@@ -70,7 +70,7 @@ pub enum ActivationState {
     /// The ends of its branches.
     Branches(Branches),
     /// The ends of its iterations.
-    Items(Iterations),
+    Iterations(Iterations),
     /// The verdict on its output (W67).
     OutputCheck(UncheckedOutput),
     /// A time (W59).
@@ -134,13 +134,13 @@ pub struct Iterations {
     pub good_count: u32,
     /// How many have failed.
     pub failed_count: u32,
-    /// The size of the outputs that are collected, as elements of an array. In bytes.
+    /// The size of the collected outputs as array elements, in bytes.
     pub collected_bytes: u32,
     /// Whether the outputs are too large to be collected.
     pub is_too_large: bool,
-    /// Whether a piece of work waits that begins the next one.
-    pub is_beginning: bool,
-    /// Whether no other one begins: too many have failed.
+    /// Whether work that begins the next one is queued.
+    pub is_begin_queued: bool,
+    /// Whether no further one may begin, because too many have failed.
     pub is_stopped: bool,
     /// Whether one of them has waited for something from outside.
     pub has_waited: bool,
@@ -155,9 +155,9 @@ impl Iterations {
         ScopeNumber(self.first_scope.0 + u64::from(index))
     }
 
-    /// Whether all of them have ended that ever begin.
+    /// Whether every iteration that will ever begin has ended.
     #[must_use]
-    pub fn are_over(&self) -> bool {
+    pub fn have_all_ended(&self) -> bool {
         let are_all_begun = self.begun_count == self.total_count || self.is_stopped;
         are_all_begun && self.ended_count == self.begun_count
     }
@@ -217,7 +217,7 @@ impl ActivationState {
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
-            Self::Branches(_) | Self::Items(_) => Awaited::Branches,
+            Self::Branches(_) | Self::Iterations(_) => Awaited::Branches,
         }
     }
 
@@ -239,7 +239,7 @@ impl ActivationState {
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)
             | Self::Branches(_)
-            | Self::Items(_) => None,
+            | Self::Iterations(_) => None,
         }
     }
 
@@ -258,7 +258,7 @@ impl ActivationState {
             | Self::Poll { .. }
             | Self::Timer { .. }
             | Self::Branches(_)
-            | Self::Items(_) => None,
+            | Self::Iterations(_) => None,
         }
     }
 
@@ -276,7 +276,7 @@ impl ActivationState {
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Timer { .. }
-            | Self::Items(_)
+            | Self::Iterations(_)
             | Self::Plan(_) => None,
         }
     }

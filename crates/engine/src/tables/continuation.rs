@@ -1,6 +1,6 @@
 //! Work that a turn deferred because it had used up its budget (design rule 13).
 
-use super::{Awaited, DefinitionNumber, PayloadRef, UncheckedOutput, tables};
+use super::{Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,8 @@ pub struct Continuation {
     pub due_ms: u64,
     /// The position of the next deferred work.
     pub next: u64,
+    /// The position of the next work that was deferred before, or follows from such work: it goes before the rest.
+    pub next_again: u64,
 }
 
 /// One piece of work on a run.
@@ -74,13 +76,13 @@ pub enum Work {
     /// A branch of a step begins (W56).
     BeginBranch(BranchPlace),
     /// Items of a step are written to separate rows (W57).
-    SplitItems(ItemsPlace),
+    SplitItems(ItemPosition),
     /// The next iteration of a step begins, if another one may run (W57).
-    BeginItem {
+    BeginIteration {
         /// The activation of the step.
         activation: u64,
     },
-    /// The rows of the items of a step that was left are deleted.
+    /// The item rows of a step that the run has left are deleted.
     ForgetItems(FormerItems),
     /// A scope below the run ends (W51).
     EndScope(ScopeEnd),
@@ -91,8 +93,10 @@ pub enum Work {
     },
     /// The results of a former visit's branches are deleted.
     ForgetBranches(FormerBranches),
-    /// The signals that an attempt at a block has taken are given back or spent (W69).
-    SettleSignals(SettledAttempt),
+    /// The signals that an attempt at a block has taken are put back or discarded (W69).
+    SettleSignals(AttemptSignals),
+    /// What the scopes below a run that has ended have written to the state is dropped.
+    ForgetWrites,
     /// The run reaches a terminal.
     Finish {
         /// The scope that led there.
@@ -120,12 +124,12 @@ pub struct BranchPlace {
 
 /// A place in the array of a step's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ItemsPlace {
+pub struct ItemPosition {
     /// The activation of the step.
     pub activation: u64,
     /// The index of an item.
     pub index: u32,
-    /// Where the item stands in the text of the array, in bytes.
+    /// The byte offset of the item in the text of the array.
     pub offset: u32,
 }
 
@@ -136,6 +140,22 @@ pub struct FormerItems {
     pub activation: u64,
     /// The scope of the first iteration.
     pub first_scope: ScopeNumber,
+    /// How many items there were.
+    pub total_count: u32,
+    /// The first one whose rows may be left.
+    pub index: u32,
+}
+
+impl FormerItems {
+    /// All items of a step.
+    pub(crate) fn of(activation: u64, iterations: &Iterations) -> Self {
+        Self {
+            activation,
+            first_scope: iterations.first_scope,
+            total_count: iterations.total_count,
+            index: 0,
+        }
+    }
 }
 
 /// The end of a scope below the run.
@@ -147,19 +167,19 @@ pub struct ScopeEnd {
     pub outcome: OutcomeName,
     /// Why it failed, if it did.
     pub reason: Option<String>,
-    /// False if a failure led to it that must not be tried again (A5).
+    /// False if a non-retryable failure led to it (A5).
     pub is_retryable: bool,
 }
 
 /// An attempt at a block that has ended, with the signals that its steps have taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SettledAttempt {
+pub struct AttemptSignals {
     /// The scope of the attempt.
     pub scope: ScopeNumber,
     /// The attempts around it.
     pub around: Vec<ScopeNumber>,
-    /// Whether the next attempt gets the signals; they are spent otherwise.
-    pub gives_back: bool,
+    /// Whether the signals are put back for the next attempt; otherwise they are discarded.
+    pub is_retried: bool,
 }
 
 /// The branches of a former visit to a step.

@@ -116,9 +116,9 @@ impl EventKind {
 }
 
 impl EventKind {
-    /// Whether it is kept of an iteration: failures, retries, signals and cancels are. The rest would push the run's own
-    /// events out of its history (W57).
-    pub(crate) fn is_kept_of_iterations(&self) -> bool {
+    /// Whether the history keeps it for the steps of an iteration: failures, retries, signals and cancels. The rest would
+    /// push the other events of the run out of its history (W57).
+    pub(crate) fn is_kept_in_iterations(&self) -> bool {
         match self {
             Self::StepCompleted { outcome, .. }
             | Self::ScopeEnded { outcome }
@@ -354,18 +354,18 @@ pub enum EventKind {
         /// The time, in milliseconds.
         until_ms: u64,
     },
-    /// An iteration of a step has ended (W57).
-    IterationEnded {
-        /// Its index, from 0.
-        index: u32,
-        /// Its outcome.
-        outcome: OutcomeName,
-    },
     /// The step appended a record (W62).
     RecordEmitted {
         /// The stream.
         stream: StreamName,
         /// The record.
         id: RecordId,
+    },
+    /// An iteration of a step has ended (W57).
+    IterationEnded {
+        /// Its index, from 0.
+        index: u32,
+        /// Its outcome.
+        outcome: OutcomeName,
     },
 }

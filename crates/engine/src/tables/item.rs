@@ -1,4 +1,4 @@
-//! The items of steps that execute a block for each of them, and how the iterations ended (W57).
+//! The items of loops, and the results of their iterations (W57).
 
 use super::{TaskError, tables};
 use crate::ids::{OutcomeName, RunNumber};
@@ -10,7 +10,7 @@ tables! {
     80 Items((RunNumber, u64, u32)) -> ItemRecord => |item| item.value.as_str().len();
     /// By run, activation of the step and index: what the end of the step needs to know of an iteration that has ended.
     /// Live until the step is left.
-    81 ItemResults((RunNumber, u64, u32)) -> ItemResult => ItemResult::content_bytes;
+    81 IterationResults((RunNumber, u64, u32)) -> IterationResult => IterationResult::content_bytes;
 }
 
 /// An item whose iteration has not ended.
@@ -22,20 +22,20 @@ pub struct ItemRecord {
 
 /// How an iteration ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ItemResult {
+pub struct IterationResult {
     /// Its outcome.
     pub outcome: OutcomeName,
     /// Its output, if the step collects it.
     pub output: Option<Json>,
     /// Why it failed, if it did.
     pub error: Option<TaskError>,
-    /// False if it failed in a way that must not be tried again (A5).
+    /// False if its failure is non-retryable (A5).
     pub is_retryable: bool,
-    /// Whether its writes to the state wait for the end of the step.
+    /// Whether it has state writes that are joined when the step ends.
     pub has_written: bool,
 }
 
-impl ItemResult {
+impl IterationResult {
     fn content_bytes(&self) -> usize {
         let output = self
             .output

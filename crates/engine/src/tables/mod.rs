@@ -53,8 +53,8 @@ pub use activation::{
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    BranchPlace, Continuation, FormerBranches, FormerItems, ItemsPlace, PendingWorks,
-    SchemaVerdict, ScopeEnd, SettledAttempt, TargetResult, Work,
+    AttemptSignals, BranchPlace, Continuation, FormerBranches, FormerItems, ItemPosition,
+    PendingWorks, SchemaVerdict, ScopeEnd, TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
@@ -70,7 +70,7 @@ pub use group::{
 };
 pub use group_settings::{AckTimeoutInvalid, GroupSettings};
 pub use history::{Event, EventKind, History, HistoryRecord};
-pub use item::{ItemRecord, ItemResult, ItemResults, Items};
+pub use item::{ItemRecord, Items, IterationResult, IterationResults};
 pub use key::Key;
 pub(crate) use key::{KEY_BYTES_COMMON, KeyBytes, RowKey};
 pub use kv::{KeyExpiries, KeyRecord, Keys};

@@ -57,6 +57,8 @@ pub struct RunRecord {
     pub left_count: u64,
     /// Scopes so far: the last one's number (W53).
     pub scopes_count: u64,
+    /// Steps entered or retried immediately, in any scope, since one of them last waited for something from outside (W16).
+    pub unwaited_steps_count: u32,
     /// What the open scopes below the run have written to the state, in bytes (W58).
     pub state_writes_bytes: u64,
     /// How far the run itself has come, without the scopes below it.

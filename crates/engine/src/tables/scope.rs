@@ -81,7 +81,7 @@ pub struct BranchResult {
     pub output: Option<PayloadRef>,
     /// Why it failed, if it did.
     pub reason: Option<String>,
-    /// False if a failure led to it that must not be tried again (A5).
+    /// False if a non-retryable failure led to it (A5).
     pub is_retryable: bool,
     /// Whether it was cancelled because the step was decided.
     pub is_cancelled: bool,

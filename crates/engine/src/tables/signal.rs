@@ -26,7 +26,7 @@ pub struct SignalRecord {
     pub bytes: u32,
 }
 
-/// A signal that a step took, and may have to give back.
+/// A signal that a step took, and that a retry may put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenSignal {
     /// Its type.
@@ -40,7 +40,7 @@ pub struct TakenSignal {
 pub struct SignalCounts {
     /// Signals so far: the place of the last one.
     pub received_count: u64,
-    /// Signals that wait for a step, or that a block has taken which may give them back.
+    /// Signals that wait for a step, or that an open block with a retry policy has taken.
     pub kept_count: u32,
     /// The payloads of those, in bytes.
     pub kept_bytes: u64,

@@ -23,13 +23,19 @@ impl LoadedRun {
     }
 
     fn add_event(&mut self, event: Event) {
-        if event.kind.is_kept_of_iterations() || !self.is_of_iteration(&event.scope) {
+        if event.kind.is_kept_in_iterations() || !self.is_silent(&event.scope, event.visit) {
             self.events.push(event);
         }
     }
 
+    /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like. A step that
+    /// an iteration visits again is: the history bounds what the run keeps of it.
+    pub(crate) fn is_silent(&self, scope: &ScopeId, visit: u32) -> bool {
+        visit <= 1 && self.is_of_iteration(scope)
+    }
+
     /// Whether a scope is an iteration or below one: only some events of it are kept (W57).
-    pub(crate) fn is_of_iteration(&self, scope: &ScopeId) -> bool {
+    fn is_of_iteration(&self, scope: &ScopeId) -> bool {
         let definition = &self.definition.definition;
         let mut openers = scope.path.iter().map(|down| definition.step(down.step));
         openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))

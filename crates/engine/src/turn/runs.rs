@@ -254,7 +254,7 @@ impl LoadedRun {
             let active = self.activation(turn, number)?.map(|active| &active.state);
             let has_waited = active.is_some_and(|state| match state {
                 ActivationState::Branches(branches) => branches.has_waited,
-                ActivationState::Items(iterations) => iterations.has_waited,
+                ActivationState::Iterations(iterations) => iterations.has_waited,
                 _ => false,
             });
             self.record.progress.has_waited |= has_waited;
@@ -404,6 +404,7 @@ impl LoadedRun {
         let progress = self.progress(scope);
         progress.steps_since_wait = 0;
         progress.has_waited = true;
+        self.record.unwaited_steps_count = 0;
     }
 
     /// The status of an open run follows from what it waits for (W21).

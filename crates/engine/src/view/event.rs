@@ -271,7 +271,6 @@ fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
         .map(|last| definition.step(last.step));
     match opener.map(|step| &step.kind) {
         Some(StepKind::Block(_)) => "block",
-        Some(StepKind::ForEach(_)) => "item",
         _ => "branch",
     }
 }

@@ -330,7 +330,7 @@ fn current_steps(
             ActivationState::OutputCheck(_) => Some((WaitingFor::Check, None)),
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
-            ActivationState::Branches(_) | ActivationState::Items(_) => {
+            ActivationState::Branches(_) | ActivationState::Iterations(_) => {
                 Some((WaitingFor::Branches, None))
             }
         };

@@ -118,7 +118,7 @@ impl Awaiting<'_> {
             ActivationState::Executing
             | ActivationState::Signal { .. }
             | ActivationState::Branches(_)
-            | ActivationState::Items(_) => None,
+            | ActivationState::Iterations(_) => None,
         })
     }
 

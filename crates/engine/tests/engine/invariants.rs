@@ -198,7 +198,7 @@ impl<'a> State<'a> {
                 }
             },
             // An open scope has a step or work left, which is checked elsewhere.
-            ActivationState::Branches(_) | ActivationState::Items(_) => {
+            ActivationState::Branches(_) | ActivationState::Iterations(_) => {
                 let scopes = rows::<Scopes>(self.store, &number);
                 scopes.iter().any(|(_, open)| open.opener == active.number)
             }
@@ -222,13 +222,14 @@ impl<'a> State<'a> {
             | Work::FinishStep { activation, .. }
             | Work::ChildEnded { activation, .. } => activation == awaiting,
             Work::BeginBranch(place) => place.activation == awaiting,
-            Work::BeginItem { activation } => activation == awaiting,
+            Work::BeginIteration { activation } => activation == awaiting,
             Work::SplitItems(place) => place.activation == awaiting,
             Work::Enter { .. }
             | Work::EndScope(_)
             | Work::CancelScope { .. }
             | Work::ForgetBranches(_)
             | Work::SettleSignals(_)
+            | Work::ForgetWrites
             | Work::ForgetItems(_)
             | Work::Finish { .. }
             | Work::Cancel { .. } => false,

@@ -5,7 +5,7 @@ use crate::trimming::World;
 use flotilla_engine::ids::{RunId, RunNumber, SignalId, SignalType};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    PAYLOAD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX,
+    PAYLOAD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX,
 };
 use flotilla_engine::rows::{SignalIdPlaces, SignalIds};
 use flotilla_engine::{Body, Rejection, Reply, SignalRun};
@@ -77,7 +77,7 @@ fn a_run_takes_signals_without_end_and_remembers_the_newest_ids() {
 #[test]
 fn signals_that_wait_are_bounded_in_number_until_a_step_takes_one() {
     let mut world = World::new(TWO, 1);
-    for _ in 0..SIGNALS_WAITING_MAX {
+    for _ in 0..SIGNALS_KEPT_MAX {
         assert!(!is_repeated(signal(
             &mut world,
             "other",
@@ -110,7 +110,7 @@ fn signals_that_wait_are_bounded_in_number_until_a_step_takes_one() {
 fn signals_that_wait_are_bounded_in_bytes() {
     let mut world = World::new(TWO, 1);
     let large = || Json::from_checked(format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX - 2)));
-    for _ in 0..SIGNALS_WAITING_BYTES_MAX / PAYLOAD_BYTES_MAX as u64 {
+    for _ in 0..SIGNALS_KEPT_BYTES_MAX / PAYLOAD_BYTES_MAX as u64 {
         assert!(!is_repeated(signal(&mut world, "other", None, large())));
     }
     let refused = signal(&mut world, "other", None, Json::null());

@@ -3,12 +3,14 @@
 use super::world::World;
 use super::{large, start};
 use crate::script::define;
+use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::ids::{RunId, RunNumber};
 use flotilla_engine::limits::ITEMS_MAX;
 use flotilla_engine::rows::{
-    self, ItemResults, Items, RunStatus, Scopes, States, Table, encode_prefix,
+    self, Items, IterationResults, RunStatus, Scopes, States, Table, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, Order};
-use flotilla_engine::view;
+use flotilla_engine::{Body, CancelRun, view};
 use std::ops::ControlFlow;
 
 /// Runs the workflow over this many items to its end; returns its output.
@@ -31,7 +33,7 @@ fn output_of(world: &mut World, text: &str, (number, items): (u64, usize)) -> St
     );
     let left = [
         count::<Items>(world),
-        count::<ItemResults>(world),
+        count::<IterationResults>(world),
         count::<Scopes>(world),
     ];
     assert_eq!(left, [0; 3], "rows of the loop are left");
@@ -109,4 +111,56 @@ fn outputs_that_are_too_large_stop_no_item() {
     assert!(output.as_str().contains("\"code\":\"too_many_items\""));
     world.accept(start("large", large(1_000)));
     assert!(!world.run(3).status.is_open(), "its items are null");
+}
+
+#[test]
+fn an_array_has_space_around_it() {
+    let mut world = World::new();
+    world.create(define(
+        "define spaced 1 list\n each: foreach items=$.input collect=none\n \
+         branch each-item of each single\n each-item: set set=n=$.item.each",
+    ));
+    world.accept(start("spaced", " \n[1, 2 ]\n".to_owned()));
+    let output = view::payload(&world.store, world.run(1).output.expect("an output"));
+    let output = output.expect("memory does not fail");
+    assert_eq!(
+        output.as_str(),
+        "{\"total\":2,\"succeeded\":2,\"failed\":0}"
+    );
+}
+
+/// Loops within each other that take a hundred million steps.
+const ENDLESS: &str = "define endless 1 list\n outer: foreach items=$.input.items\n \
+                       branch outer-item of outer single\n outer-item: foreach items=$.input.items\n \
+                       branch outer-item-item of outer-item single\n outer-item-item: set set=n=1";
+
+fn start_endless(world: &mut World) {
+    world.create(define(ENDLESS));
+    let items = format!("{{\"items\":[{}0]}}", "0,".repeat(ITEMS_MAX - 1));
+    world.accept(start("endless", items));
+    assert!(world.run(1).continuation.is_some(), "it is continued");
+}
+
+#[test]
+fn a_run_that_is_continued_is_cancelled_in_one_entry() {
+    let mut world = World::new();
+    start_endless(&mut world);
+    world.accept(Body::CancelRun(CancelRun {
+        run_id: RunId::generated(RunNumber(1)),
+        reason: None,
+    }));
+    let status = world.run(1).status;
+    assert_eq!(status, RunStatus::Ended(TerminalStatus::Cancelled));
+    world.run_until_idle();
+    assert_eq!(count::<States>(&world), 0, "its writes are dropped");
+}
+
+#[test]
+fn loops_without_a_wait_end() {
+    let mut world = World::new();
+    start_endless(&mut world);
+    world.run_until_idle();
+    let run = world.run(1);
+    assert_eq!(run.status, RunStatus::Ended(TerminalStatus::Failed));
+    assert_eq!(run.detail.as_deref(), Some("max step limit reached"));
 }

@@ -2,7 +2,7 @@
 
 use super::rows;
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::limits::{SIGNAL_IDS_MAX, SIGNALS_WAITING_BYTES_MAX, SIGNALS_WAITING_MAX};
+use flotilla_engine::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use flotilla_engine::rows::{RunRecord, SignalIdPlaces, SignalIds, SignalsWaiting, TakenSignals};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view;
@@ -26,8 +26,8 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
         bytes += u64::from(signal.bytes);
     }
     assert_eq!(counts.kept_bytes, bytes, "{}", run.id);
-    assert!(counts.kept_count <= SIGNALS_WAITING_MAX, "{}", run.id);
-    assert!(bytes <= SIGNALS_WAITING_BYTES_MAX, "{}", run.id);
+    assert!(counts.kept_count <= SIGNALS_KEPT_MAX, "{}", run.id);
+    assert!(bytes <= SIGNALS_KEPT_BYTES_MAX, "{}", run.id);
 
     let ids: BTreeSet<_> = rows::<SignalIds>(store, &number)
         .into_iter()

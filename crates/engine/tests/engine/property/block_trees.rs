@@ -8,7 +8,7 @@ use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber, SignalType, WorkflowNa
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
-    Definitions, EventKind, History, ItemResults, Items, Records, RunNames, RunStatus, Runs,
+    Definitions, EventKind, History, Items, IterationResults, Records, RunNames, RunStatus, Runs,
     ScopeStep, States, StepResults, TimerKey, TimerKind, Timers,
 };
 use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
@@ -440,7 +440,7 @@ proptest! {
         prop_assert!(count("joined") <= count("closed"));
         prop_assert!(count("emitted") <= rows::<Records>(&player.store, &()).len());
         prop_assert!(rows::<Items>(&player.store, &run).is_empty());
-        prop_assert!(rows::<ItemResults>(&player.store, &run).is_empty());
+        prop_assert!(rows::<IterationResults>(&player.store, &run).is_empty());
     }
 
     #[test]

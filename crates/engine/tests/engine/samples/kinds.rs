@@ -41,7 +41,7 @@ pub(super) fn for_each() -> StepKind {
         concurrency: 10,
         on_failure: OnFailure::Settle,
         tolerate: Tolerance::Percent(10),
-        collects: true,
+        collects_outputs: true,
         merge: Vec::new(),
     })
 }

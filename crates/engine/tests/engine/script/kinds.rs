@@ -78,7 +78,7 @@ impl Names {
                 }
                 Some((count, None)) => Tolerance::Count(count.parse().expect("a number")),
             },
-            collects: line.option("collect").is_none(),
+            collects_outputs: line.option("collect").is_none(),
             merge: merge(line.option("merge")),
         }
     }

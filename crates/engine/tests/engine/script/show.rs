@@ -190,7 +190,7 @@ fn waiting_for(active: &Activation) -> String {
         ActivationState::Retry { due_ms } => format!("retry at {due_ms}"),
         ActivationState::Poll { due_ms } => format!("poll at {due_ms}"),
         ActivationState::Plan(plan) => format!("plan's {}", waiting_for_plan(plan)),
-        ActivationState::Items(iterations) => format!(
+        ActivationState::Iterations(iterations) => format!(
             "items from [{}], {} of {} ended",
             iterations.first_scope.0, iterations.ended_count, iterations.total_count
         ),

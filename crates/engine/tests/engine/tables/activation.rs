@@ -5,8 +5,8 @@ use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActivationState, Branches, DefinitionNumber, ItemResult, Iterations, JoinDecision, TaskError,
-    UncheckedOutput,
+    ActivationState, Branches, DefinitionNumber, IterationResult, Iterations, JoinDecision,
+    TaskError, UncheckedOutput,
 };
 
 /// One of each kind.
@@ -40,7 +40,7 @@ pub(super) fn states() -> Vec<ActivationState> {
             has_waited: true,
             steps_since_wait: 3,
         }),
-        ActivationState::Items(Iterations {
+        ActivationState::Iterations(Iterations {
             first_scope: ScopeNumber(3),
             total_count: 5,
             begun_count: 3,
@@ -49,7 +49,7 @@ pub(super) fn states() -> Vec<ActivationState> {
             failed_count: 1,
             collected_bytes: 20,
             is_too_large: false,
-            is_beginning: true,
+            is_begin_queued: true,
             is_stopped: false,
             has_waited: true,
             steps_since_wait: 3,
@@ -58,8 +58,8 @@ pub(super) fn states() -> Vec<ActivationState> {
 }
 
 /// A failed iteration.
-pub(super) fn item_result() -> ItemResult {
-    ItemResult {
+pub(super) fn item_result() -> IterationResult {
+    IterationResult {
         outcome: samples::outcome(),
         output: Some(Json::from_checked("{\"n\":1}")),
         error: Some(TaskError {

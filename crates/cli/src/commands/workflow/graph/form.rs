@@ -80,7 +80,7 @@ pub(super) enum Kind {
     Timer(Timer),
 }
 
-/// What a step waits for that waits for a time.
+/// The time for which a timer step waits.
 #[derive(Debug, Deserialize)]
 pub(super) enum Timer {
     Duration { ms: u64 },

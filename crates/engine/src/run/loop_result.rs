@@ -1,4 +1,4 @@
-//! What a step ends with that has executed a block for each element of an array (W57).
+//! The result of a step that has executed a block for each element of an array (W57).
 
 use super::outcome::name;
 use super::state::{self, Writers};
@@ -6,16 +6,16 @@ use crate::definition::{ForEachStep, StepKind};
 use crate::json::{Json, quote};
 use crate::limits::{FAILED_ITEMS_SHOWN_MAX, PAYLOAD_BYTES_MAX};
 use crate::message::cut;
-use crate::tables::{ActivationState, ItemResults, Iterations, TargetResult};
+use crate::tables::{ActivationState, IterationResults, Iterations, TargetResult};
 use crate::turn::{LoadedRun, Row, Turn, TurnResult};
 
-/// The result of a step without any item.
-pub(super) fn of_none(
+/// The result of a step without items.
+pub(super) fn of_empty(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     step: &ForEachStep,
 ) -> TargetResult {
-    let output = match step.collects {
+    let output = match step.collects_outputs {
         true => "[]".to_owned(),
         false => counts(0, 0, 0),
     };
@@ -32,13 +32,13 @@ pub(super) fn of(
     let active = run.activation(turn, activation)?;
     let active = active.expect("the step was put back");
     let (around, step) = (active.scope, active.step);
-    let ActivationState::Items(state) = active.state else {
+    let ActivationState::Iterations(state) = active.state else {
         panic!("only a step with items has iterations");
     };
     let StepKind::ForEach(step) = &definition.definition.step(step).kind else {
         panic!("only a step with items has iterations");
     };
-    let results = turn.list::<ItemResults>(&(run.number, activation), usize::MAX)?;
+    let results = turn.list::<IterationResults>(&(run.number, activation), usize::MAX)?;
     let written = results.iter().filter(|(_, result)| result.has_written);
     let writers = Writers {
         into: around,
@@ -53,7 +53,7 @@ pub(super) fn of(
     if state.failed_count > step.tolerate.of(state.total_count) {
         return Ok(items_failed(turn, run, &state, &results));
     }
-    if !step.collects {
+    if !step.collects_outputs {
         let output = counts(state.total_count, state.good_count, state.failed_count);
         return Ok(success(turn, run, output));
     }
@@ -76,7 +76,7 @@ fn counts(total: u32, succeeded: u32, failed: u32) -> String {
 
 /// The outputs in the order of the items: the error of one that failed, null for one that never ran or was cancelled.
 /// `None` if they are too large for a payload.
-fn outputs(state: &Iterations, results: &[Row<ItemResults>]) -> Option<String> {
+fn outputs(state: &Iterations, results: &[Row<IterationResults>]) -> Option<String> {
     if state.is_too_large {
         return None;
     }
@@ -99,7 +99,7 @@ fn outputs(state: &Iterations, results: &[Row<ItemResults>]) -> Option<String> {
     (text.len() <= PAYLOAD_BYTES_MAX).then_some(text)
 }
 
-/// The result of a step whose outputs are too large together.
+/// The result of a step whose outputs together are too large.
 fn too_large(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, state: &Iterations) -> TargetResult {
     let (total, good) = (state.total_count, state.good_count);
     let message = format!(
@@ -108,17 +108,17 @@ fn too_large(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, state: &Iterations) -
     );
     let error = Json::error("result_too_large", &message);
     let counts = counts(total, good, state.failed_count);
-    // Two objects as one.
+    // Join the two objects into one.
     let output = error.as_str().trim_end_matches('}').to_owned() + "}," + &counts[1..];
     failed_with(turn, run, (output, message))
 }
 
-/// The result of a step of which too many iterations have failed.
+/// The result of a step in which too many iterations have failed.
 fn items_failed(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     state: &Iterations,
-    results: &[Row<ItemResults>],
+    results: &[Row<IterationResults>],
 ) -> TargetResult {
     let failed = results.iter().filter_map(|((_, _, index), result)| {
         let error = result.error.as_ref()?;
