@@ -2,6 +2,7 @@
 
 mod calls;
 mod leases;
+mod loops;
 mod nodes;
 mod register;
 mod schedules;
@@ -63,6 +64,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(starts::Starts::default()),
         Arc::new(signals::Signals::default()),
         Arc::new(steps::Steps::default()),
+        Arc::new(loops::Loops::default()),
         Arc::new(leases::Leases::default()),
         Arc::new(schedules::Schedules),
         Arc::new(triggers::Triggers::default()),
