@@ -4,7 +4,7 @@
 
 use super::calls::{attempt, await_end, define, events, run, runs, start};
 use super::session::Invocation;
-use super::workers::{self, Handled, Handler};
+use super::workers::{self, Handled, Handler, Tried};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
@@ -14,9 +14,8 @@ use futures::future::{BoxFuture, FutureExt};
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const WORKFLOW: &str = "chaos-loops";
@@ -108,9 +107,9 @@ impl Workload for Loops {
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
         let noting = session.clone();
-        let seen = Arc::<Seen>::default();
+        let tried = Arc::<Tried>::default();
         let handler: Handler = Arc::new(move |worker, context| {
-            visit(noting.clone(), worker, seen.clone(), context).boxed()
+            visit(noting.clone(), worker, tried.clone(), context).boxed()
         });
         workers::work(session, ACTIONS, handler).boxed()
     }
@@ -173,14 +172,11 @@ impl Ended {
     }
 }
 
-/// The names that a worker has tried for a key, so that the first attempt can fail.
-type Seen = Mutex<BTreeSet<(String, String)>>;
-
 /// Fails at first, so that retries happen.
 async fn visit(
     session: Session,
     worker: String,
-    seen: Arc<Seen>,
+    tried: Arc<Tried>,
     context: ActionContext,
 ) -> Handled {
     #[derive(Deserialize)]
@@ -191,11 +187,7 @@ async fn visit(
     let Input { key, name } = context.json()?;
     let invoked_us = session.recorder.now();
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let attempt = (key.clone(), name.clone());
-    let is_first = seen
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(attempt);
+    let is_first = tried.is_first(&key, &name);
     if is_first {
         return Err(HandlerError::retry("the first attempt fails"));
     }

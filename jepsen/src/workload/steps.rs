@@ -5,7 +5,7 @@
 
 use super::calls::{attempt, await_end, define, events, run, runs, runs_by_key, start};
 use super::session::Invocation;
-use super::workers::{self, Handled, Handler};
+use super::workers::{self, Handled, Handler, Tried};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
@@ -16,9 +16,9 @@ use futures::future::{BoxFuture, FutureExt};
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const WORKFLOW: &str = "chaos-steps";
@@ -146,9 +146,9 @@ impl Workload for Steps {
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
         let noting = session.clone();
-        let seen = Arc::<Seen>::default();
+        let tried = Arc::<Tried>::default();
         let handler: Handler = Arc::new(move |worker, context| {
-            count(noting.clone(), worker, seen.clone(), context).boxed()
+            count(noting.clone(), worker, tried.clone(), context).boxed()
         });
         workers::work(session, ACTIONS, handler).boxed()
     }
@@ -256,14 +256,11 @@ fn executions(history: &History) -> BTreeMap<(String, String), u64> {
     counts
 }
 
-/// The steps that a worker has tried, so that the first attempt can fail.
-type Seen = Mutex<BTreeSet<(String, String)>>;
-
 /// Fails at first, so that retries happen, then counts.
 async fn count(
     session: Session,
     worker: String,
-    seen: Arc<Seen>,
+    tried: Arc<Tried>,
     context: ActionContext,
 ) -> Handled {
     #[derive(Deserialize)]
@@ -274,11 +271,7 @@ async fn count(
     let invoked_us = session.recorder.now();
     tokio::time::sleep(Duration::from_millis(20)).await;
     let step = context.step().unwrap_or_default();
-    let attempt = (key.clone(), step.to_owned());
-    let is_first = seen
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(attempt);
+    let is_first = tried.is_first(&key, step);
     if is_first && step != "second" {
         return Err(HandlerError::retry("the first attempt fails"));
     }

@@ -3,7 +3,8 @@
 use super::Session;
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
 use futures::future::{BoxFuture, FutureExt, join_all};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Workers of each workload: one for each node of a cluster of three.
 const WORKERS: usize = 3;
@@ -15,6 +16,18 @@ pub(super) type Handler =
 
 /// The result of a task.
 pub(super) type Handled = Result<ActionResult, HandlerError>;
+
+/// What workers have tried, so that the first attempt can fail.
+#[derive(Debug, Default)]
+pub(super) struct Tried(Mutex<BTreeSet<(String, String)>>);
+
+impl Tried {
+    /// Whether no worker has tried this for the key before.
+    pub(super) fn is_first(&self, key: &str, what: &str) -> bool {
+        let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tried.insert((key.to_owned(), what.to_owned()))
+    }
+}
 
 /// Runs workers for the actions until the session stops, whatever happens to the nodes.
 pub(super) async fn work(session: Session, actions: &'static [&'static str], handler: Handler) {
