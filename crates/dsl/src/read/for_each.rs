@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{Code, Finding, quote::quote, tree::Kind};
 use flotilla_engine::{
-    definition::{Branch, ForEachStep, MergeRule, OnFailure, StepIndex, Template, Tolerance},
+    definition::{Branch, ForEachStep, MergeRule, StepIndex, Template, Tolerance},
     ids::StateKey,
     limits::{CONCURRENT_ITERATIONS_MAX, ITEMS_MAX, NAME_BYTES_MAX},
 };
@@ -176,10 +176,7 @@ pub(super) fn read<'doc>(
     let items: Result<Template, Reported> =
         items.and_then(|items| template::value(&items, context));
     let on_failure = fields.take("onFailure", context);
-    let words = [("settle", OnFailure::Settle), ("cancel", OnFailure::Cancel)];
-    let on_failure = or_default(on_failure, OnFailure::default(), |field| {
-        field.word(&words, context)
-    });
+    let on_failure = parallel::read_on_failure(on_failure, context);
     let tolerate = fields.take("tolerate", context);
     let tolerate = or_default(tolerate, Tolerance::default(), |field| {
         tolerance(&field, context)

@@ -69,10 +69,7 @@ pub(super) fn read<'doc>(
         let hint = "remove it, or use `join: all` or a number";
         field.warn_without_effect("beside this `join`", hint, context);
     }
-    let words = [("settle", OnFailure::Settle), ("cancel", OnFailure::Cancel)];
-    let on_failure = or_default(on_failure, OnFailure::default(), |field| {
-        field.word(&words, context)
-    });
+    let on_failure = read_on_failure(on_failure, context);
     let merge = fields.take("merge", context);
     let merge = or_default(merge, Vec::new(), |field| read_merge(&field, context));
     fields.finish(context)?;
@@ -81,6 +78,17 @@ pub(super) fn read<'doc>(
         join: join?,
         on_failure: on_failure?,
         merge: merge?,
+    })
+}
+
+/// Reads what a failure does to what runs beside it (W56, W57).
+pub(super) fn read_on_failure<'doc>(
+    field: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<OnFailure, Reported> {
+    let words = [("settle", OnFailure::Settle), ("cancel", OnFailure::Cancel)];
+    or_default(field, OnFailure::default(), |field| {
+        field.word(&words, context)
     })
 }
 

@@ -94,17 +94,10 @@ impl Step {
     /// Its retry policy, if it has one.
     #[must_use]
     pub fn retry(&self) -> Option<&RetryPolicy> {
-        match &self.kind {
-            StepKind::Run(run) => run.retry.as_ref(),
-            StepKind::Block(block) => block.retry.as_ref(),
-            StepKind::Wait(_)
-            | StepKind::Parallel(_)
-            | StepKind::ForEach(_)
-            | StepKind::Switch(_)
-            | StepKind::Set
-            | StepKind::Emit(_)
-            | StepKind::Timer(_) => None,
+        if let StepKind::Block(block) = &self.kind {
+            return block.retry.as_ref();
         }
+        self.run()?.retry.as_ref()
     }
 
     /// What becomes of the output of its target (W67).

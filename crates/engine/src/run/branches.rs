@@ -128,11 +128,7 @@ pub(super) fn join(
         .decision
         .filter(|_| state.ended_count == state.begun_count)
     {
-        // The steps of a branch count as its parent's, from the last time that either of them has waited (W16).
-        if state.has_waited {
-            run.end_wait(active.scope);
-        }
-        run.progress(active.scope).steps_since_wait += state.steps_since_wait;
+        run.add_steps(active.scope, state.has_waited, state.steps_since_wait);
         run.put_back(active);
         let target_result = joined(turn, run, at, decision)?;
         let work = Work::FinishStep {

@@ -182,11 +182,8 @@ pub(super) fn note_child_end(
         None => Some(error_of(&child)),
     };
     let output = output.map(|output| run.store_payload(turn, output));
-    // A child's steps count as its parent's, from the last time that either of them has waited.
-    if child.progress.has_waited {
-        run.end_wait(scope);
-    }
-    run.progress(scope).steps_since_wait += child.progress.steps_since_wait;
+    let progress = child.progress;
+    run.add_steps(scope, progress.has_waited, progress.steps_since_wait);
     let kind = EventKind::ChildCompleted {
         child: child.id.clone(),
         outcome: outcome.clone(),

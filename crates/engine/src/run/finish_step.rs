@@ -90,7 +90,7 @@ pub(super) fn conclude(
         && is_retried(&target_result.outcome)
         && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
     {
-        let (of, ended) = (active.step, attempt_of_block(step, &active));
+        let (of, ended) = (active.step, attempt_of_block(step, &active, true));
         if due_ms <= turn.now_ms() {
             retry_now(turn, queue, run, active);
         } else {
@@ -102,11 +102,6 @@ pub(super) fn conclude(
                 step: of,
             };
             queue.push(run.number, Work::ForgetBranches(former));
-            let is_retried = true;
-            let ended = EndedAttempt {
-                is_retried,
-                ..ended
-            };
             kept_signals::settle_later(turn, queue, run, ended)?;
         }
         return Ok(());
@@ -123,19 +118,19 @@ pub(super) fn conclude(
         destination,
     };
     exit_step(turn, queue, run, left)?;
-    if let Some(ended) = attempt_of_block(step, &active) {
+    if let Some(ended) = attempt_of_block(step, &active, false) {
         kept_signals::settle_later(turn, queue, run, ended)?;
     }
     Ok(())
 }
 
 /// The attempt at a block that has ended, if the step has one that may be tried again.
-fn attempt_of_block(step: &Step, active: &Activation) -> Option<EndedAttempt> {
+fn attempt_of_block(step: &Step, active: &Activation, is_retried: bool) -> Option<EndedAttempt> {
     let block = active.state.branches().filter(|_| step.retry().is_some())?;
     Some(EndedAttempt {
         scope: block.first_scope,
         parent: active.scope,
-        is_retried: false,
+        is_retried,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use super::branches::EndedScope;
 use super::failure::{error_in, failed};
-use super::loop_result;
+use super::loop_result::{self, EndedLoop};
 use super::outcome::is_good;
 use super::render::{self, DataContext, Mapped};
 use super::scope::{self, NewScope};
@@ -240,15 +240,19 @@ pub(super) fn note_end(
     }
     let target_result = match not_written {
         Some(not_written) => Some(not_written),
-        None if state.have_all_ended() => Some(loop_result::of(turn, run, activation)?),
+        None if state.have_all_ended() => {
+            let ended = EndedLoop {
+                activation,
+                scope: around,
+                step,
+                state: &state,
+            };
+            Some(loop_result::of(turn, run, ended)?)
+        }
         None => None,
     };
     if let Some(target_result) = target_result {
-        // The steps of an iteration count as its parent's, as those of a branch do (W16).
-        if state.has_waited {
-            run.end_wait(around);
-        }
-        run.progress(around).steps_since_wait += state.steps_since_wait;
+        run.add_steps(around, state.has_waited, state.steps_since_wait);
         let target_result = TargetResult {
             from: Awaited::Branches,
             ..target_result

@@ -2,11 +2,12 @@
 
 use super::outcome::name;
 use super::state::{self, Writers};
-use crate::definition::{ForEachStep, StepKind};
+use crate::definition::ForEachStep;
+use crate::ids::ScopeNumber;
 use crate::json::{Json, quote};
 use crate::limits::{FAILED_ITEMS_SHOWN_MAX, PAYLOAD_BYTES_MAX};
 use crate::message::cut;
-use crate::tables::{ActivationState, IterationResults, Iterations, TargetResult};
+use crate::tables::{IterationResults, Iterations, TargetResult};
 use crate::turn::{LoadedRun, Row, Turn, TurnResult};
 
 /// The result of a step without items.
@@ -22,26 +23,31 @@ pub(super) fn of_empty(
     success(turn, run, output)
 }
 
+/// A step whose iterations are over.
+pub(super) struct EndedLoop<'a> {
+    pub(super) activation: u64,
+    /// The scope of the step.
+    pub(super) scope: ScopeNumber,
+    pub(super) step: &'a ForEachStep,
+    pub(super) state: &'a Iterations,
+}
+
 /// The result of a step whose iterations are over. Their writes go to the scope of the step.
 pub(super) fn of(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    activation: u64,
+    ended: EndedLoop<'_>,
 ) -> TurnResult<TargetResult> {
-    let definition = run.definition.clone();
-    let active = run.activation(turn, activation)?;
-    let active = active.expect("the step was put back");
-    let (around, step) = (active.scope, active.step);
-    let ActivationState::Iterations(state) = active.state else {
-        panic!("only a step with items has iterations");
-    };
-    let StepKind::ForEach(step) = &definition.definition.step(step).kind else {
-        panic!("only a step with items has iterations");
-    };
+    let EndedLoop {
+        activation,
+        scope,
+        step,
+        state,
+    } = ended;
     let results = turn.list::<IterationResults>(&(run.number, activation), usize::MAX)?;
     let written = results.iter().filter(|(_, result)| result.has_written);
     let writers = Writers {
-        into: around,
+        into: scope,
         branches: written
             .map(|((_, _, index), _)| state.scope(*index))
             .collect(),
@@ -51,15 +57,15 @@ pub(super) fn of(
         return Ok(not_written.ends_step(turn, run));
     }
     if state.failed_count > step.tolerate.of(state.total_count) {
-        return Ok(items_failed(turn, run, &state, &results));
+        return Ok(items_failed(turn, run, state, &results));
     }
     if !step.collects_outputs {
         let output = counts(state.total_count, state.good_count, state.failed_count);
         return Ok(success(turn, run, output));
     }
-    Ok(match outputs(&state, &results) {
+    Ok(match outputs(state, &results) {
         Some(output) => success(turn, run, output),
-        None => too_large(turn, run, &state),
+        None => too_large(turn, run, state),
     })
 }
 

@@ -407,6 +407,15 @@ impl LoadedRun {
         self.record.unwaited_steps_count = 0;
     }
 
+    /// What a step of the scope had opened or started has ended: its steps count as those of the scope, from the last time
+    /// that either of them has waited (W16).
+    pub(crate) fn add_steps(&mut self, scope: ScopeNumber, has_waited: bool, count: u32) {
+        if has_waited {
+            self.end_wait(scope);
+        }
+        self.progress(scope).steps_since_wait += count;
+    }
+
     /// The status of an open run follows from what it waits for (W21).
     fn derive_status(&mut self) {
         if !self.record.status.is_open() {
