@@ -25,12 +25,12 @@ pub(crate) fn release_from_quarantine(
     };
     run.note_run(EventKind::RunReleased);
     schedule::run_released(turn, &run.record)?;
+    continuation::restore(turn, &mut run)?;
     if !run.record.status.is_open() {
         index::expire_again(turn, number, &run.record, &run.definition)?;
         turn.put_back_run(run);
         return Ok(());
     }
-    continuation::restore(turn, &mut run)?;
     if let Some(reason) = why_unwanted(turn, number, &run.record)? {
         turn.put_back_run(run);
         let reason = Some(reason);

@@ -26,7 +26,9 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{Applied, Body, Budgets, Entry, Rejection};
-use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
+use moves::{
+    Intent, Move, histories, single_data_histories, single_histories, single_run_histories,
+};
 use player::Player;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -394,4 +396,33 @@ fn changed<T: Table>(value: &[u8], change: impl FnOnce(&mut T::Record)) -> Vec<u
     let mut record = decode_record::<T>(value).expect("a record of the table");
     change(&mut record);
     encode_record::<T>(&record)
+}
+
+/// Its deferred work does nothing, but the work and the timer belong together.
+#[test]
+fn a_cancelled_run_that_is_released_still_has_the_timer_of_its_deferred_work() {
+    let mut budgets = Budgets::default();
+    budgets.turn.steps = 1;
+    let mut player = Player::with(budgets);
+    let one = |intent| Move {
+        forward_ms: 0,
+        offers: Vec::new(),
+        commands: vec![(intent, None)],
+    };
+    let start = Intent::Start {
+        workflow: 8,
+        key: None,
+        id: None,
+        is_traced: false,
+    };
+    let _ = play_all(&mut player, &[one(start), one(Intent::Cancel { run: 3 })]);
+    let runs = invariants::rows::<Runs>(&player.store, &());
+    let [(number, run)] = &runs[..] else {
+        panic!("expected one run, but found {runs:?}");
+    };
+    assert!(run.continuation.is_some() && !run.status.is_open());
+    quarantine::quarantine_run(&mut player, *number);
+    let _ = play_all(&mut player, &[one(Intent::Fire { timer: 0 })]);
+    quarantine::release_all(&mut player);
+    invariants::check(&player.store);
 }

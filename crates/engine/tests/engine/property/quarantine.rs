@@ -41,6 +41,15 @@ pub(super) fn quarantine(player: &mut Player, picks: &[(u8, bool)]) {
     player.reopen();
 }
 
+/// Sets a run aside.
+pub(super) fn quarantine_run(player: &mut Player, number: RunNumber) {
+    let subject = (QuarantinedKind::Run, number.0);
+    let all = subjects(player);
+    let position = all.iter().position(|one| *one == subject);
+    let pick = u8::try_from(position.expect("the run is there")).expect("few subjects");
+    quarantine(player, &[(pick, false)]);
+}
+
 /// The schedule that counts an open run among its own.
 pub(super) fn counting_schedule(
     store: &MemoryStore,
