@@ -85,6 +85,7 @@ pub(crate) fn signal(run_id: RunId, signal_type: &SignalType) -> Body {
         run_id,
         signal_type: signal_type.clone(),
         payload: payload(),
+        scope: None,
         signal_id: None,
     })
 }

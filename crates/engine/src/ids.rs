@@ -69,6 +69,12 @@ fn is_text(text: &str) -> bool {
     !text.is_empty() && text.len() <= limits::NAME_BYTES_MAX && !text.chars().any(char::is_control)
 }
 
+fn is_scope_path(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= limits::SCOPE_PATH_BYTES_MAX
+        && !text.chars().any(char::is_control)
+}
+
 const NAMESPACE_RULE: &str =
     "a letter, then letters, digits, `.`, `_` or `-`, not ending in `-`, at most 63 bytes";
 const NAME_RULE: &str = "a letter or `_`, then letters, digits, `_` or `-`, at most 256 bytes";
@@ -76,6 +82,7 @@ const DOTTED_RULE: &str =
     "a letter or `_`, then letters, digits, `_`, `-` or `.`, at most 256 bytes";
 const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
+const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
 /// Defines newtypes over validated texts: `Name = noun, rule as text, rule as code;`. A turn that changes a record
@@ -136,6 +143,8 @@ names! {
     OutcomeName = "an outcome", TOKEN_RULE, |text| is_token(text, limits::OUTCOME_BYTES_MAX);
     /// A key of a run's state (W66).
     StateKey = "a key of the state", TEXT_RULE, is_text;
+    /// The published path of a scope, such as `fan/stock` or `each[3]` (W53).
+    ScopePathText = "the path of a scope", SCOPE_PATH_RULE, |text| is_scope_path(text);
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
     /// A caller's id for a signal (W19).
@@ -160,6 +169,14 @@ names! {
     IdempotencyKey = "an idempotency key", TEXT_RULE, is_text;
     /// A run id: `wfrun-N`, or one chosen by the caller (W20).
     RunId = "a run id", RUN_ID_RULE, |text| is_token(text, limits::NAME_BYTES_MAX);
+}
+
+impl SignalType {
+    /// Whether the type is the engine's own (W61a).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with("approval.")
+    }
 }
 
 impl Namespace {

@@ -105,6 +105,8 @@ pub const BRANCHES_MAX: usize = 64;
 pub const ENDS_MAX: usize = 1_024;
 /// Blocks around a block (W55).
 pub const NESTED_BLOCKS_MAX: usize = 16;
+/// The path of a scope: each of the nested blocks has two names and two numbers in it (W53). In bytes.
+pub const SCOPE_PATH_BYTES_MAX: usize = 16 << 10;
 /// Steps of a run that can be active at the same time (W55).
 pub const ACTIVE_STEPS_MAX: usize = 1_000;
 /// The state of a run, and what a scope below it writes (W66). In bytes.

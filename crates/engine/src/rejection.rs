@@ -6,6 +6,7 @@ use crate::ids::{
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
 use crate::tables::QuarantinedKind;
+use crate::undeliverable::Undeliverable;
 use serde::{Deserialize, Serialize};
 
 /// Why a command was refused. Each text states what was expected and what was found.
@@ -63,17 +64,15 @@ pub enum Rejection {
         /// Its status.
         status: String,
     },
+    /// A signal or a decision does not reach a step.
+    #[error(transparent)]
+    Undeliverable(#[from] Undeliverable),
     /// The run is quarantined (design rule 10).
     #[error("expected run \"{0}\" to be in service, but it is quarantined")]
     RunQuarantined(RunId),
     /// The stand-alone action run is quarantined (design rule 10).
     #[error("expected action run \"{0}\" to be in service, but it is quarantined")]
     ActionRunQuarantined(ActionRunNumber),
-    /// The signals that wait in the run have reached their limit in number or in bytes.
-    #[error(
-        "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
-    )]
-    SignalLimitExceeded(RunId),
     /// The step no longer waits for this command.
     #[error("expected the step to wait for this command, but it no longer does")]
     ActivationStale,
@@ -371,9 +370,9 @@ impl Rejection {
             Self::InputInvalid(_) => RejectionCode::InputInvalid,
             Self::RunNotFound(_) => RejectionCode::RunNotFound,
             Self::RunEnded { .. } => RejectionCode::RunEnded,
+            Self::Undeliverable(reason) => reason.code(),
             Self::RunQuarantined(_) => RejectionCode::RunQuarantined,
             Self::ActionRunQuarantined(_) => RejectionCode::ActionRunQuarantined,
-            Self::SignalLimitExceeded(_) => RejectionCode::SignalLimitExceeded,
             Self::ActivationStale => RejectionCode::ActivationStale,
             Self::ActionNotFound(_) => RejectionCode::ActionNotFound,
             Self::ActionDisabled(_) => RejectionCode::ActionDisabled,

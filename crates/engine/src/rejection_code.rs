@@ -110,6 +110,15 @@ codes! {
     RunEnded "run_ended" Conflict
         "The run has ended."
         => "`flo workflow status RUN` shows how it ended";
+    ScopeNotFound "scope_not_found" NotFound
+        "The run's workflow has no scope with this path."
+        => "`flo workflow status RUN` shows the paths of the open scopes";
+    ScopeEnded "scope_ended" Conflict
+        "The scope has ended."
+        => "`flo workflow status RUN` shows the paths of the open scopes";
+    SignalTypeReserved "signal_type_reserved" Invalid
+        "Signal types that begin with `approval.` are reserved."
+        => "use another type; `flo workflow approve RUN` decides an approval";
     RunQuarantined "run_quarantined" Conflict
         "The run is quarantined because of a bug."
         => "release it with `flo cluster quarantine release run RUN`; its history shows when it was quarantined";

@@ -5,8 +5,8 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget, Step,
-    StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
+    Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget,
+    SignalTypeValue, Step, StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
 };
 use flotilla_engine::limits::{CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
 
@@ -185,6 +185,9 @@ fn check_kind(definition: &Definition, step: &Step) {
             check_template(definition, run.input.as_ref());
         }
         StepKind::Wait(wait) => {
+            if let SignalTypeValue::Computed(template) = &wait.signal_type {
+                check_template(definition, Some(template));
+            }
             wait.on_timeout
                 .into_iter()
                 .for_each(|target| check_target(definition, target));

@@ -129,6 +129,7 @@ pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
         run_id: run_id.clone(),
         signal_type: SignalType::new(APPROVAL).expect("a valid type"),
         payload: Json::null(),
+        scope: None,
         signal_id: Some(SignalId::new(id).expect("a valid id")),
     })
 }

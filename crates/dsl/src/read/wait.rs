@@ -1,8 +1,9 @@
 //! The `waitForSignal` block (W19).
 
-use super::{Bounds, Context, Field, Reported, graph::Outline, transitions};
-use crate::{Code, Finding, quote::quote};
-use flotilla_engine::{definition::WaitStep, ids::SignalType};
+use super::{Bounds, Context, Field, Reported, graph::Outline, path, template, transitions};
+use crate::{Code, Finding, quote::quote, tree::Kind};
+use flotilla_engine::definition::{SignalTypeValue, WaitStep};
+use flotilla_engine::ids::SignalType;
 
 /// Reads the block; expiry is an edge of the graph like any transition.
 pub(super) fn read<'doc>(
@@ -13,7 +14,7 @@ pub(super) fn read<'doc>(
     let mut fields = field.fields(context)?;
     let signal_type = fields
         .require(&["type"], context)
-        .and_then(|field| field.name(SignalType::new, context));
+        .and_then(|field| signal_type(&field, context));
     let timeout = fields.take("timeoutMs", context);
     if timeout.is_none() {
         let message = format!(
@@ -35,4 +36,29 @@ pub(super) fn read<'doc>(
         timeout_ms: timeout_ms?,
         on_timeout: on_timeout?,
     })
+}
+
+/// Reads a type: a name, or a value that gives one when the step is entered (W61a).
+fn signal_type<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<SignalTypeValue, Reported> {
+    let is_computed = match &field.node.kind {
+        Kind::String(text) => path::is_path(text),
+        Kind::Mapping(_) => true,
+        _ => false,
+    };
+    if is_computed {
+        return template::value(field, context).map(SignalTypeValue::Computed);
+    }
+    let signal_type = field.name(SignalType::new, context)?;
+    if signal_type.is_reserved() {
+        let message = format!(
+            "expected {} to be a type that does not begin with `approval.`, which is reserved",
+            field.place
+        );
+        let finding = Finding::new(Code::E100, field.span(), message);
+        return Err(context.error(finding.hint("use an `approval` step, or another type")));
+    }
+    Ok(SignalTypeValue::Fixed(signal_type))
 }

@@ -2,9 +2,10 @@
 
 use crate::accept_body;
 use flotilla_engine::definition::{
-    BuiltInTerminal, Part, Path, PlanIndex, RunTarget, Segment, Step, StepIndex, StepKind, Target,
-    Template, TerminalIndex,
+    BuiltInTerminal, Part, Path, PlanIndex, RunTarget, Segment, SignalTypeValue, Step, StepIndex,
+    StepKind, Target, Template, TerminalIndex,
 };
+use flotilla_engine::ids::SignalType;
 
 fn steps(body: &str) -> Vec<Step> {
     accept_body(body).steps
@@ -152,9 +153,10 @@ fn a_wait_has_either_spelling() {
     let StepKind::Wait(wait) = &steps[0].kind else {
         panic!("expected a wait step")
     };
+    let approval = SignalType::new("approval").expect("a type");
     assert_eq!(
-        (wait.signal_type.as_str(), wait.timeout_ms),
-        ("approval", Some(5))
+        (&wait.signal_type, wait.timeout_ms),
+        (&SignalTypeValue::Fixed(approval), Some(5))
     );
     assert_eq!(
         wait.on_timeout,

@@ -2,7 +2,7 @@
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
-use flotilla_engine::definition::{StepKind, TimerStep};
+use flotilla_engine::definition::{SignalTypeValue, Step, StepKind, TimerStep};
 
 #[test]
 fn a_step_waits_for_a_time() {
@@ -109,6 +109,53 @@ steps:
                |
             11 |   - {name: extra, wait: {duration: 1h, timeout: 1}, retry: {}, set: {a: 1}}
                |                                                                ^^^
+        "#]],
+    );
+}
+
+#[test]
+fn the_type_of_a_signal_is_a_name_or_a_value() {
+    let definition = accept_body(
+        r#"
+steps:
+  - {name: name, waitForSignal: {type: paid, timeoutMs: 1}}
+  - {name: path, waitForSignal: {type: $.input.type, timeoutMs: 1}}
+  - {name: cel, waitForSignal: {type: {cel: "'paid-' + input.id"}, timeoutMs: 1}}
+"#,
+    );
+    let is_computed = |step: &Step| match &step.kind {
+        StepKind::Wait(wait) => matches!(wait.signal_type, SignalTypeValue::Computed(_)),
+        other => panic!("expected a wait, but found {other:?}"),
+    };
+    let are_computed: Vec<bool> = definition.steps.iter().map(is_computed).collect();
+    assert_eq!(are_computed, [false, true, true]);
+    check_body(
+        r#"
+steps:
+  - {name: reserved, waitForSignal: {type: approval.x, timeoutMs: 1}}
+  - {name: number, waitForSignal: {type: 7, timeoutMs: 1}}
+  - {name: nowhere, waitForSignal: {type: $.steps.nothing.output, timeoutMs: 1}}
+"#,
+        expect![[r#"
+            error[E100]: expected steps[0].waitForSignal.type to be a type that does not begin with `approval.`, which is reserved
+             --> w.yaml:5:44
+              |
+            5 |   - {name: reserved, waitForSignal: {type: approval.x, timeoutMs: 1}}
+              |                                            ^^^^^^^^^^
+              = hint: use an `approval` step, or another type
+
+            error[E100]: expected steps[1].waitForSignal.type to be a string, but it is the number 7
+             --> w.yaml:6:42
+              |
+            6 |   - {name: number, waitForSignal: {type: 7, timeoutMs: 1}}
+              |                                          ^
+              = hint: quote it: "7"
+
+            error[E508]: invalid path "$.steps.nothing.output": there is no step "nothing"
+             --> w.yaml:7:43
+              |
+            7 |   - {name: nowhere, waitForSignal: {type: $.steps.nothing.output, timeoutMs: 1}}
+              |                                           ^^^^^^^^^^^^^^^^^^^^^^
         "#]],
     );
 }

@@ -24,8 +24,8 @@ pub use plan::{
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, ForEachStep, Join,
-    Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, StateWrites, Step,
-    StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex,
+    Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, SignalTypeValue, StateWrites,
+    Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex,
     TerminalStatus, TimerStep, Tolerance, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
@@ -110,8 +110,11 @@ impl Definition {
             StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
             StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
             StepKind::ForEach(step) => [Some(&step.items), None],
-            StepKind::Wait(_)
-            | StepKind::Parallel(_)
+            StepKind::Wait(wait) => match &wait.signal_type {
+                SignalTypeValue::Computed(template) => [Some(template), None],
+                SignalTypeValue::Fixed(_) => [None, None],
+            },
+            StepKind::Parallel(_)
             | StepKind::Block(_)
             | StepKind::Switch(_)
             | StepKind::Set

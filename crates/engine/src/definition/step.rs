@@ -387,11 +387,20 @@ pub enum RunTarget {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStep {
     /// The signal type to match.
-    pub signal_type: SignalType,
+    pub signal_type: SignalTypeValue,
     /// How long to wait, in milliseconds; `None` waits for ever.
     pub timeout_ms: Option<u64>,
     /// Where expiry leads.
     pub on_timeout: Option<Target>,
+}
+
+/// The type of the signal that a step waits for (W61a).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SignalTypeValue {
+    /// Always this one.
+    Fixed(SignalType),
+    /// A value, which must be a text: it is computed when the step is entered.
+    Computed(Template),
 }
 
 /// One line of a step's `transitions`.

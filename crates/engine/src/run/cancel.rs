@@ -1,10 +1,9 @@
 //! Cancelling a run (W18).
 
 use super::advance::advance;
-use super::create::find;
+use super::create::{check_open, find};
 use crate::ids::{Namespace, RunId};
 use crate::message::cut;
-use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::Work;
 use crate::turn::{Turn, TurnResult};
@@ -22,15 +21,7 @@ pub struct CancelRun {
 impl CancelRun {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let run = find(turn, namespace, &self.run_id)?;
-        let status = run.record.status;
-        if !status.is_open() {
-            let status = status.name().to_owned();
-            return Err(Rejection::RunEnded {
-                run_id: self.run_id.clone(),
-                status,
-            }
-            .into());
-        }
+        check_open(&run)?;
         let reason = self.reason.as_deref().map(cut);
         let number = run.number;
         turn.put_back_run(run);

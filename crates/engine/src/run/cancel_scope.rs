@@ -130,8 +130,8 @@ pub(super) fn stop(
         ActivationState::Executing | ActivationState::Iterations(_) => {}
         ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
         ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
-        ActivationState::Signal { deadline_at_ms } => {
-            if let Some(due_ms) = *deadline_at_ms {
+        ActivationState::Signal(wait) => {
+            if let Some(due_ms) = wait.deadline_at_ms {
                 turn.clear_timer(signal_timer(at, due_ms));
             }
         }

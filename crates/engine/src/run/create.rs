@@ -101,6 +101,18 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     Ok(CreatedRun { number, id })
 }
 
+/// Checks that a run has not ended.
+pub(super) fn check_open(run: &LoadedRun) -> Result<(), Rejection> {
+    let status = run.record.status;
+    if status.is_open() {
+        return Ok(());
+    }
+    Err(Rejection::RunEnded {
+        run_id: run.record.id.clone(),
+        status: status.name().to_owned(),
+    })
+}
+
 /// The run that callers of `namespace` know as `run_id`, taken out of the turn.
 pub(crate) fn find(
     turn: &mut Turn<'_, '_>,

@@ -6,15 +6,13 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
 use super::{
-    attributes, branches, emit, for_each, kept_signals, render, scope, state, switch, timer_step,
+    attributes, branches, emit, for_each, render, scope, signal_wait, state, switch, timer_step,
 };
-use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
+use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{
-    Activation, ActivationState, EventKind, StepResult, StepResults, TargetResult, Work,
-};
+use crate::tables::{Activation, EventKind, StepResult, StepResults, TargetResult, Work};
 use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::sync::Arc;
 
@@ -81,9 +79,8 @@ pub(super) fn enter(
             queue.push(run.number, work);
         }
         StepKind::Wait(wait) => {
-            if let Some(work) = enter_wait_step(turn, run, active, wait)? {
-                queue.push(run.number, work);
-            }
+            let ended = signal_wait::begin(turn, run, &mut active, wait)?;
+            settle(queue, run, active, ended);
         }
         StepKind::Parallel(_) | StepKind::Block(_) => branches::enter(queue, run, active),
         StepKind::ForEach(_) => for_each::enter(turn, queue, run, active)?,
@@ -91,10 +88,10 @@ pub(super) fn enter(
             let target_result = TargetResult::of_engine(name::of(name::SUCCESS));
             queue.push(run.number, finish(run, active, target_result));
         }
-        StepKind::Timer(step) => match timer_step::begin(turn, run, &mut active, step)? {
-            Some(target_result) => queue.push(run.number, finish(run, active, target_result)),
-            None => run.put_back(active),
-        },
+        StepKind::Timer(step) => {
+            let ended = timer_step::begin(turn, run, &mut active, step)?;
+            settle(queue, run, active, ended);
+        }
         StepKind::Emit(step) => {
             let target_result = emit::emit(turn, run, &active, step)?;
             queue.push(run.number, finish(run, active, target_result));
@@ -102,6 +99,19 @@ pub(super) fn enter(
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
     Ok(())
+}
+
+/// Puts a step back that waits now, or queues the work that finishes it.
+fn settle(
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    active: Draft<Activation>,
+    ended: Option<TargetResult>,
+) {
+    match ended {
+        Some(target_result) => queue.push(run.number, finish(run, active, target_result)),
+        None => run.put_back(active),
+    }
 }
 
 /// The work that finishes a step that waits for nothing.
@@ -157,29 +167,4 @@ fn enter_run_step(
             Ok(finish(run, active, target_result))
         }
     }
-}
-
-fn enter_wait_step(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-    wait: &WaitStep,
-) -> TurnResult<Option<Work>> {
-    if let Some(target_result) = kept_signals::take_waiting(turn, run, &active, wait)? {
-        return Ok(Some(finish(run, active, target_result)));
-    }
-    let deadline_at_ms = wait
-        .timeout_ms
-        .map(|timeout| turn.now_ms().saturating_add(timeout));
-    if let Some(due_ms) = deadline_at_ms {
-        turn.set_timer(kept_signals::signal_timer(run.at(&active), due_ms));
-    }
-    let kind = EventKind::WaitingForSignal {
-        signal_type: wait.signal_type.clone(),
-        deadline_at_ms,
-    };
-    run.note(&active, kind);
-    active.state = ActivationState::Signal { deadline_at_ms };
-    run.put_back(active);
-    Ok(None)
 }

@@ -2,16 +2,19 @@
 //! taken. A retry puts them back in their former order (W69).
 
 use super::outcome::name;
-use crate::definition::{StepKind, WaitStep};
-use crate::ids::ScopeNumber;
+use crate::ids::{ScopeNumber, SignalType};
 use crate::limits::TAKEN_SIGNALS_PER_BATCH_MAX;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, AttemptSignals, Awaited, EventKind, SignalsWaiting, TakenSignal,
-    TakenSignals, TargetResult, TimerKey, TimerKind, Work,
+    Activation, ActivationState, AttemptSignals, EventKind, ScopePath, SignalRecord,
+    SignalsWaiting, Table, TakenSignal, TakenSignals, TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
+use std::sync::Arc;
+
+/// A signal that waits for a step.
+type StoredSignal = (<SignalsWaiting as Table>::Key, Arc<SignalRecord>);
 
 /// A signal that a step takes.
 pub(super) struct NewTakenSignal {
@@ -119,7 +122,12 @@ pub(super) fn settle(
             for around in &attempt.around {
                 turn.delete::<TakenSignals>(&(run.number, *around, place));
             }
-            let key = (run.number, taken.signal_type.clone(), place);
+            let key = (
+                run.number,
+                taken.to.clone(),
+                taken.signal_type.clone(),
+                place,
+            );
             turn.put::<SignalsWaiting>(&key, taken.signal.clone());
         } else if attempt.around.is_empty() {
             run.record.signals.remove(taken.signal.bytes);
@@ -143,24 +151,29 @@ pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     }
 }
 
-/// The oldest stored signal of the wanted type, if there is one: it satisfies this wait only (W19).
+/// The oldest stored signal of the wanted type to this scope or to any, if there is one: it satisfies this wait only (W19).
 pub(super) fn take_waiting(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
-    wait: &WaitStep,
+    wanted: &SignalType,
 ) -> Result<Option<TargetResult>, StoreError> {
     if run.record.signals.kept_count == 0 {
         return Ok(None);
     }
-    let queue = (run.number, wait.signal_type.clone());
-    let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
-    let Some((key, signal)) = stored.into_iter().next() else {
+    let to_any = oldest(turn, run, ScopePath::default(), wanted)?;
+    let to_scope = match run.scope_id(active.scope).path {
+        path if path.0.is_empty() => None,
+        path => oldest(turn, run, path, wanted)?,
+    };
+    let stored = [to_any, to_scope].into_iter().flatten();
+    let Some((key, signal)) = stored.min_by_key(|((_, _, _, place), _)| *place) else {
         return Ok(None);
     };
     turn.delete::<SignalsWaiting>(&key);
-    let (_, signal_type, place) = key;
+    let (_, to, signal_type, place) = key;
     let taken = TakenSignal {
+        to,
         signal_type,
         signal: (*signal).clone(),
     };
@@ -172,7 +185,7 @@ pub(super) fn take_waiting(
     };
     take(turn, run, new)?;
     let kind = EventKind::SignalMatched {
-        signal_type: wait.signal_type.clone(),
+        signal_type: wanted.clone(),
     };
     run.note(active, kind);
     Ok(Some(TargetResult {
@@ -181,12 +194,21 @@ pub(super) fn take_waiting(
     }))
 }
 
+/// The oldest stored signal of a type to a scope, or to any scope if the path is empty.
+fn oldest(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    to: ScopePath,
+    wanted: &SignalType,
+) -> Result<Option<StoredSignal>, StoreError> {
+    let queue = (run.number, to, wanted.clone());
+    let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
+    Ok(stored.into_iter().next())
+}
+
 /// Ends a wait that has its signal. The run may leave the step in a later entry; until then, no other signal may match.
 pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
-    if let ActivationState::Signal {
-        deadline_at_ms: Some(due_ms),
-    } = active.state
-    {
+    if let Some(due_ms) = active.state.due_ms() {
         turn.clear_timer(signal_timer(run.at(active), due_ms));
     }
     active.state = ActivationState::Executing;
@@ -198,16 +220,13 @@ fn match_waiting(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
-    let definition = run.definition.clone();
     for activation in run.active(turn)? {
         let Some(mut active) = run.take(turn, activation)? else {
             continue;
         };
         let mut matched = None;
-        if active.state.awaits() == Awaited::Signal
-            && let StepKind::Wait(wait) = &definition.definition.step(active.step).kind
-        {
-            matched = take_waiting(turn, run, &active, wait)?;
+        if let ActivationState::Signal(wait) = &active.state {
+            matched = take_waiting(turn, run, &active, &wait.signal_type)?;
         }
         if matched.is_some() {
             end_waiting(turn, run, &mut active);

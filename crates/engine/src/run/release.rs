@@ -10,7 +10,7 @@ use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, Awaited, EventKind, PlanState, PlanWait, RunRecord,
-    TargetResult, Work,
+    SignalWait, TargetResult, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -98,9 +98,10 @@ fn release_step(
         | ActivationState::Timer { due_ms } => {
             *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
         }
-        ActivationState::Signal {
+        ActivationState::Signal(SignalWait {
             deadline_at_ms: Some(due_ms),
-        } => {
+            ..
+        }) => {
             *due_ms = timer::restore(turn, signal_timer(at, *due_ms))?;
         }
         // Its row still exists, but the earlier validation result was rejected for good.
@@ -109,9 +110,10 @@ fn release_step(
         }
         ActivationState::Executing
         | ActivationState::Action(_)
-        | ActivationState::Signal {
+        | ActivationState::Signal(SignalWait {
             deadline_at_ms: None,
-        }
+            ..
+        })
         | ActivationState::Child(_)
         | ActivationState::Plan(_)
         | ActivationState::Branches(_)

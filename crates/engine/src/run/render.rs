@@ -4,6 +4,7 @@
 //! that multiplied by its number of paths (design rule 13).
 
 use super::evaluation::Evaluation;
+use super::signal_wait::BAD_SIGNAL_TYPE;
 use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
@@ -54,6 +55,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::Record) => "record_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::Time) => "bad_time",
             (Self::Made(_) | Self::Read(_), Mapped::Items) => "items_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::SignalType) => BAD_SIGNAL_TYPE,
         }
     }
 
@@ -66,6 +68,7 @@ impl MappingRefused {
             Mapped::Record => "a record",
             Mapped::Time => "a time",
             Mapped::Items => "an array of items",
+            Mapped::SignalType => "a signal type",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -94,6 +97,8 @@ pub(super) enum Mapped {
     Time,
     /// The items over which a step iterates.
     Items,
+    /// The type of the signal that a step waits for.
+    SignalType,
 }
 
 /// The code of a state that exceeds a bound.

@@ -1,21 +1,22 @@
 //! Delivering a signal (W19).
 
 use super::advance::advance_after_wait;
-use super::create::find;
+use super::create::{check_open, find};
 use super::kept_signals::{self, NewTakenSignal};
 use super::outcome::name;
-use crate::definition::StepKind;
-use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
+use super::scope_search::{self, NamedScope};
+use crate::ids::{Namespace, RunId, RunNumber, ScopePathText, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, EventKind, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, TakenSignal,
-    TargetResult, Work,
+    ActivationState, EventKind, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
+    TakenSignal, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
+use crate::undeliverable::Undeliverable;
 use serde::{Deserialize, Serialize};
 
 /// Delivers a typed signal to a run; a signal that no step waits for is stored.
@@ -27,6 +28,8 @@ pub struct SignalRun {
     pub signal_type: SignalType,
     /// What the waiting step gets as its output.
     pub payload: Json,
+    /// The scope that it is for; `None` for any.
+    pub scope: Option<ScopePathText>,
     /// The caller's id: a second signal with it is a no-op.
     pub signal_id: Option<SignalId>,
 }
@@ -37,21 +40,21 @@ impl SignalRun {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<SignalAccepted> {
+        if self.signal_type.is_reserved() {
+            let reserved = Undeliverable::SignalTypeReserved(self.signal_type.clone());
+            return Err(Rejection::from(reserved).into());
+        }
         let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
         if self.is_repeated(turn, run.number)? {
             turn.put_back_run(run);
             return Ok(SignalAccepted { is_repeated: true });
         }
-        let status = run.record.status;
-        if !status.is_open() {
-            let status = status.name().to_owned();
-            return Err(Rejection::RunEnded {
-                run_id: self.run_id.clone(),
-                status,
-            }
-            .into());
-        }
+        check_open(&run)?;
+        let to = match &self.scope {
+            Some(text) => Some(scope_search::find(turn, &mut run, text)?),
+            None => None,
+        };
         run.record.signals.received_count += 1;
         if let Some(id) = &self.signal_id {
             remember(turn, &mut run, id)?;
@@ -66,11 +69,20 @@ impl SignalRun {
         let bytes = u32::try_from(self.payload.as_str().len()).expect("a payload is bounded");
         run.record.signals.add(bytes);
         let signal = SignalRecord { payload, bytes };
-        match self.waiting_activation(turn, &mut run)? {
-            Some(activation) => self.satisfy(turn, run, activation, signal)?,
+        let activation = self.waiting_activation(turn, &mut run, to.as_ref())?;
+        let to = to.map(|scope| scope.path).unwrap_or_default();
+        match activation {
+            Some(activation) => {
+                let taken = TakenSignal {
+                    to,
+                    signal_type: self.signal_type.clone(),
+                    signal,
+                };
+                self.satisfy(turn, run, activation, taken)?;
+            }
             None => {
                 let place = run.record.signals.received_count;
-                let key = (run.number, self.signal_type.clone(), place);
+                let key = (run.number, to, self.signal_type.clone(), place);
                 turn.put::<SignalsWaiting>(&key, signal);
                 self.check_kept(&run)?;
                 turn.put_back_run(run);
@@ -90,25 +102,25 @@ impl SignalRun {
     fn check_kept(&self, run: &LoadedRun) -> Result<(), Rejection> {
         let counts = run.record.signals;
         if counts.kept_count > SIGNALS_KEPT_MAX || counts.kept_bytes > SIGNALS_KEPT_BYTES_MAX {
-            return Err(Rejection::SignalLimitExceeded(self.run_id.clone()));
+            return Err(Undeliverable::SignalLimitExceeded(self.run_id.clone()).into());
         }
         Ok(())
     }
 
-    /// The activation that waits for this type, the first to be entered if there are several.
+    /// The activation that waits for this type in the scope, the first to be entered if there are several.
     fn waiting_activation(
         &self,
         turn: &mut Turn<'_, '_>,
         run: &mut LoadedRun,
+        to: Option<&NamedScope>,
     ) -> TurnResult<Option<u64>> {
-        let definition = run.definition.clone();
         for number in run.active(turn)? {
             let Some(active) = run.activation(turn, number)? else {
                 continue;
             };
-            let is_waiting = active.state.awaits() == Awaited::Signal;
-            if let StepKind::Wait(wait) = &definition.definition.step(active.step).kind
-                && is_waiting
+            let is_addressed = to.is_none_or(|to| to.number == Some(active.scope));
+            if let ActivationState::Signal(wait) = &active.state
+                && is_addressed
                 && wait.signal_type == self.signal_type
             {
                 return Ok(Some(number));
@@ -122,18 +134,13 @@ impl SignalRun {
         turn: &mut Turn<'_, '_>,
         mut run: LoadedRun,
         activation: u64,
-        signal: SignalRecord,
+        taken: TakenSignal,
     ) -> TurnResult<()> {
         let number = run.number;
         let active = run.take(turn, activation)?;
         let mut active = active.expect("the step that waits was found in this turn");
         let place = run.record.signals.received_count;
-        let payload = signal.payload;
-        let signal_type = self.signal_type.clone();
-        let taken = TakenSignal {
-            signal_type,
-            signal,
-        };
+        let payload = taken.signal.payload;
         let new = NewTakenSignal {
             scope: active.scope,
             place,

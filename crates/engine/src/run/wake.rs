@@ -47,8 +47,9 @@ pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnRes
     let number = run.number;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    let StepKind::Wait(wait) = &step.kind else {
-        panic!("only wait steps have a deadline")
+    let (StepKind::Wait(wait), ActivationState::Signal(awaited)) = (&step.kind, &active.state)
+    else {
+        panic!("only wait steps wait for a signal")
     };
     let by_transition = || {
         let found = step
@@ -69,7 +70,7 @@ pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnRes
         output: None,
         reason: Some(format!(
             "expected signal \"{}\" within {waited_ms} ms, but none came",
-            wait.signal_type
+            awaited.signal_type
         )),
         is_retryable: false,
     };

@@ -2,7 +2,7 @@
 
 use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
 use crate::definition::StepIndex;
-use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber};
+use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -43,11 +43,8 @@ pub enum ActivationState {
     Executing,
     /// An action run.
     Action(ActionRunNumber),
-    /// A signal, perhaps until a deadline in milliseconds.
-    Signal {
-        /// When the wait expires.
-        deadline_at_ms: Option<u64>,
-    },
+    /// A signal.
+    Signal(SignalWait),
     /// A child run.
     Child(RunNumber),
     /// The verdict on a child's input (W4).
@@ -78,6 +75,15 @@ pub enum ActivationState {
         /// In milliseconds.
         due_ms: u64,
     },
+}
+
+/// A wait for a signal (W19).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalWait {
+    /// Its type.
+    pub signal_type: SignalType,
+    /// When the wait expires, in milliseconds; `None` if it does not.
+    pub deadline_at_ms: Option<u64>,
 }
 
 /// The output of a step, before it is checked against its schema (W67).
@@ -213,7 +219,7 @@ impl ActivationState {
                 PlanWait::Action(number) => Awaited::Action(number),
                 PlanWait::Retry { .. } => Awaited::Time,
             },
-            Self::Signal { .. } => Awaited::Signal,
+            Self::Signal(_) => Awaited::Signal,
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
@@ -228,7 +234,7 @@ impl ActivationState {
             Self::Retry { due_ms } | Self::Poll { due_ms } | Self::Timer { due_ms } => {
                 Some(*due_ms)
             }
-            Self::Signal { deadline_at_ms } => *deadline_at_ms,
+            Self::Signal(wait) => wait.deadline_at_ms,
             Self::Plan(plan) => match plan.wait {
                 PlanWait::Retry { due_ms } => Some(due_ms),
                 PlanWait::Executing | PlanWait::Action(_) => None,
@@ -250,7 +256,7 @@ impl ActivationState {
             Self::Plan(plan) => Some(plan),
             Self::Executing
             | Self::Action(_)
-            | Self::Signal { .. }
+            | Self::Signal(_)
             | Self::Child(_)
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)
@@ -269,7 +275,7 @@ impl ActivationState {
             Self::Branches(branches) => Some(branches),
             Self::Executing
             | Self::Action(_)
-            | Self::Signal { .. }
+            | Self::Signal(_)
             | Self::Child(_)
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)

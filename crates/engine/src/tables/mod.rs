@@ -48,7 +48,7 @@ pub use action_run::{
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
     Activation, ActivationState, Activations, Awaited, Branches, Iterations, JoinDecision,
-    StepResult, StepResults, UncheckedOutput,
+    SignalWait, StepResult, StepResults, UncheckedOutput,
 };
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
@@ -103,7 +103,7 @@ pub use schedule::{
     FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,
 };
 pub use scope::{
-    BranchResult, BranchResults, ScopeId, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
+    BranchResult, BranchResults, ScopeId, ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
     StateRecord, States,
 };
 pub use signal::{

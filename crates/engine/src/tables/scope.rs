@@ -1,6 +1,6 @@
 //! Scopes: what runs concurrently within a run (W53).
 
-use super::{PayloadRef, tables};
+use super::{Key, PayloadRef, tables};
 use crate::definition::{BlockIndex, StepIndex};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -57,8 +57,35 @@ pub struct ScopeProgress {
 pub struct ScopeId {
     /// Its number.
     pub number: ScopeNumber,
-    /// Its path from the run, which itself has an empty path.
-    pub path: Vec<ScopeStep>,
+    /// Its path.
+    pub path: ScopePath,
+}
+
+/// The steps down from the run to a scope; empty for the run itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ScopePath(pub Vec<ScopeStep>);
+
+/// The number of steps, then the steps. A definition bounds how deep blocks nest (E520).
+impl Key for ScopePath {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::try_from(self.0.len()).expect("blocks nest to a bounded depth"));
+        for down in &self.0 {
+            (down.step, down.visit, down.position).encode(out);
+        }
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let count = u8::decode(bytes)?;
+        let steps = (0..count).map(|_| {
+            let (step, visit, position) = Key::decode(bytes)?;
+            Some(ScopeStep {
+                step,
+                visit,
+                position,
+            })
+        });
+        steps.collect::<Option<_>>().map(Self)
+    }
 }
 
 /// One step down in the path of a scope.

@@ -1,12 +1,13 @@
 //! Stored signals that wait for a step to match them (W19).
 
-use super::{PayloadRef, tables};
+use super::{PayloadRef, ScopePath, tables};
 use crate::ids::{RunNumber, ScopeNumber, SignalId, SignalType};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By run, type and arrival. Live until a wait matches them or the run ends.
-    11 SignalsWaiting((RunNumber, SignalType, u64)) -> SignalRecord;
+    /// By run, scope, type and arrival; the path is empty for a signal to any scope. Live until a wait matches them or
+    /// the run ends.
+    11 SignalsWaiting((RunNumber, ScopePath, SignalType, u64)) -> SignalRecord;
     /// Ids that callers gave, each with its position among those of the run (W19). Live as long as the run, or until
     /// the run has received too many newer ones.
     12 SignalIds((RunNumber, SignalId)) -> u64;
@@ -29,6 +30,8 @@ pub struct SignalRecord {
 /// A signal that a step took, and that a retry may put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenSignal {
+    /// The scope that it was sent to; empty for any scope.
+    pub to: ScopePath,
     /// Its type.
     pub signal_type: SignalType,
     /// The signal.

@@ -37,7 +37,7 @@ impl LoadedRun {
     /// Whether a scope is an iteration or below one: only some events of it are kept (W57).
     fn is_of_iteration(&self, scope: &ScopeId) -> bool {
         let definition = &self.definition.definition;
-        let mut openers = scope.path.iter().map(|down| definition.step(down.step));
+        let mut openers = scope.path.0.iter().map(|down| definition.step(down.step));
         openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
     }
 

@@ -2,10 +2,10 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use super::scope_path::scope_path;
 use crate::definition::{Definition, StepKind};
 use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
+use crate::scope_path;
 use crate::stream::RecordId;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
 
@@ -117,7 +117,7 @@ pub fn describe(
 ) -> EventView {
     EventView {
         type_name: event_type(&event.kind).as_str(),
-        scope: scope_path(definition, &event.scope),
+        scope: scope_path::to_text(definition, &event.scope.path),
         visit: event.visit,
         step: event
             .step
@@ -267,6 +267,7 @@ fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
     let opener = event
         .scope
         .path
+        .0
         .last()
         .map(|last| definition.step(last.step));
     match opener.map(|step| &step.kind) {

@@ -22,7 +22,6 @@ mod retention;
 mod run;
 mod run_detail;
 mod schedule;
-mod scope_path;
 mod step_visit;
 mod stream;
 mod timer;

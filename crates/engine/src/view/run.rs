@@ -2,13 +2,13 @@
 
 use super::payload;
 use super::run_detail::{quarantine_detail, run_detail};
-use super::scope_path::scope_path;
 use crate::definition::{Definition, Step, StepKind, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
     WorkflowVersion,
 };
 use crate::json::Json;
+use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
@@ -314,9 +314,7 @@ fn current_steps(
     for active in active {
         let waiting_for = match &active.state {
             ActivationState::Executing => None,
-            ActivationState::Signal { deadline_at_ms } => {
-                Some((WaitingFor::Signal, *deadline_at_ms))
-            }
+            ActivationState::Signal(wait) => Some((WaitingFor::Signal, wait.deadline_at_ms)),
             ActivationState::Action(_) => Some(waiting_for_action(reader, &active.state)?),
             ActivationState::Plan(plan) => match plan.wait {
                 PlanWait::Executing => None,
@@ -337,7 +335,9 @@ fn current_steps(
         let step = definition.step(active.step);
         let scope = read::<Scopes>(reader, &(number, active.scope))?;
         steps.push(CurrentStep {
-            scope: scope.map_or_else(String::new, |open| scope_path(definition, &open.id)),
+            scope: scope.map_or_else(String::new, |open| {
+                scope_path::to_text(definition, &open.id.path)
+            }),
             step: step.name.clone(),
             visit: active.visit,
             kind: kind(step),

@@ -68,9 +68,7 @@ struct Awaiting<'a> {
 impl Awaiting<'_> {
     /// What must happen outside the cluster before the step can continue, if anything must.
     fn blocked(&self, reader: &dyn Reader, run: &RunRecord) -> Result<Option<String>, StoreError> {
-        if let (ActivationState::Signal { .. }, StepKind::Wait(wait)) =
-            (&self.active.state, &self.step().kind)
-        {
+        if let ActivationState::Signal(wait) = &self.active.state {
             return Ok(Some(format!("waits for signal \"{}\"", wait.signal_type)));
         }
         let Some(action_run) = &self.action_run else {
@@ -116,7 +114,7 @@ impl Awaiting<'_> {
             }
             ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing
-            | ActivationState::Signal { .. }
+            | ActivationState::Signal(_)
             | ActivationState::Branches(_)
             | ActivationState::Iterations(_) => None,
         })

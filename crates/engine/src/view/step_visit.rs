@@ -2,12 +2,12 @@
 
 use super::event::EventView;
 use super::run::{definition_of, find_run};
-use super::scope_path::scope_path;
 use super::trace::{VisitKey, run_trace};
 use super::visit_search::{FoundVisit, VisitSearch, ends_visit};
 use crate::definition::TerminalStatus;
 use crate::ids::{Namespace, NodeId, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
 use crate::run::is_failure;
+use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{History, RunStatus, StepResults, encode_key, read, visit};
 use crate::trace::TraceContext;
@@ -104,7 +104,7 @@ pub fn steps_left(
             workflow: definition.name.clone(),
             version: definition.version.clone(),
             trace,
-            scope: scope_path(&definition, &found.end.scope),
+            scope: scope_path::to_text(&definition, &found.end.scope.path),
             step: definition.step(found.place.step).name.clone(),
             visit: found.end.visit,
             left_at_ms: found.end.at_ms,

@@ -43,6 +43,7 @@ fn signal(run: u64, signal_type: &str, payload: &str) -> Body {
         run_id: RunId::generated(RunNumber(run)),
         signal_type: SignalType::new(signal_type).expect("a type"),
         payload: Json::from_checked(payload.to_owned()),
+        scope: None,
         signal_id: None,
     })
 }
@@ -148,12 +149,7 @@ fn search_attributes_are_bounded_in_number_and_the_large_ones_are_omitted() {
     let detail = run.detail.clone().expect("it says what is omitted");
     assert!(detail.contains("\"a0\" (899994 bytes)"), "{detail}");
     assert!(encode_record::<Runs>(&run).len() < 8_192);
-    world.accept(Body::SignalRun(SignalRun {
-        run_id: RunId::generated(RunNumber(1)),
-        signal_type: SignalType::new("go").expect("a type"),
-        payload: Json::null(),
-        signal_id: None,
-    }));
+    world.accept(signal(1, "go", "null"));
     let detail = world.run(1).detail.expect("it ended");
     assert!(detail.contains("omitted"), "{detail}");
 

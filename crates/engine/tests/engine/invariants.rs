@@ -171,7 +171,7 @@ impl<'a> State<'a> {
                 .action_runs
                 .get(action_run)
                 .is_some_and(|record| record.status.is_open()),
-            ActivationState::Signal { deadline_at_ms } => deadline_at_ms.is_none_or(|due_ms| {
+            ActivationState::Signal(wait) => wait.deadline_at_ms.is_none_or(|due_ms| {
                 self.timers
                     .contains(&timer(TimerKind::SignalTimeout, due_ms))
             }),
@@ -419,8 +419,7 @@ impl<'a> State<'a> {
                 _ => false,
             },
             TimerKind::SignalTimeout => {
-                let deadline_at_ms = Some(timer.due_ms);
-                state == Some(&ActivationState::Signal { deadline_at_ms })
+                matches!(state, Some(ActivationState::Signal(wait)) if wait.deadline_at_ms == Some(timer.due_ms))
             }
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.

@@ -47,6 +47,7 @@ fn a_late_step_of_a_long_run_costs_as_much_as_an_early_one() {
                 run_id: RunId::generated(RunNumber(1)),
                 signal_type: SignalType::new("go").expect("a type"),
                 payload: Json::null(),
+                scope: None,
                 signal_id: None,
             };
             replica.ask(Body::SignalRun(signal)).expect("it is open");

@@ -46,6 +46,7 @@ fn signal(replica: &mut Replica, id: u128) -> Result<Reply, Rejection> {
         run_id: RunId::new("wfrun-1").expect("an id"),
         signal_type: SignalType::new("go").expect("a type"),
         payload: Json::null(),
+        scope: None,
         signal_id: None,
     };
     ask(replica, id, Body::SignalRun(signal))

@@ -22,7 +22,7 @@ use flotilla_engine::definition::{
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
-    SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ScopePathText, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -74,6 +74,10 @@ pub(crate) fn outcome() -> OutcomeName {
 
 pub(crate) fn signal_type() -> SignalType {
     SignalType::new("approval").expect("a type")
+}
+
+pub(crate) fn scope_path() -> ScopePathText {
+    ScopePathText::new("fan/stock").expect("a path")
 }
 
 pub(crate) fn signal_id() -> SignalId {
@@ -180,6 +184,7 @@ fn on_runs() -> Vec<Body> {
             run_id: run_id(),
             signal_type: signal_type(),
             payload: json(),
+            scope: Some(scope_path()),
             signal_id: Some(signal_id()),
         }),
         Body::CancelRun(CancelRun {

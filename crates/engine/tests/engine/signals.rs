@@ -8,7 +8,7 @@ use flotilla_engine::limits::{
     PAYLOAD_BYTES_MAX, SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX,
 };
 use flotilla_engine::rows::{SignalIdPlaces, SignalIds};
-use flotilla_engine::{Body, Rejection, Reply, SignalRun};
+use flotilla_engine::{Body, Rejection, Reply, SignalRun, Undeliverable};
 
 const ROUNDS: &str = "define rounds 1\n start: wait tick -> success=start";
 const TWO: &str = "define rounds 1\n start: wait tick -> success=next\n \
@@ -24,6 +24,7 @@ fn signal(
         run_id: RunId::generated(RunNumber(1)),
         signal_type: SignalType::new(kind).expect("a type"),
         payload,
+        scope: None,
         signal_id: id.map(|id| SignalId::new(id.to_string()).expect("an id")),
     });
     world.try_apply(vec![body]).remove(0)
@@ -87,7 +88,12 @@ fn signals_that_wait_are_bounded_in_number_until_a_step_takes_one() {
     }
     let refused = signal(&mut world, "other", Some(1), Json::null());
     assert!(
-        matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
+        matches!(
+            refused,
+            Err(Rejection::Undeliverable(
+                Undeliverable::SignalLimitExceeded(_)
+            ))
+        ),
         "{refused:?}"
     );
     // One that a step waits for does not wait itself, and the step after it takes one of those that do.
@@ -100,7 +106,12 @@ fn signals_that_wait_are_bounded_in_number_until_a_step_takes_one() {
     )));
     let refused = signal(&mut world, "other", None, Json::null());
     assert!(
-        matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
+        matches!(
+            refused,
+            Err(Rejection::Undeliverable(
+                Undeliverable::SignalLimitExceeded(_)
+            ))
+        ),
         "{refused:?}"
     );
     invariants::check(&world.store);
@@ -115,7 +126,12 @@ fn signals_that_wait_are_bounded_in_bytes() {
     }
     let refused = signal(&mut world, "other", None, Json::null());
     assert!(
-        matches!(refused, Err(Rejection::SignalLimitExceeded(_))),
+        matches!(
+            refused,
+            Err(Rejection::Undeliverable(
+                Undeliverable::SignalLimitExceeded(_)
+            ))
+        ),
         "{refused:?}"
     );
     assert!(!is_repeated(signal(&mut world, "tick", None, large())));

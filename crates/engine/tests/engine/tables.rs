@@ -26,10 +26,11 @@ use flotilla_engine::rows::{
     PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
     RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
-    ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces, SignalIds,
-    SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults, StoredPayload,
-    Table, TakenSignal, TakenSignals, TargetResult, TaskError, TimerKey, TimerKind, Timers,
-    TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces,
+    SignalIds, SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults,
+    StoredPayload, Table, TakenSignal, TakenSignals, TargetResult, TaskError, TimerKey, TimerKind,
+    Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -272,12 +273,13 @@ fn run_rows() -> Vec<Row> {
         ),
         row::<History>((run, 1), history()),
         row::<SignalsWaiting>(
-            (run, samples::signal_type(), 1),
+            (run, scope_path(), samples::signal_type(), 1),
             SignalRecord { payload, bytes: 20 },
         ),
         row::<TakenSignals>(
             (run, ScopeNumber(2), 1),
             TakenSignal {
+                to: scope_path(),
                 signal_type: samples::signal_type(),
                 signal: SignalRecord { payload, bytes: 20 },
             },
@@ -354,12 +356,16 @@ fn scope_rows() -> Vec<Row> {
 fn scope_id() -> ScopeId {
     ScopeId {
         number: ScopeNumber(300),
-        path: vec![ScopeStep {
-            step: StepIndex(1),
-            visit: 2,
-            position: 1,
-        }],
+        path: scope_path(),
     }
+}
+
+fn scope_path() -> ScopePath {
+    ScopePath(vec![ScopeStep {
+        step: StepIndex(1),
+        visit: 2,
+        position: 1,
+    }])
 }
 
 fn progress() -> ScopeProgress {

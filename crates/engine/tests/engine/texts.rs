@@ -3,7 +3,9 @@
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
-use flotilla_engine::{Assignment, Effect, PlanRef, Rejection, RejectionCode, Reply, codec, reply};
+use flotilla_engine::{
+    Assignment, Effect, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec, reply,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -136,8 +138,26 @@ fn replies_of_data() -> Vec<Reply> {
 
 fn rejections() -> Vec<Rejection> {
     let mut rejections = rejections_of_work();
+    rejections.extend(undeliverables());
     rejections.extend(rejections_of_data());
     rejections
+}
+
+fn undeliverables() -> Vec<Rejection> {
+    let run_id = samples::run_id();
+    let reasons = [
+        Undeliverable::ScopeNotFound {
+            run_id: run_id.clone(),
+            scope: samples::scope_path(),
+        },
+        Undeliverable::ScopeEnded {
+            run_id: run_id.clone(),
+            scope: samples::scope_path(),
+        },
+        Undeliverable::SignalLimitExceeded(run_id),
+        Undeliverable::SignalTypeReserved(samples::signal_type()),
+    ];
+    reasons.map(Rejection::Undeliverable).to_vec()
 }
 
 fn rejections_of_work() -> Vec<Rejection> {
@@ -169,9 +189,8 @@ fn rejections_of_work() -> Vec<Rejection> {
             run_id: run_id.clone(),
             status: text(),
         },
-        Rejection::RunQuarantined(run_id.clone()),
+        Rejection::RunQuarantined(run_id),
         Rejection::ActionRunQuarantined(action_run),
-        Rejection::SignalLimitExceeded(run_id),
         Rejection::ActivationStale,
         Rejection::ActionNotFound(samples::action()),
         Rejection::ActionDisabled(samples::action()),

@@ -49,6 +49,7 @@ fn signal(replica: &mut Replica, signal_type: &str) {
         run_id: run_id(),
         signal_type: SignalType::new(signal_type).expect("a type"),
         payload: Json::null(),
+        scope: None,
         signal_id: None,
     };
     replica.ask(Body::SignalRun(signal)).expect("accepted");

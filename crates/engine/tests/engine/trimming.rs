@@ -148,6 +148,7 @@ impl World {
                 run_id: RunId::generated(RunNumber(1)),
                 signal_type: SignalType::new("tick").expect("a type"),
                 payload: Json::from_checked(self.raft_index.to_string()),
+                scope: None,
                 signal_id: None,
             })]);
         }

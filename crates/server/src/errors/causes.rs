@@ -181,6 +181,7 @@ fn diverged() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_engine::Undeliverable;
     use flotilla_engine::ids::{KvKey, RunId, StreamName, WorkflowName};
 
     fn said(refusal: &Refusal) -> (Code, &'static str) {
@@ -240,7 +241,7 @@ mod tests {
                 (Code::Aborted, "key_version_mismatch"),
             ),
             (
-                Rejection::SignalLimitExceeded(run),
+                Rejection::Undeliverable(Undeliverable::SignalLimitExceeded(run)),
                 (Code::ResourceExhausted, "signal_limit_exceeded"),
             ),
             (

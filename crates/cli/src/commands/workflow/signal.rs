@@ -10,11 +10,13 @@ use serde::Serialize;
 
 /// Send a signal to a run
 ///
-/// A signal that arrives before its wait is kept for it. A second signal with the same --id has no
+/// It ends the wait for its type that began first, or the one in the scope that --scope names. A
+/// signal that arrives before its wait is kept for it. A second signal with the same --id has no
 /// effect.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  flo workflow signal wfrun-1 --type approval '{\"by\": \"ada\"}'"
+    after_help = "Examples:\n  flo workflow signal wfrun-1 --type approval '{\"by\": \"ada\"}'\n  \
+                  flo workflow signal wfrun-1 --type paid --scope 'each[3]'"
 )]
 pub(crate) struct Signal {
     /// Id of the run
@@ -27,6 +29,10 @@ pub(crate) struct Signal {
     /// Payload: JSON, @FILE, or - for stdin [default: {}]
     #[arg(value_name = "JSON|@FILE|-")]
     payload: Option<String>,
+
+    /// Path of the scope to signal, as `flo workflow status` shows it [default: any]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
+    scope: Option<String>,
 
     /// Id of the signal, unique within the run
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
@@ -47,6 +53,7 @@ impl Signal {
             run_id: self.run.clone(),
             r#type: self.signal_type.clone(),
             payload: json_argument::read_optional(self.payload.as_deref())?,
+            scope: self.scope.unwrap_or_default(),
             signal_id: self.id.unwrap_or_default(),
             ..SignalRunRequest::default()
         };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     let waiting = rows::<SignalsWaiting>(store, &number).into_iter();
-    let waiting = waiting.map(|((_, _, place), signal)| (place, signal));
+    let waiting = waiting.map(|((_, _, _, place), signal)| (place, signal));
     // A signal that nested blocks have taken has a row for each.
     let taken = rows::<TakenSignals>(store, &number).into_iter();
     let taken: BTreeMap<_, _> = taken

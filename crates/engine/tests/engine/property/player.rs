@@ -270,6 +270,7 @@ impl Player {
                 run_id: run_id(*run),
                 signal_type: SignalType::new(pick(&SIGNALS, *kind)).expect("a type"),
                 payload: Json::from_checked("{\"s\":1}".to_owned()),
+                scope: None,
                 signal_id: id.map(|id| SignalId::new(format!("s{id}")).expect("an id")),
             }),
             Intent::Cancel { run } => Body::CancelRun(CancelRun {

@@ -3,8 +3,8 @@
 use super::name;
 use flotilla_engine::definition::{
     Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, ForEachStep, Join, Merge,
-    MergeRule, OnFailure, ParallelStep, Part, Root, StepIndex, StepKind, SwitchStep, Target,
-    Template, TerminalIndex, Tolerance, Variable, WaitStep,
+    MergeRule, OnFailure, ParallelStep, Part, Root, SignalTypeValue, StepIndex, StepKind,
+    SwitchStep, Target, Template, TerminalIndex, Tolerance, Variable, WaitStep,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -63,7 +63,7 @@ pub(super) fn parallel() -> StepKind {
 
 pub(super) fn wait() -> StepKind {
     StepKind::Wait(WaitStep {
-        signal_type: super::signal_type(),
+        signal_type: SignalTypeValue::Fixed(super::signal_type()),
         timeout_ms: Some(1_000),
         on_timeout: Some(Target::Custom(TerminalIndex(0))),
     })

@@ -4,7 +4,7 @@ use super::line::Line;
 use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    PlanName, RunId, ScopePathText, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -118,6 +118,9 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             run_id: run_id(line.word()),
             signal_type: SignalType::new(line.word()).expect("a signal type"),
             payload: json(line),
+            scope: line
+                .option("scope")
+                .map(|path| ScopePathText::new(path).expect("a path")),
             signal_id: line
                 .option("id")
                 .map(|id| SignalId::new(id).expect("a signal id")),

@@ -80,7 +80,7 @@ fn scope_in_words(definition: &Definition, scope: &ScopeId) -> String {
         };
         format!("{}{visit}{branch}", step_name(definition, step.step))
     };
-    let path: Vec<String> = scope.path.iter().map(step).collect();
+    let path: Vec<String> = scope.path.0.iter().map(step).collect();
     if path.is_empty() {
         return String::new();
     }

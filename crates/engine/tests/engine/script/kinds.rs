@@ -6,7 +6,7 @@ use super::join::{join, merge};
 use super::line::Line;
 use flotilla_engine::definition::{
     Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex, RunStep, RunTarget,
-    StepKind, StepOutput, SwitchStep, TimerStep, Tolerance, WaitStep,
+    SignalTypeValue, StepKind, StepOutput, SwitchStep, TimerStep, Tolerance, WaitStep,
 };
 use flotilla_engine::ids::{ActionName, SignalType, StreamName, WorkflowName, WorkflowVersion};
 
@@ -17,7 +17,7 @@ impl Names {
         match line.word().as_str() {
             "run" => StepKind::Run(self.run_step(line)),
             "wait" => StepKind::Wait(WaitStep {
-                signal_type: SignalType::new(line.word()).expect("a signal type"),
+                signal_type: self.signal_type(&line.word()),
                 timeout_ms: line.number("timeout"),
                 on_timeout: line.option("on-timeout").map(|text| self.target(&text)),
             }),
@@ -56,6 +56,14 @@ impl Names {
                 })
             }
             other => panic!("expected the kind of a step, but found {other}"),
+        }
+    }
+
+    /// A type, or a path to one.
+    fn signal_type(&self, text: &str) -> SignalTypeValue {
+        match text.starts_with('$') {
+            true => SignalTypeValue::Computed(self.template(text)),
+            false => SignalTypeValue::Fixed(SignalType::new(text).expect("a signal type")),
         }
     }
 

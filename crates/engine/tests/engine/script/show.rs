@@ -175,7 +175,7 @@ fn waiting_for(active: &Activation) -> String {
     match &active.state {
         ActivationState::Executing => "nothing".to_owned(),
         ActivationState::Action(action_run) => format!("action {action_run}"),
-        ActivationState::Signal { deadline_at_ms } => match deadline_at_ms {
+        ActivationState::Signal(wait) => match wait.deadline_at_ms {
             Some(deadline_at_ms) => format!("signal until {deadline_at_ms}"),
             None => "signal".to_owned(),
         },

@@ -6,7 +6,7 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActivationState, Branches, DefinitionNumber, IterationResult, Iterations, JoinDecision,
-    TaskError, UncheckedOutput,
+    SignalWait, TaskError, UncheckedOutput,
 };
 
 /// One of each kind.
@@ -14,9 +14,10 @@ pub(super) fn states() -> Vec<ActivationState> {
     vec![
         ActivationState::Executing,
         ActivationState::Action(ActionRunNumber(9)),
-        ActivationState::Signal {
+        ActivationState::Signal(SignalWait {
+            signal_type: samples::signal_type(),
             deadline_at_ms: Some(5_000),
-        },
+        }),
         ActivationState::Child(RunNumber(8)),
         ActivationState::ChildInput {
             definition: DefinitionNumber(4),

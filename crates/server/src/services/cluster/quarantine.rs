@@ -151,6 +151,7 @@ start:
             run_id: RunId::new("wfrun-1").unwrap(),
             signal_type: SignalType::new("go").unwrap(),
             payload: Json::null(),
+            scope: None,
             signal_id: None,
         });
         let command = Command::new(Namespace::default_namespace(), body);

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{SignalId, SignalType};
+use flotilla_engine::ids::{ScopePathText, SignalId, SignalType};
 use flotilla_engine::{CancelRun, Command, SignalRun, reply};
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ pub(super) async fn signal(
         run_id: request::run_id(request.run_id)?,
         signal_type: request::name(SignalType::new(request.r#type))?,
         payload: request::json(&request.payload, "payload", "{}")?,
+        scope: request::optional(request.scope, ScopePathText::new)?,
         signal_id: request::optional(request.signal_id, SignalId::new)?,
     };
     let command = Command {

@@ -49,13 +49,20 @@ pub(super) struct Step {
     pub(super) transitions: Vec<Transition>,
 }
 
+/// The type of the signal that a step waits for.
+#[derive(Debug, Deserialize)]
+pub(super) enum SignalType {
+    Fixed(String),
+    Computed(IgnoredAny),
+}
+
 #[derive(Debug, Deserialize)]
 pub(super) enum Kind {
     Run {
         target: RunTarget,
     },
     Wait {
-        signal_type: String,
+        signal_type: SignalType,
         timeout_ms: Option<u64>,
         on_timeout: Option<Target>,
     },

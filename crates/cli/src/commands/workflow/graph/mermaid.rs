@@ -1,6 +1,8 @@
 //! A workflow as a Mermaid flowchart.
 
-use super::form::{BlockForm, Branch, BuiltIn, Form, Join, Kind, RunTarget, Step, Target, Timer};
+use super::form::{
+    BlockForm, Branch, BuiltIn, Form, Join, Kind, RunTarget, SignalType, Step, Target, Timer,
+};
 use crate::period;
 use std::collections::BTreeSet;
 use std::slice;
@@ -192,7 +194,11 @@ fn shape(form: &Form, step: &Step) -> String {
     let label = |what: &str| quote(&format!("{}\n{what}", step.name));
     match &step.kind {
         Kind::Wait { signal_type, .. } => {
-            format!("{{{{{}}}}}", label(&format!("signal {signal_type}")))
+            let signal = match signal_type {
+                SignalType::Fixed(signal_type) => format!("signal {signal_type}"),
+                SignalType::Computed(_) => "computed signal".to_owned(),
+            };
+            format!("{{{{{}}}}}", label(&signal))
         }
         Kind::Parallel { join, .. } => format!(
             "[/{}\\]",

@@ -1,0 +1,78 @@
+//! Steps that wait for a signal (W19, W61a).
+
+use super::failure::failed;
+use super::kept_signals;
+use super::render::{self, DataContext, Mapped};
+use crate::definition::{SignalTypeValue, Template, WaitStep};
+use crate::ids::SignalType;
+use crate::json::as_string;
+use crate::message::cut;
+use crate::store::StoreError;
+use crate::tables::{Activation, ActivationState, EventKind, SignalWait, TargetResult};
+use crate::turn::{LoadedRun, Turn};
+
+/// The code of a value that is not the type of a signal.
+pub(super) const BAD_SIGNAL_TYPE: &str = "bad_signal_type";
+
+/// Begins to wait; returns what the step ends with if its signal is there already.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Activation,
+    step: &WaitStep,
+) -> Result<Option<TargetResult>, StoreError> {
+    let signal_type = match &step.signal_type {
+        SignalTypeValue::Fixed(signal_type) => signal_type.clone(),
+        SignalTypeValue::Computed(template) => match compute(turn, run, active, template)? {
+            Ok(signal_type) => signal_type,
+            Err(ended) => return Ok(Some(ended)),
+        },
+    };
+    if let Some(target_result) = kept_signals::take_waiting(turn, run, active, &signal_type)? {
+        return Ok(Some(target_result));
+    }
+    let deadline_at_ms = step
+        .timeout_ms
+        .map(|timeout_ms| turn.now_ms().saturating_add(timeout_ms));
+    if let Some(due_ms) = deadline_at_ms {
+        turn.set_timer(kept_signals::signal_timer(run.at(active), due_ms));
+    }
+    let kind = EventKind::WaitingForSignal {
+        signal_type: signal_type.clone(),
+        deadline_at_ms,
+    };
+    run.note(active, kind);
+    active.state = ActivationState::Signal(SignalWait {
+        signal_type,
+        deadline_at_ms,
+    });
+    Ok(None)
+}
+
+/// The type that a value gives; the error is what the step ends with.
+fn compute(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    template: &Template,
+) -> Result<Result<SignalType, TargetResult>, StoreError> {
+    let value = match render::text(turn, run, DataContext::of(active.scope), template)? {
+        Ok(value) => value,
+        Err(refused) => {
+            let what = Mapped::SignalType;
+            let (code, message) = (refused.code(what), refused.message(what));
+            return Ok(Err(failed(turn, run, code, message)));
+        }
+    };
+    let not_text = || format!("expected a signal type, but it is {}", value.as_str());
+    let signal_type = as_string(value.as_str())
+        .ok_or_else(not_text)
+        .and_then(|text| SignalType::new(text).map_err(|invalid| invalid.to_string()))
+        .and_then(|signal_type| match signal_type.is_reserved() {
+            true => Err(format!(
+                "expected a signal type that does not begin with `approval.`, but it is \"{signal_type}\""
+            )),
+            false => Ok(signal_type),
+        });
+    Ok(signal_type.map_err(|message| failed(turn, run, BAD_SIGNAL_TYPE, cut(&message))))
+}

@@ -1,0 +1,45 @@
+//! Why a signal or a decision does not reach a step (W61a).
+
+use crate::ids::{RunId, ScopePathText, SignalType};
+use crate::rejection_code::RejectionCode;
+use serde::{Deserialize, Serialize};
+
+/// Why a signal or a decision about a step was refused, although its run is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Undeliverable {
+    /// The run has no such scope.
+    #[error("expected a scope \"{scope}\" in run \"{run_id}\", but there is none")]
+    ScopeNotFound {
+        /// The run.
+        run_id: RunId,
+        /// The path.
+        scope: ScopePathText,
+    },
+    /// The scope has ended.
+    #[error("expected scope \"{scope}\" of run \"{run_id}\" to be open, but it has ended")]
+    ScopeEnded {
+        /// The run.
+        run_id: RunId,
+        /// The path.
+        scope: ScopePathText,
+    },
+    /// The signals that wait in the run have reached their limit in number or in bytes.
+    #[error(
+        "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
+    )]
+    SignalLimitExceeded(RunId),
+    /// The type of the signal is the engine's own.
+    #[error("expected a signal type that does not begin with `approval.`, but it is \"{0}\"")]
+    SignalTypeReserved(SignalType),
+}
+
+impl Undeliverable {
+    pub(crate) fn code(&self) -> RejectionCode {
+        match self {
+            Self::ScopeNotFound { .. } => RejectionCode::ScopeNotFound,
+            Self::ScopeEnded { .. } => RejectionCode::ScopeEnded,
+            Self::SignalLimitExceeded(_) => RejectionCode::SignalLimitExceeded,
+            Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
+        }
+    }
+}
