@@ -114,6 +114,6 @@ fn due_waits(recorder: &Recorder) -> Vec<TimerKey> {
     let timers = due.expect("memory does not fail").timers;
     let waits = timers.into_iter();
     waits
-        .filter(|timer| timer.kind == TimerKind::SignalTimeout)
+        .filter(|timer| timer.kind == TimerKind::StepDeadline)
         .collect()
 }

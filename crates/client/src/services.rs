@@ -62,6 +62,8 @@ calls! { WorkflowServiceClient:
     Read list_runs(ListRunsRequest) -> ListRunsResponse = list_runs;
     /// Returns a page of a run's history (W23).
     Read get_history(GetHistoryRequest) -> GetHistoryResponse = get_history;
+    /// Approves or rejects what a step asks for (W61).
+    Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
     /// Delivers a signal (W19).
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its child runs (W18).

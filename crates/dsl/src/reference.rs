@@ -1,4 +1,4 @@
-//! References from a definition to targets outside it (E507).
+//! References from a definition to what only a server knows (E507, E512).
 
 use crate::{Code, Finding, Span};
 use flotilla_engine::ids::{ActionName, Namespace, StreamName, WorkflowName, WorkflowVersion};
@@ -24,6 +24,8 @@ pub enum ReferenceTarget {
         /// The version; `None` is the latest (W5).
         version: Option<WorkflowVersion>,
     },
+    /// The approvers of a step (W61).
+    Approvers,
     /// The stream of a trigger (W41).
     Stream {
         /// Its namespace; `None` is the workflow's.
@@ -33,10 +35,13 @@ pub enum ReferenceTarget {
     },
 }
 
-/// The warning for a reference that the server does not know (E507).
+/// The warning for a reference that the server does not know (E507, E512).
 #[must_use]
 pub fn unregistered(reference: &Reference) -> Finding {
     let message = match &reference.target {
+        ReferenceTarget::Approvers => {
+            "the approvers are not enforced, since the server does not know its callers".to_owned()
+        }
         ReferenceTarget::Action(name) => format!("action \"{name}\" is not registered yet"),
         ReferenceTarget::Workflow {
             name,
@@ -68,6 +73,11 @@ pub fn unregistered(reference: &Reference) -> Finding {
             "until it exists, the step's outcome is `target_not_found`"
         }
         ReferenceTarget::Stream { .. } => "the trigger starts with the stream's first record",
+        ReferenceTarget::Approvers => "everyone who can call the cluster can decide",
     };
-    Finding::new(Code::E507, reference.span, message).hint(hint)
+    let code = match &reference.target {
+        ReferenceTarget::Approvers => Code::E512,
+        _ => Code::E507,
+    };
+    Finding::new(code, reference.span, message).hint(hint)
 }

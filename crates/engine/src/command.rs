@@ -20,7 +20,7 @@ use crate::quarantine::ReleaseQuarantined;
 use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
-use crate::run::{CancelRun, DecideSchemaCheck, SignalRun, StartRun};
+use crate::run::{CancelRun, DecideApproval, DecideSchemaCheck, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
@@ -400,4 +400,7 @@ commands! {
         of |cancel| Subject::ActionRun(cancel.action_run);
     /// Deletes a workflow that has no runs (W5).
     DeleteWorkflow(DeleteWorkflow) "delete_workflow" Progress bulk -> WorkflowDeleted;
+    /// Approves or rejects what a step asks for (W61).
+    DecideApproval(DecideApproval) "decide_approval" Progress -> ApprovalDecided,
+        of |decision| Subject::Run(decision.run_id.clone());
 }

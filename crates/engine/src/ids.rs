@@ -69,6 +69,13 @@ fn is_text(text: &str) -> bool {
     !text.is_empty() && text.len() <= limits::NAME_BYTES_MAX && !text.chars().any(char::is_control)
 }
 
+fn is_approver(text: &str) -> bool {
+    let name = text
+        .strip_prefix("user:")
+        .or_else(|| text.strip_prefix("role:"));
+    name.is_some_and(is_text)
+}
+
 fn is_scope_path(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= limits::SCOPE_PATH_BYTES_MAX
@@ -82,6 +89,9 @@ const DOTTED_RULE: &str =
     "a letter or `_`, then letters, digits, `_`, `-` or `.`, at most 256 bytes";
 const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
+const APPROVER_RULE: &str =
+    "`user:` or `role:` and a name of 1 to 256 bytes without control characters";
+const COMMENT_RULE: &str = "1 to 4,096 bytes";
 const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
@@ -147,6 +157,10 @@ names! {
     ScopePathText = "the path of a scope", SCOPE_PATH_RULE, |text| is_scope_path(text);
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
+    /// Who may decide about an approval (W61): `user:NAME` or `role:NAME`.
+    Approver = "an approver", APPROVER_RULE, is_approver;
+    /// What somebody says about a decision (W61).
+    Comment = "a comment", COMMENT_RULE, |text| (1..=limits::COMMENT_BYTES_MAX).contains(&text.len());
     /// A caller's id for a signal (W19).
     SignalId = "a signal id", TEXT_RULE, is_text;
     /// An error code that a failure carries (W35).
@@ -169,6 +183,14 @@ names! {
     IdempotencyKey = "an idempotency key", TEXT_RULE, is_text;
     /// A run id: `wfrun-N`, or one chosen by the caller (W20).
     RunId = "a run id", RUN_ID_RULE, |text| is_token(text, limits::NAME_BYTES_MAX);
+}
+
+impl Approver {
+    /// Whether it is one person: a role may have any number of them.
+    #[must_use]
+    pub fn is_user(&self) -> bool {
+        self.0.starts_with("user:")
+    }
 }
 
 impl SignalType {

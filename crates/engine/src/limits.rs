@@ -144,6 +144,10 @@ pub const ITEM_CODE_BYTES_MAX: usize = 128;
 pub const ITEM_MESSAGE_BYTES_MAX: usize = 512;
 /// Failed items that the error of their step lists (W57).
 pub const FAILED_ITEMS_SHOWN_MAX: usize = 100;
+/// Approvers of a step, and the approvals that it can need (W61).
+pub const APPROVERS_MAX: usize = 100;
+/// The comment of a decision (W61). In bytes.
+pub const COMMENT_BYTES_MAX: usize = 4_096;
 /// Signals of one run that wait for a step, or that an open block with a retry policy has taken (W19, W69).
 pub const SIGNALS_KEPT_MAX: u32 = 10_000;
 /// The payloads of those signals, together. In bytes.

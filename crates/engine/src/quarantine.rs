@@ -193,7 +193,7 @@ fn of_timer(
     timer: TimerKey,
 ) -> Result<Option<QuarantinedItem>, StoreError> {
     match timer.kind {
-        TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
+        TimerKind::StepWake | TimerKind::StepDeadline | TimerKind::Continuation => {
             existing_run(turn, Some(RunNumber(timer.subject)))
         }
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => {

@@ -116,6 +116,12 @@ codes! {
     ScopeEnded "scope_ended" Conflict
         "The scope has ended."
         => "`flo workflow status RUN` shows the paths of the open scopes";
+    ApprovalNotOpen "approval_not_open" Conflict
+        "The step does not wait for a decision: it has not been entered, or the decision was made."
+        => "`flo workflow status RUN` shows the steps that wait for an approval";
+    ScopeNeeded "scope_needed" Invalid
+        "Several steps of the run wait for a decision."
+        => "name the step with --step, and its scope with --scope";
     SignalTypeReserved "signal_type_reserved" Invalid
         "Signal types that begin with `approval.` are reserved."
         => "use another type; `flo workflow approve RUN` decides an approval";

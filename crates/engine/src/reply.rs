@@ -1,6 +1,8 @@
 //! Replies: what the proposer of an accepted command gets.
 
-use crate::ids::{ActionRunNumber, PlanRef, RunId, WorkflowName, WorkflowVersion};
+use crate::ids::{
+    ActionRunNumber, OutcomeName, PlanRef, RunId, StepName, WorkflowName, WorkflowVersion,
+};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -81,6 +83,15 @@ replies! {
     SignalAccepted {
         /// True if a signal with this id already existed (W19).
         is_repeated: bool,
+    }
+    /// Of [`DecideApproval`](crate::command::Body::DecideApproval).
+    ApprovalDecided {
+        /// The step.
+        step: StepName,
+        /// The visit to it, from 1.
+        visit: u32,
+        /// What the step ended with; `None` if further approvals are needed.
+        outcome: Option<OutcomeName>,
     }
     /// Of [`RegisterAction`](crate::command::Body::RegisterAction).
     ActionRegistered {

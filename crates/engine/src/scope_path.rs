@@ -38,7 +38,8 @@ pub(crate) fn to_text(definition: &Definition, path: &ScopePath) -> String {
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
-            | StepKind::Timer(_) => {
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => {
                 panic!("only steps with branches open scopes")
             }
         }

@@ -1,6 +1,6 @@
-//! Why a signal or a decision does not reach a step (W61a).
+//! Why a signal or a decision does not reach a step (W61, W61a).
 
-use crate::ids::{RunId, ScopePathText, SignalType};
+use crate::ids::{RunId, ScopePathText, SignalType, StepName};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,24 @@ pub enum Undeliverable {
         /// The path.
         scope: ScopePathText,
     },
+    /// No such step waits for a decision (W61).
+    #[error("expected {} of run \"{run_id}\" to wait for a decision, but none does", described(.step.as_ref()))]
+    ApprovalNotOpen {
+        /// The run.
+        run_id: RunId,
+        /// The step that was named.
+        step: Option<StepName>,
+    },
+    /// Several steps wait for a decision (W61).
+    #[error(
+        "expected a decision about one step of run \"{run_id}\", but several wait for one: {open}"
+    )]
+    ScopeNeeded {
+        /// The run.
+        run_id: RunId,
+        /// Some of the steps.
+        open: String,
+    },
     /// The signals that wait in the run have reached their limit in number or in bytes.
     #[error(
         "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
@@ -39,7 +57,13 @@ impl Undeliverable {
             Self::ScopeNotFound { .. } => RejectionCode::ScopeNotFound,
             Self::ScopeEnded { .. } => RejectionCode::ScopeEnded,
             Self::SignalLimitExceeded(_) => RejectionCode::SignalLimitExceeded,
+            Self::ApprovalNotOpen { .. } => RejectionCode::ApprovalNotOpen,
+            Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }
     }
+}
+
+fn described(step: Option<&StepName>) -> String {
+    step.map_or_else(|| "a step".to_owned(), |step| format!("step \"{step}\""))
 }

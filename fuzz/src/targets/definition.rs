@@ -8,7 +8,7 @@ use flotilla_engine::definition::{
     Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget,
     SignalTypeValue, Step, StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
 };
-use flotilla_engine::limits::{CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
+use flotilla_engine::limits::{APPROVERS_MAX, CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
 
 pub(super) const TARGET: Target = Target {
     name: "definition",
@@ -191,6 +191,10 @@ fn check_kind(definition: &Definition, step: &Step) {
             wait.on_timeout
                 .into_iter()
                 .for_each(|target| check_target(definition, target));
+        }
+        StepKind::Approval(approval) => {
+            assert!((1..=APPROVERS_MAX).contains(&usize::from(approval.quorum)));
+            check_template(definition, Some(&approval.approvers));
         }
         StepKind::Set => assert!(step.set.is_some()),
         StepKind::Timer(TimerStep::Duration { ms }) => assert!(*ms <= WAIT_MS_MAX),

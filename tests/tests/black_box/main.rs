@@ -1,5 +1,6 @@
 //! Flotilla from outside: real processes of `flo`, the command line, the public protocol.
 
+mod approvals;
 mod backup;
 mod bad_input;
 mod bench;

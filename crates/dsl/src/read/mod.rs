@@ -4,12 +4,14 @@
 //! part of the definition that could not be read always has a finding. Readers evaluate all their
 //! fields before they look at the first result: nothing stops early.
 
+mod approval;
 mod attributes;
 mod backoff;
 mod blocks;
 mod cache;
 mod context;
 mod document;
+mod duration;
 mod emit;
 mod executor;
 mod expression;

@@ -1,7 +1,7 @@
 //! Reads a step: what it does and where its outcomes lead.
 
 use super::{
-    Context, Field, Fields, Reported,
+    Context, Field, Fields, Reported, approval,
     blocks::StepDraft,
     emit, expression,
     for_each::{self, ForEachDraft},
@@ -120,6 +120,7 @@ enum KindField<'doc> {
     Switch(Field<'doc>),
     Emit(Field<'doc>),
     Timer(Field<'doc>),
+    Approval(Field<'doc>),
     /// Only `set`.
     Set,
 }
@@ -137,12 +138,13 @@ impl<'doc> KindField<'doc> {
         let emit = fields.take("emit", context).map(Self::Emit);
         let timer = fields.take("wait", context).map(Self::Timer);
         let before = [run, wait].into_iter();
-        let after = [arms.map(Self::Switch), emit, timer];
+        let approval = fields.take("approval", context).map(Self::Approval);
+        let after = [arms.map(Self::Switch), emit, timer, approval];
         before.chain(opening).chain(after).flatten().collect()
     }
 
     /// All keys.
-    const KEYS: [&'static str; 9] = [
+    const KEYS: [&'static str; 10] = [
         "`run`",
         "`waitForSignal`",
         "`parallel`",
@@ -151,6 +153,7 @@ impl<'doc> KindField<'doc> {
         "`switch`",
         "`emit`",
         "`wait`",
+        "`approval`",
         "`set`",
     ];
 
@@ -164,6 +167,7 @@ impl<'doc> KindField<'doc> {
             switch,
             emit,
             timer,
+            approval,
             set,
         ] = Self::KEYS;
         match self {
@@ -175,6 +179,7 @@ impl<'doc> KindField<'doc> {
             Self::Switch(_) => switch,
             Self::Emit(_) => emit,
             Self::Timer(_) => timer,
+            Self::Approval(_) => approval,
             Self::Set => set,
         }
     }
@@ -195,6 +200,7 @@ impl<'doc> KindField<'doc> {
             Self::Switch(_) => "is a switch",
             Self::Emit(_) => "appends a record",
             Self::Timer(_) => "waits for a time",
+            Self::Approval(_) => "waits for a decision",
             Self::Set => "only sets state",
         }
     }
@@ -213,9 +219,10 @@ impl<'doc> Body<'doc> {
             BlockForm::Single if transitions.is_empty() => vec![end],
             BlockForm::Single => Vec::new(),
             BlockForm::List => {
-                let leads_on = self.success_in_list();
-                let leads_on = leads_on.filter(|outcome| !transitions.has(outcome));
-                let next = leads_on.map(|_| next.map_or(end, Target::Step));
+                let good = self.good_in_list();
+                let leads_on = good.iter().all(|outcome| !transitions.has(outcome));
+                let leads_on = leads_on && !good.is_empty();
+                let next = leads_on.then(|| next.map_or(end, Target::Step));
                 let failed = Target::BuiltIn(BuiltInTerminal::Failed);
                 let failed = (!transitions.has("failure")).then_some(failed);
                 next.into_iter().chain(failed).collect()
@@ -223,13 +230,13 @@ impl<'doc> Body<'doc> {
         }
     }
 
-    /// The outcome that leads on in a list, unless it has a transition; `None` for a switch with a default.
-    fn success_in_list(&self) -> Option<&'static str> {
-        let is_switch = matches!(self.kinds[..], [KindField::Switch(_)]);
-        match (is_switch, &self.default) {
-            (false, _) => Some("success"),
-            (true, None) => Some("no_match"),
-            (true, Some(_)) => None,
+    /// The outcomes that lead on in a list, unless one of them has a transition; none for a switch with a default.
+    fn good_in_list(&self) -> &'static [&'static str] {
+        match (&self.kinds[..], &self.default) {
+            ([KindField::Switch(_)], None) => &["no_match"],
+            ([KindField::Switch(_)], Some(_)) => &[],
+            ([KindField::Approval(_)], _) => &["approved", "success"],
+            _ => &["success"],
         }
     }
 
@@ -262,6 +269,9 @@ impl<'doc> Body<'doc> {
             KindField::Set => Ok(StepKind::Set),
             KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
             KindField::Timer(timer) => timer::read(&timer, context).map(StepKind::Timer),
+            KindField::Approval(approval) => {
+                approval::read(&approval, outline, context).map(StepKind::Approval)
+            }
             KindField::Switch(arms) => {
                 let fields = SwitchFields {
                     arms: &arms,
@@ -299,6 +309,7 @@ impl<'doc> Body<'doc> {
             KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
                 transitions::lint_wait_step(transitions, outline, context);
             }
+            KindField::Approval(_) => transitions::lint_approval(transitions, outline, context),
             KindField::Switch(_) => {
                 transitions::lint_switch(transitions, outline, has_default, context);
             }
@@ -321,7 +332,9 @@ impl<'doc> Body<'doc> {
             _ => self.refuse_default(context),
         };
         let set = match field {
-            KindField::Run(_) | KindField::Wait(_) | KindField::Set => Ok(()),
+            KindField::Run(_) | KindField::Wait(_) | KindField::Approval(_) | KindField::Set => {
+                Ok(())
+            }
             KindField::Parallel(_)
             | KindField::Block(_)
             | KindField::ForEach(_)

@@ -263,6 +263,25 @@ pub(super) fn lint_wait_step<'doc>(
     }
 }
 
+/// E502 for an approval in a graph, whose outcomes `success` and `failure` can stand for.
+pub(super) fn lint_approval<'doc>(
+    transitions: &Transitions<'doc>,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) {
+    let Some(outcomes) = &transitions.outcomes else {
+        return;
+    };
+    if warn_without_any(outcomes, outline, context) {
+        return;
+    }
+    for (outcome, other) in [("approved", "success"), ("rejected", "failure")] {
+        if !transitions.has(outcome) && !transitions.has(other) {
+            warn_missing(outcome, outline, context);
+        }
+    }
+}
+
 fn warn_without_any<'doc>(
     outcomes: &[(&str, Span)],
     outline: &Outline<'doc>,

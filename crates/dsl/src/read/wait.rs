@@ -1,7 +1,7 @@
 //! The `waitForSignal` block (W19).
 
 use super::{Bounds, Context, Field, Reported, graph::Outline, path, template, transitions};
-use crate::{Code, Finding, quote::quote, tree::Kind};
+use crate::{Code, Finding, Span, quote::quote, tree::Kind};
 use flotilla_engine::definition::{SignalTypeValue, WaitStep};
 use flotilla_engine::ids::SignalType;
 
@@ -17,11 +17,7 @@ pub(super) fn read<'doc>(
         .and_then(|field| signal_type(&field, context));
     let timeout = fields.take("timeoutMs", context);
     if timeout.is_none() {
-        let message = format!(
-            "step {} waits without a timeout, possibly forever",
-            quote(&outline.name)
-        );
-        context.warn(Finding::new(Code::E503, field.key_span, message).hint("add `timeoutMs`"));
+        lint_no_timeout(field.key_span, "timeoutMs", outline, context);
     }
     let timeout_ms = timeout
         .map(|field| field.whole(Bounds::duration(1, Code::E100), context))
@@ -36,6 +32,18 @@ pub(super) fn read<'doc>(
         timeout_ms: timeout_ms?,
         on_timeout: on_timeout?,
     })
+}
+
+/// E503 for a step without a timeout, which is given with `key`.
+pub(super) fn lint_no_timeout<'doc>(
+    span: Span,
+    key: &str,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) {
+    let name = quote(&outline.name);
+    let message = format!("step {name} waits without a timeout, possibly forever");
+    context.warn(Finding::new(Code::E503, span, message).hint(format!("add `{key}`")));
 }
 
 /// Reads a type: a name, or a value that gives one when the step is entered (W61a).

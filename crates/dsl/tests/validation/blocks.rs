@@ -72,7 +72,7 @@ steps:
             6 |   - {name: empty, block: []}
               |                          ^
 
-            error[E100]: expected steps[2] to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has `run` and `block`
+            error[E100]: expected steps[2] to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has `run` and `block`
              --> w.yaml:7:5
               |
             7 |   - {name: both, block: {run: "@actions/a"}, run: "@actions/a"}

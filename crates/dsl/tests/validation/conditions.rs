@@ -224,7 +224,7 @@ steps:
             8 |   one: {run: "@actions/one", default: flo.Completed, transitions: {success: two, failure: flo.Failed}}
               |                              ^^^^^^^
 
-            error[E100]: expected steps.two to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has `run` and `switch`
+            error[E100]: expected steps.two to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has `run` and `switch`
              --> w.yaml:9:3
               |
             9 |   two: {run: "@actions/two", switch: [{when: "true", goto: flo.Completed}], transitions: {success: flo.Completed, failur…

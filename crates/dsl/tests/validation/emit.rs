@@ -72,7 +72,7 @@ steps:
               |                                                         ^^^^^^^
               = hint: the known keys here are stream, key, payload
 
-            error[E100]: expected steps[2] to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has `run` and `emit`
+            error[E100]: expected steps[2] to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has `run` and `emit`
              --> w.yaml:7:5
               |
             7 |   - {name: both, run: "@actions/charge", emit: {stream: orders, payload: 1}}

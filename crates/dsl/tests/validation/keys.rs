@@ -25,11 +25,12 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 25] = [
+const BLOCKS: [Block; 26] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
     block("A step", "", "start: {qqqqqqqq: 1}\n"),
     block("A wait", "", "start: {waitForSignal: {qqqqqqqq: 1}}\n"),
+    block("An approval", "", "start: {approval: {qqqqqqqq: 1}}\n"),
     block(
         "An arm of a switch",
         "",

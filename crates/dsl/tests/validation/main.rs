@@ -1,5 +1,6 @@
 //! The findings of `parse`: one check per code of W6, the limits of W1, the examples.
 
+mod approvals;
 mod blocks;
 mod bounds;
 mod conditions;

@@ -104,7 +104,7 @@ fn a_step_has_one_kind() {
             transitions: {success: flo.Completed, failure: flo.Failed}
         "#,
         expect![[r#"
-            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has `run` and `parallel`
+            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has `run` and `parallel`
              --> w.yaml:4:1
               |
             4 | start:

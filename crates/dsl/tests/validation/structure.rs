@@ -96,7 +96,7 @@ fn e100_a_merge_key() {
             <<: *s
         "#,
         expect![[r#"
-            error[E100]: expected steps.b to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has no such key
+            error[E100]: expected steps.b to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has no such key
              --> w.yaml:6:3
               |
             6 |   b:
@@ -269,7 +269,7 @@ fn e100_a_step_that_neither_runs_nor_waits_or_both() {
     check_body(
         "start: {transitions: {success: flo.Completed}}\n",
         expect![[r#"
-            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has no such key
+            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has no such key
              --> w.yaml:4:1
               |
             4 | start: {transitions: {success: flo.Completed}}
@@ -279,7 +279,7 @@ fn e100_a_step_that_neither_runs_nor_waits_or_both() {
     check_body(
         "start: {run: \"@actions/a\", waitForSignal: {type: t, timeoutMs: 1}, transitions: {success: flo.Completed}}\n",
         expect![[r#"
-            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait` and `set`, but it has `run` and `waitForSignal`
+            error[E100]: expected start to have one of `run`, `waitForSignal`, `parallel`, `block`, `forEach`, `switch`, `emit`, `wait`, `approval` and `set`, but it has `run` and `waitForSignal`
              --> w.yaml:4:1
               |
             4 | start: {run: "@actions/a", waitForSignal: {type: t, timeoutMs: 1}, transitions: {success: flo.Completed}}

@@ -23,10 +23,11 @@ pub use plan::{
 };
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex, ForEachStep, Join,
-    Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget, SignalTypeValue, StateWrites,
-    Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex,
-    TerminalStatus, TimerStep, Tolerance, Transition, WaitStep, note_repeats,
+    ApprovalStep, Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex,
+    ForEachStep, Join, Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget,
+    SignalTypeValue, StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput,
+    SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep, Tolerance, Transition, WaitStep,
+    note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -110,6 +111,7 @@ impl Definition {
             StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
             StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
             StepKind::ForEach(step) => [Some(&step.items), None],
+            StepKind::Approval(step) => [Some(&step.approvers), None],
             StepKind::Wait(wait) => match &wait.signal_type {
                 SignalTypeValue::Computed(template) => [Some(template), None],
                 SignalTypeValue::Fixed(_) => [None, None],
@@ -173,7 +175,8 @@ impl Definition {
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
-            | StepKind::Timer(_) => &[],
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => &[],
         }
     }
 

@@ -87,7 +87,8 @@ impl Step {
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
-            | StepKind::Timer(_) => None,
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => None,
         }
     }
 
@@ -117,7 +118,8 @@ impl Step {
             | StepKind::ForEach(_)
             | StepKind::Set
             | StepKind::Emit(_)
-            | StepKind::Timer(_) => true,
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => true,
             StepKind::Switch(_) => false,
         }
     }
@@ -144,6 +146,19 @@ pub enum StepKind {
     Emit(EmitStep),
     /// Waits for a time.
     Timer(TimerStep),
+    /// Asks people for a decision.
+    Approval(ApprovalStep),
+}
+
+/// A step that asks people for a decision (W61).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalStep {
+    /// Who may decide: a value that must be an array of [`Approver`](crate::ids::Approver)s, empty for everyone.
+    pub approvers: Template,
+    /// How many must approve, from 1; one rejection is enough.
+    pub quorum: u16,
+    /// How long to wait, in milliseconds; `None` waits for ever.
+    pub timeout_ms: Option<u64>,
 }
 
 /// A step that waits for a time (W59).
@@ -454,7 +469,8 @@ fn edges(step: &Step) -> Vec<usize> {
         | StepKind::ForEach(_)
         | StepKind::Set
         | StepKind::Emit(_)
-        | StepKind::Timer(_) => Vec::new(),
+        | StepKind::Timer(_)
+        | StepKind::Approval(_) => Vec::new(),
     };
     let transitions = step.transitions.iter().map(|line| line.target);
     let next = step.next.map(Target::Step);

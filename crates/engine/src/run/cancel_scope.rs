@@ -1,11 +1,10 @@
 //! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
 
 use super::branches::EndedScope;
-use super::finish_step::wake_timer;
-use super::kept_signals::signal_timer;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
-use super::{index, scope, state};
+use super::step_timer::{deadline_timer, wake_timer};
+use super::{approval, index, scope, state};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -132,7 +131,13 @@ pub(super) fn stop(
         ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
         ActivationState::Signal(wait) => {
             if let Some(due_ms) = wait.deadline_at_ms {
-                turn.clear_timer(signal_timer(at, due_ms));
+                turn.clear_timer(deadline_timer(at, due_ms));
+            }
+        }
+        ActivationState::Approval(approval) => {
+            approval::forget(turn, at)?;
+            if let Some(due_ms) = approval.deadline_at_ms {
+                turn.clear_timer(deadline_timer(at, due_ms));
             }
         }
         ActivationState::Child(child) => {

@@ -6,7 +6,8 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
 use super::{
-    attributes, branches, emit, for_each, render, scope, signal_wait, state, switch, timer_step,
+    approval, attributes, branches, emit, for_each, render, scope, signal_wait, state, switch,
+    timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -56,22 +57,14 @@ pub(super) fn enter(
     }
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
-    if let Some(condition) = &entered.skip_if {
-        let is_skipped = Evaluation::with(DataContext::of(scope)).is_true(turn, run, condition)?;
-        let target_result = match is_skipped {
-            Ok(false) => None,
-            Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
-            Err(reason) => Some(failed(turn, run, EXPRESSION_FAILED, reason)),
+    if let Some(target_result) = ended_before(turn, run, entry)? {
+        // There was no attempt: nothing is set, and there is no output.
+        let left = Left {
+            active: &active,
+            destination: destination(&definition.definition, entered, &target_result.outcome),
+            target_result,
         };
-        if let Some(target_result) = target_result {
-            // There was no attempt: nothing is set, and there is no output.
-            let left = Left {
-                active: &active,
-                destination: destination(&definition.definition, entered, &target_result.outcome),
-                target_result,
-            };
-            return exit_step(turn, queue, run, left);
-        }
+        return exit_step(turn, queue, run, left);
     }
     match &entered.kind {
         StepKind::Run(run_step) => {
@@ -80,6 +73,10 @@ pub(super) fn enter(
         }
         StepKind::Wait(wait) => {
             let ended = signal_wait::begin(turn, run, &mut active, wait)?;
+            settle(queue, run, active, ended);
+        }
+        StepKind::Approval(step) => {
+            let ended = approval::begin(turn, run, &mut active, step)?;
             settle(queue, run, active, ended);
         }
         StepKind::Parallel(_) | StepKind::Block(_) => branches::enter(queue, run, active),
@@ -99,6 +96,25 @@ pub(super) fn enter(
         StepKind::Switch(_) => switch::enter(turn, queue, run, &active)?,
     }
     Ok(())
+}
+
+/// What a step ends with that is skipped, or for which that cannot be said (W65); `None` if it is executed.
+fn ended_before(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    entry: Entry,
+) -> Result<Option<TargetResult>, StoreError> {
+    let definition = run.definition.clone();
+    let Some(condition) = &definition.definition.step(entry.step).skip_if else {
+        return Ok(None);
+    };
+    let is_skipped =
+        Evaluation::with(DataContext::of(entry.scope)).is_true(turn, run, condition)?;
+    Ok(match is_skipped {
+        Ok(false) => None,
+        Ok(true) => Some(TargetResult::of_engine(name::of(name::SKIPPED))),
+        Err(reason) => Some(failed(turn, run, EXPRESSION_FAILED, reason)),
+    })
 }
 
 /// Puts a step back that waits now, or queues the work that finishes it.

@@ -3,6 +3,7 @@
 use super::failure::{self, Exit};
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, is_retried, name};
+use super::step_timer::wake_timer;
 use super::{output, state};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, Target};
 use crate::plan;
@@ -10,9 +11,9 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, EventKind, FormerBranches, PayloadRef, StepResult, StepResults,
-    TargetResult, TimerKey, TimerKind, Work,
+    TargetResult, Work,
 };
-use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
 /// The end of an active step's attempt.
 pub(super) struct StepEnd {
@@ -261,16 +262,6 @@ fn schedule_poll(
     turn.set_timer(wake_timer(run.at(&active), due_ms));
     active.state = ActivationState::Poll { due_ms };
     run.put_back(active);
-}
-
-/// The timer of a retry or poll.
-pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::StepWake,
-        due_ms,
-        subject: at.run.0,
-        detail: at.activation,
-    }
 }
 
 /// The run leaves the step, and notes what it ended with.

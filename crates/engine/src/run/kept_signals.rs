@@ -2,15 +2,16 @@
 //! taken. A retry puts them back in their former order (W69).
 
 use super::outcome::name;
+use super::step_timer::deadline_timer;
 use crate::ids::{ScopeNumber, SignalType};
 use crate::limits::TAKEN_SIGNALS_PER_BATCH_MAX;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, AttemptSignals, EventKind, ScopePath, SignalRecord,
-    SignalsWaiting, Table, TakenSignal, TakenSignals, TargetResult, TimerKey, TimerKind, Work,
+    SignalsWaiting, Table, TakenSignal, TakenSignals, TargetResult, Work,
 };
-use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
+use crate::turn::{LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
 
 /// A signal that waits for a step.
@@ -141,16 +142,6 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The timer of a wait.
-pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::SignalTimeout,
-        due_ms,
-        subject: at.run.0,
-        detail: at.activation,
-    }
-}
-
 /// The oldest stored signal of the wanted type to this scope or to any, if there is one: it satisfies this wait only (W19).
 pub(super) fn take_waiting(
     turn: &mut Turn<'_, '_>,
@@ -206,10 +197,10 @@ fn oldest(
     Ok(stored.into_iter().next())
 }
 
-/// Ends a wait that has its signal. The run may leave the step in a later entry; until then, no other signal may match.
+/// Ends a wait that has what it waited for. The run may leave the step in a later entry; until then, nothing else may end the wait.
 pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
     if let Some(due_ms) = active.state.due_ms() {
-        turn.clear_timer(signal_timer(run.at(active), due_ms));
+        turn.clear_timer(deadline_timer(run.at(active), due_ms));
     }
     active.state = ActivationState::Executing;
 }

@@ -4,6 +4,7 @@
 //! reads the run, changes it, and may add more work. `advance` lists the kinds of work; each kind has its own file.
 
 mod advance;
+mod approval;
 mod attributes;
 mod branches;
 mod cancel;
@@ -12,6 +13,7 @@ mod child;
 mod continuation;
 mod create;
 mod decide;
+mod decide_approval;
 mod emit;
 mod enter;
 mod evaluation;
@@ -36,6 +38,7 @@ mod signal;
 mod signal_wait;
 mod start;
 mod state;
+mod step_timer;
 mod switch;
 mod timer_step;
 mod visible;
@@ -45,6 +48,7 @@ mod write;
 
 pub use cancel::CancelRun;
 pub use decide::DecideSchemaCheck;
+pub use decide_approval::DecideApproval;
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
@@ -54,10 +58,11 @@ pub(crate) use continuation::fire as fire_continuation;
 pub(crate) use create::{NewRun, create};
 pub(crate) use execute::create_action_run;
 pub(crate) use failure::{error_field, error_in, is_failure};
-pub(crate) use finish_step::{next_attempt, wake_timer};
+pub(crate) use finish_step::next_attempt;
 pub(crate) use index::forget as forget_indexes;
 pub(crate) use outcome::name as outcome_name;
 pub(crate) use release::{is_awaited, release_from_quarantine};
-pub(crate) use wake::{expire_signal, wake_step};
+pub(crate) use step_timer::wake_timer;
+pub(crate) use wake::{expire_wait, wake_step};
 pub(crate) use work_queue::WorkQueue;
 pub(crate) use write::write_all;

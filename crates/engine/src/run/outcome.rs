@@ -13,6 +13,7 @@ pub(crate) mod name {
     pub(crate) const SUCCESS: &str = "success";
     pub(crate) const SKIPPED: &str = "skipped";
     pub(crate) const APPROVED: &str = "approved";
+    pub(crate) const REJECTED: &str = "rejected";
     pub(crate) const DEFAULT: &str = "default";
     pub(crate) const NO_MATCH: &str = "no_match";
     pub(crate) const FAILURE: &str = "failure";
@@ -66,6 +67,8 @@ pub(super) fn destination(
 ) -> Option<Destination> {
     let target = transition(step, outcome).or_else(|| match outcome.as_str() {
         name::SKIPPED if step.skip_if.is_some() => of_skipped(step),
+        name::APPROVED if is_approval(step) => transition(step, &name::of(name::SUCCESS)),
+        name::REJECTED if is_approval(step) => transition(step, &name::of(name::FAILURE)),
         _ => None,
     });
     if let Some(target) = target {
@@ -78,6 +81,10 @@ pub(super) fn destination(
     }
 }
 
+fn is_approval(step: &Step) -> bool {
+    matches!(step.kind, StepKind::Approval(_))
+}
+
 /// Whether no condition of a switch was true, which leads on in a list.
 fn is_no_match(step: &Step, outcome: &OutcomeName) -> bool {
     matches!(step.kind, StepKind::Switch(_)) && outcome.as_str() == name::NO_MATCH
@@ -88,6 +95,7 @@ fn of_skipped(step: &Step) -> Option<Target> {
     let success = transition(step, &name::of(name::SUCCESS));
     success.or(match &step.kind {
         StepKind::Switch(switch) => switch.default,
+        StepKind::Approval(_) => transition(step, &name::of(name::APPROVED)),
         StepKind::Run(_)
         | StepKind::Wait(_)
         | StepKind::Parallel(_)

@@ -2,15 +2,14 @@
 //! meanwhile.
 
 use super::advance::advance_all;
-use super::finish_step::wake_timer;
-use super::kept_signals::signal_timer;
 use super::outcome::name;
+use super::step_timer::{deadline_timer, wake_timer};
 use super::{continuation, index, schema_check};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Activations, Awaited, EventKind, PlanState, PlanWait, RunRecord,
-    SignalWait, TargetResult, Work,
+    Activation, ActivationState, Activations, Awaited, EventKind, OpenApproval, PlanState,
+    PlanWait, RunRecord, SignalWait, TargetResult, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -101,8 +100,12 @@ fn release_step(
         ActivationState::Signal(SignalWait {
             deadline_at_ms: Some(due_ms),
             ..
+        })
+        | ActivationState::Approval(OpenApproval {
+            deadline_at_ms: Some(due_ms),
+            ..
         }) => {
-            *due_ms = timer::restore(turn, signal_timer(at, *due_ms))?;
+            *due_ms = timer::restore(turn, deadline_timer(at, *due_ms))?;
         }
         // Its row still exists, but the earlier validation result was rejected for good.
         ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
@@ -111,6 +114,10 @@ fn release_step(
         ActivationState::Executing
         | ActivationState::Action(_)
         | ActivationState::Signal(SignalWait {
+            deadline_at_ms: None,
+            ..
+        })
+        | ActivationState::Approval(OpenApproval {
             deadline_at_ms: None,
             ..
         })
@@ -138,7 +145,11 @@ fn release_step(
             }))
         }
         Awaited::Child(child) => release_child(turn, activation, child),
-        Awaited::Signal | Awaited::Verdict | Awaited::Time | Awaited::Branches => Ok(None),
+        Awaited::Signal
+        | Awaited::Approval
+        | Awaited::Verdict
+        | Awaited::Time
+        | Awaited::Branches => Ok(None),
     }
 }
 

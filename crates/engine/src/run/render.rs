@@ -4,7 +4,6 @@
 //! that multiplied by its number of paths (design rule 13).
 
 use super::evaluation::Evaluation;
-use super::signal_wait::BAD_SIGNAL_TYPE;
 use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
@@ -56,6 +55,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::Time) => "bad_time",
             (Self::Made(_) | Self::Read(_), Mapped::Items) => "items_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::SignalType) => BAD_SIGNAL_TYPE,
+            (Self::Made(_) | Self::Read(_), Mapped::Approvers) => BAD_APPROVERS,
         }
     }
 
@@ -69,6 +69,7 @@ impl MappingRefused {
             Mapped::Time => "a time",
             Mapped::Items => "an array of items",
             Mapped::SignalType => "a signal type",
+            Mapped::Approvers => "a list of approvers",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -99,10 +100,16 @@ pub(super) enum Mapped {
     Items,
     /// The type of the signal that a step waits for.
     SignalType,
+    /// Who may decide about an approval.
+    Approvers,
 }
 
 /// The code of a state that exceeds a bound.
 pub(super) const BAD_STATE: &str = "bad_state";
+/// The code of a value that is not the type of a signal.
+pub(super) const BAD_SIGNAL_TYPE: &str = "bad_signal_type";
+/// The code of a value that is not a list of approvers.
+pub(super) const BAD_APPROVERS: &str = "bad_approvers";
 /// The code of values of branches that cannot be merged.
 pub(super) const MERGE_FAILED: &str = "merge_failed";
 /// The code of an expression without a value.

@@ -2,7 +2,8 @@
 
 use super::failure::failed;
 use super::kept_signals;
-use super::render::{self, DataContext, Mapped};
+use super::render::{self, BAD_SIGNAL_TYPE, DataContext, Mapped};
+use super::step_timer::deadline_timer;
 use crate::definition::{SignalTypeValue, Template, WaitStep};
 use crate::ids::SignalType;
 use crate::json::as_string;
@@ -10,9 +11,6 @@ use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{Activation, ActivationState, EventKind, SignalWait, TargetResult};
 use crate::turn::{LoadedRun, Turn};
-
-/// The code of a value that is not the type of a signal.
-pub(super) const BAD_SIGNAL_TYPE: &str = "bad_signal_type";
 
 /// Begins to wait; returns what the step ends with if its signal is there already.
 pub(super) fn begin(
@@ -35,7 +33,7 @@ pub(super) fn begin(
         .timeout_ms
         .map(|timeout_ms| turn.now_ms().saturating_add(timeout_ms));
     if let Some(due_ms) = deadline_at_ms {
-        turn.set_timer(kept_signals::signal_timer(run.at(active), due_ms));
+        turn.set_timer(deadline_timer(run.at(active), due_ms));
     }
     let kind = EventKind::WaitingForSignal {
         signal_type: signal_type.clone(),

@@ -1,9 +1,9 @@
 //! Steps that wait for a time (W59).
 
 use super::failure::failed;
-use super::finish_step::wake_timer;
 use super::outcome::name;
 use super::render::{self, DataContext, Mapped};
+use super::step_timer::wake_timer;
 use crate::definition::{Template, TimerStep};
 use crate::expression::Timestamp;
 use crate::json::{self, Json};

@@ -4,7 +4,7 @@ use super::advance::{advance, advance_after_wait};
 use super::failure::{self, Exit};
 use super::finish_step::leave;
 use super::outcome::name;
-use super::timer_step;
+use super::{approval, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
@@ -14,7 +14,7 @@ use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
 /// The timer of a retry, of a poll or of a step that waits for a time has fired.
 pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
-    let Some((mut run, mut active)) = take_waiting(turn, timer, Awaited::Time)? else {
+    let Some((mut run, mut active)) = take_waiting(turn, timer, &[Awaited::Time])? else {
         return Ok(());
     };
     let at = run.at(&active);
@@ -40,17 +40,14 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
 }
 
 /// The timer of a wait has fired: `onTimeout`, else a `timeout` transition, else the run's end.
-pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
-    let Some((mut run, active)) = take_waiting(turn, timer, Awaited::Signal)? else {
+pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let Some((mut run, active)) = take_waiting(turn, timer, &[Awaited::Signal, Awaited::Approval])?
+    else {
         return Ok(());
     };
     let number = run.number;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    let (StepKind::Wait(wait), ActivationState::Signal(awaited)) = (&step.kind, &active.state)
-    else {
-        panic!("only wait steps wait for a signal")
-    };
     let by_transition = || {
         let found = step
             .transitions
@@ -58,22 +55,14 @@ pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnRes
             .find(|line| line.outcome.as_str() == name::TIMEOUT);
         found.map(|line| line.target)
     };
-    let target = wait
-        .on_timeout
+    let on_timeout = match &step.kind {
+        StepKind::Wait(wait) => wait.on_timeout,
+        _ => None,
+    };
+    let target = on_timeout
         .or_else(by_transition)
         .unwrap_or(Target::BuiltIn(BuiltInTerminal::TimedOut));
-    run.note(&active, EventKind::SignalTimeout { target });
-    let waited_ms = wait.timeout_ms.unwrap_or_default();
-    let mut target_result = TargetResult {
-        from: Awaited::Signal,
-        outcome: name::of(name::TIMEOUT),
-        output: None,
-        reason: Some(format!(
-            "expected signal \"{}\" within {waited_ms} ms, but none came",
-            awaited.signal_type
-        )),
-        is_retryable: false,
-    };
+    let mut target_result = expired(turn, &mut run, &active, target)?;
     failure::complete_output(turn, &mut run, &mut target_result);
     let exit = Exit {
         definition: &definition.definition,
@@ -89,19 +78,58 @@ pub(crate) fn expire_signal(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnRes
     advance(turn, number, work)
 }
 
-/// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for `awaited` and for
+/// What a step ends with whose wait has expired, and which leads to `target`.
+fn expired(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target: Target,
+) -> TurnResult<TargetResult> {
+    let definition = run.definition.clone();
+    let step = &definition.definition.step(active.step).kind;
+    let (output, reason) = match (&active.state, step) {
+        (ActivationState::Signal(awaited), StepKind::Wait(wait)) => {
+            run.note(active, EventKind::SignalTimeout { target });
+            let waited_ms = wait.timeout_ms.unwrap_or_default();
+            let signal_type = &awaited.signal_type;
+            let reason =
+                format!("expected signal \"{signal_type}\" within {waited_ms} ms, but none came");
+            (None, reason)
+        }
+        (ActivationState::Approval(open), StepKind::Approval(approval)) => {
+            let waited_ms = approval.timeout_ms.unwrap_or_default();
+            let (count, quorum) = (open.approvals_count, approval.quorum);
+            let output = approval::end(turn, run.at(active), name::TIMEOUT)?;
+            let reason = format!(
+                "expected a quorum of {quorum} within {waited_ms} ms, but {count} approved"
+            );
+            (Some(run.store_payload(turn, output)), reason)
+        }
+        _ => panic!("only waits for a signal or a decision expire"),
+    };
+    Ok(TargetResult {
+        from: active.state.awaits(),
+        outcome: name::of(name::TIMEOUT),
+        output,
+        reason: Some(reason),
+        is_retryable: false,
+    })
+}
+
+/// Takes out the activation whose timer fired, with its run; `None` if its step does not wait for one of `awaited` and for
 /// exactly this timer, or if the run is quarantined: its timers fire without effect.
 fn take_waiting(
     turn: &mut Turn<'_, '_>,
     timer: TimerKey,
-    awaited: Awaited,
+    awaited: &[Awaited],
 ) -> TurnResult<Option<(LoadedRun, Draft<Activation>)>> {
     let number = RunNumber(timer.subject);
     if turn.is_quarantined(number) {
         return Ok(None);
     }
-    let is_awaited =
-        |state: &ActivationState| state.awaits() == awaited && state.due_ms() == Some(timer.due_ms);
+    let is_awaited = |state: &ActivationState| {
+        awaited.contains(&state.awaits()) && state.due_ms() == Some(timer.due_ms)
+    };
     let mut run = turn.load_run(number)?;
     match run.take(turn, timer.detail)? {
         Some(active) if is_awaited(&active.state) => return Ok(Some((run, active))),

@@ -70,6 +70,8 @@ pub enum ActivationState {
     Iterations(Iterations),
     /// The verdict on its output (W67).
     OutputCheck(UncheckedOutput),
+    /// A decision.
+    Approval(OpenApproval),
     /// A time (W59).
     Timer {
         /// In milliseconds.
@@ -82,6 +84,15 @@ pub enum ActivationState {
 pub struct SignalWait {
     /// Its type.
     pub signal_type: SignalType,
+    /// When the wait expires, in milliseconds; `None` if it does not.
+    pub deadline_at_ms: Option<u64>,
+}
+
+/// A wait for a decision (W61).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenApproval {
+    /// How many have approved.
+    pub approvals_count: u16,
     /// When the wait expires, in milliseconds; `None` if it does not.
     pub deadline_at_ms: Option<u64>,
 }
@@ -199,6 +210,8 @@ pub enum Awaited {
     Child(RunNumber),
     /// A signal.
     Signal,
+    /// A decision.
+    Approval,
     /// The result of validating a child's input, or the step's output.
     Verdict,
     /// A time.
@@ -220,6 +233,7 @@ impl ActivationState {
                 PlanWait::Retry { .. } => Awaited::Time,
             },
             Self::Signal(_) => Awaited::Signal,
+            Self::Approval(_) => Awaited::Approval,
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
             Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
@@ -235,6 +249,7 @@ impl ActivationState {
                 Some(*due_ms)
             }
             Self::Signal(wait) => wait.deadline_at_ms,
+            Self::Approval(approval) => approval.deadline_at_ms,
             Self::Plan(plan) => match plan.wait {
                 PlanWait::Retry { due_ms } => Some(due_ms),
                 PlanWait::Executing | PlanWait::Action(_) => None,
@@ -257,6 +272,7 @@ impl ActivationState {
             Self::Executing
             | Self::Action(_)
             | Self::Signal(_)
+            | Self::Approval(_)
             | Self::Child(_)
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)
@@ -276,6 +292,7 @@ impl ActivationState {
             Self::Executing
             | Self::Action(_)
             | Self::Signal(_)
+            | Self::Approval(_)
             | Self::Child(_)
             | Self::ChildInput { .. }
             | Self::OutputCheck(_)
@@ -301,6 +318,7 @@ impl ActivationState {
             Awaited::Nothing
             | Awaited::Child(_)
             | Awaited::Signal
+            | Awaited::Approval
             | Awaited::Verdict
             | Awaited::Time
             | Awaited::Branches => None,

@@ -3,8 +3,8 @@
 use super::{PayloadRef, PlanEvent, ScopeId, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
-    ActionName, ActionRunNumber, NodeId, OutcomeName, RunId, RunNumber, SignalId, SignalType,
-    StateKey, StreamName, WorkerId,
+    ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
+    SignalType, StateKey, StreamName, WorkerId,
 };
 use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
@@ -109,14 +109,19 @@ impl EventKind {
             | Self::SwitchTaken { .. }
             | Self::RecordEmitted { .. }
             | Self::WaitStarted { .. }
+            | Self::ApprovalDecided { .. }
             | Self::IterationEnded { .. } => 0,
+            Self::ApprovalOpened { approvers, .. } => approvers
+                .iter()
+                .map(|approver| approver.as_str().len())
+                .sum(),
             Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
         }
     }
 }
 
 impl EventKind {
-    /// Whether the history keeps it for the steps of an iteration: failures, retries, signals and cancels. The rest would
+    /// Whether the history keeps it for the steps of an iteration: failures, retries, signals, decisions and cancels. The rest would
     /// push the other events of the run out of its history (W57).
     pub(crate) fn is_kept_in_iterations(&self) -> bool {
         match self {
@@ -360,6 +365,20 @@ pub enum EventKind {
         stream: StreamName,
         /// The record.
         id: RecordId,
+    },
+    /// The step began to wait for a decision (W61).
+    ApprovalOpened {
+        /// Who may decide; empty for everyone.
+        approvers: Vec<Approver>,
+        /// How many must approve.
+        quorum: u16,
+        /// When the wait expires, in milliseconds.
+        deadline_at_ms: Option<u64>,
+    },
+    /// Somebody decided.
+    ApprovalDecided {
+        /// Whether it is an approval; otherwise, it is a rejection.
+        is_approved: bool,
     },
     /// An iteration of a step has ended (W57).
     IterationEnded {

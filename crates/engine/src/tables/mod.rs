@@ -7,6 +7,7 @@ mod action;
 mod action_run;
 mod action_run_block;
 mod activation;
+mod approval;
 mod catalogue;
 mod cluster;
 mod continuation;
@@ -48,8 +49,9 @@ pub use action_run::{
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
     Activation, ActivationState, Activations, Awaited, Branches, Iterations, JoinDecision,
-    SignalWait, StepResult, StepResults, UncheckedOutput,
+    OpenApproval, SignalWait, StepResult, StepResults, UncheckedOutput,
 };
+pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{

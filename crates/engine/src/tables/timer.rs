@@ -27,8 +27,8 @@ pub struct TimerKey {
 pub enum TimerKind {
     /// A step's retry or poll; the subject is a run, the detail its activation.
     StepWake = 1,
-    /// A wait expires; the subject is a run, the detail its activation.
-    SignalTimeout = 2,
+    /// A step's wait for a signal or a decision expires; the subject is a run, the detail its activation.
+    StepDeadline = 2,
     /// A delayed task becomes ready; the subject is an action run, the detail its attempt.
     TaskReady = 3,
     /// The first lease of a worker may end; the subject is the worker.
@@ -57,7 +57,7 @@ impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
     pub const ALL: [Self; 12] = [
         Self::StepWake,
-        Self::SignalTimeout,
+        Self::StepDeadline,
         Self::TaskReady,
         Self::LeaseExpiry,
         Self::WorkerSilence,
@@ -76,7 +76,7 @@ impl TimerKind {
         match self {
             Self::LeaseExpiry | Self::WorkerSilence | Self::ReportExpiry | Self::GroupDue => true,
             Self::StepWake
-            | Self::SignalTimeout
+            | Self::StepDeadline
             | Self::TaskReady
             | Self::CacheExpiry
             | Self::StreamSweep
@@ -91,7 +91,7 @@ impl Key for TimerKind {
     fn encode(&self, out: &mut Vec<u8>) {
         let byte: u8 = match self {
             Self::StepWake => 1,
-            Self::SignalTimeout => 2,
+            Self::StepDeadline => 2,
             Self::TaskReady => 3,
             Self::LeaseExpiry => 4,
             Self::WorkerSilence => 5,

@@ -34,8 +34,8 @@ impl FireTimer {
             TimerKind::StepWake => {
                 run::wake_step(turn, timer)?;
             }
-            TimerKind::SignalTimeout => {
-                run::expire_signal(turn, timer)?;
+            TimerKind::StepDeadline => {
+                run::expire_wait(turn, timer)?;
             }
             TimerKind::TaskReady => {
                 task::wake(turn, ActionRunNumber(timer.subject), timer.detail)?;

@@ -3,7 +3,7 @@
 use super::event_type::EventType;
 use super::plan_event;
 use crate::definition::{Definition, StepKind};
-use crate::ids::{ActionRunNumber, NodeId, RunId, SignalId, StateKey};
+use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
 use crate::stream::RecordId;
@@ -200,6 +200,8 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::RecordEmitted { .. } => EventType::RecordEmitted,
         EventKind::WaitStarted { .. } => EventType::WaitStarted,
         EventKind::IterationEnded { .. } => EventType::IterationEnded,
+        EventKind::ApprovalOpened { .. } => EventType::ApprovalOpened,
+        EventKind::ApprovalDecided { .. } => EventType::ApprovalDecided,
     }
 }
 
@@ -219,6 +221,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
         | EventKind::WaitStarted { .. }
+        | EventKind::ApprovalOpened { .. }
         | EventKind::PollExhausted { .. } => {
             let name = |step| definition.step(step).name.to_string();
             event.step.map_or_else(String::new, name)
@@ -252,6 +255,10 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
         EventKind::IterationEnded { index, .. } => index.to_string(),
+        EventKind::ApprovalDecided { is_approved } => {
+            let decision = if *is_approved { "approved" } else { "rejected" };
+            decision.to_owned()
+        }
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
         EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::BranchJoined { position, .. } => {
@@ -295,12 +302,10 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             .number("poll", u64::from(*poll))
             .number("due_at_ms", *due_ms),
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
-        EventKind::WaitingForSignal { deadline_at_ms, .. } => {
-            none.optional_number("deadline_at_ms", *deadline_at_ms)
-        }
-        EventKind::SignalReceived { id, .. } => {
-            none.optional("signal_id", id.as_ref().map(SignalId::as_str))
-        }
+        EventKind::WaitingForSignal { .. }
+        | EventKind::SignalReceived { .. }
+        | EventKind::WaitStarted { .. }
+        | EventKind::ApprovalOpened { .. } => of_wait(kind),
         EventKind::AwaitingAction { action_run, .. } => {
             none.text("action_run_id", &action_run.to_string())
         }
@@ -327,7 +332,6 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
         EventKind::Plan(event) => plan_event::attributes(event),
-        EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
         EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
         EventKind::TriggerStarted { partition, records } => {
@@ -345,8 +349,32 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::RunReleased
         | EventKind::StepCancelled
         | EventKind::StateChanged { .. }
+        | EventKind::ApprovalDecided { .. }
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
+    }
+}
+
+/// The attributes of a wait, and of what it waits for.
+fn of_wait(kind: &EventKind) -> Attributes {
+    let none = Attributes::default();
+    match kind {
+        EventKind::WaitingForSignal { deadline_at_ms, .. } => {
+            none.optional_number("deadline_at_ms", *deadline_at_ms)
+        }
+        EventKind::SignalReceived { id, .. } => {
+            none.optional("signal_id", id.as_ref().map(SignalId::as_str))
+        }
+        EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
+        EventKind::ApprovalOpened {
+            approvers,
+            quorum,
+            deadline_at_ms,
+        } => none
+            .texts("approvers", approvers.iter().map(Approver::to_string))
+            .number("quorum", u64::from(*quorum))
+            .optional_number("deadline_at_ms", *deadline_at_ms),
+        _ => none,
     }
 }
 

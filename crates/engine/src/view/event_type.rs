@@ -75,6 +75,9 @@ types! {
     SignalReceived "signal_received" "A signal arrived." ["its type"] ["signal_id"];
     SignalMatched "signal_matched" "A signal ended the step's wait." ["its type"] [];
     SignalTimeout "signal_timeout" "The step's wait for a signal expired." ["the next step or terminal"] [];
+    ApprovalOpened "approval_opened" "The step started to wait for a decision." ["the step"]
+        ["approvers" "quorum" "deadline_at_ms"];
+    ApprovalDecided "approval_decided" "Somebody decided about the step." ["`approved` or `rejected`"] [];
     ActionNotFound "action_not_found" "The step's action is not registered." ["the action"] [];
     ActionDisabled "action_disabled" "The step's action is disabled." ["the action"] [];
     ChildRefused "child_refused" "The child workflow does not exist, or is disabled." ["the reason"] [];

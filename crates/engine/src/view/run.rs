@@ -130,6 +130,8 @@ pub enum WaitingFor {
     Check,
     /// A time (W59).
     Timer,
+    /// A decision (W61).
+    Approval,
 }
 
 /// The result of a visit to a step.
@@ -315,6 +317,9 @@ fn current_steps(
         let waiting_for = match &active.state {
             ActivationState::Executing => None,
             ActivationState::Signal(wait) => Some((WaitingFor::Signal, wait.deadline_at_ms)),
+            ActivationState::Approval(approval) => {
+                Some((WaitingFor::Approval, approval.deadline_at_ms))
+            }
             ActivationState::Action(_) => Some(waiting_for_action(reader, &active.state)?),
             ActivationState::Plan(plan) => match plan.wait {
                 PlanWait::Executing => None,
@@ -360,6 +365,7 @@ fn kind(step: &Step) -> &'static str {
         StepKind::Set => "set",
         StepKind::Emit(_) => "emit",
         StepKind::Timer(_) => "wait",
+        StepKind::Approval(_) => "approval",
     }
 }
 

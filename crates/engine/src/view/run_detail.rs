@@ -71,6 +71,19 @@ impl Awaiting<'_> {
         if let ActivationState::Signal(wait) = &self.active.state {
             return Ok(Some(format!("waits for signal \"{}\"", wait.signal_type)));
         }
+        if let (ActivationState::Approval(approval), StepKind::Approval(step)) =
+            (&self.active.state, &self.step().kind)
+        {
+            let name = &self.step().name;
+            let (count, quorum) = (approval.approvals_count, step.quorum);
+            let given = match quorum {
+                1 => String::new(),
+                _ => format!(": {count} of {quorum} approvals"),
+            };
+            return Ok(Some(format!(
+                "waits for a decision at step \"{name}\"{given}"
+            )));
+        }
         let Some(action_run) = &self.action_run else {
             return Ok(None);
         };
@@ -115,6 +128,7 @@ impl Awaiting<'_> {
             ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing
             | ActivationState::Signal(_)
+            | ActivationState::Approval(_)
             | ActivationState::Branches(_)
             | ActivationState::Iterations(_) => None,
         })

@@ -127,5 +127,6 @@ fn position_of(body: &Body) -> usize {
         Body::ReleaseQuarantined(_) => 49,
         Body::CancelActionRun(_) => 50,
         Body::DeleteWorkflow(_) => 51,
+        Body::DecideApproval(_) => 52,
     }
 }

@@ -1,5 +1,6 @@
 //! Invariants of the tables, checked after every entry.
 
+mod approvals;
 mod dead_letters;
 mod groups;
 mod keys;
@@ -59,6 +60,7 @@ pub(crate) fn check(store: &MemoryStore) {
     run_indexes::check(store);
     retention::check(store);
     dead_letters::check(store);
+    approvals::check(store);
     keys::check(store);
     namespaces::check(store);
     streams::check(store);
@@ -171,10 +173,13 @@ impl<'a> State<'a> {
                 .action_runs
                 .get(action_run)
                 .is_some_and(|record| record.status.is_open()),
-            ActivationState::Signal(wait) => wait.deadline_at_ms.is_none_or(|due_ms| {
-                self.timers
-                    .contains(&timer(TimerKind::SignalTimeout, due_ms))
-            }),
+            ActivationState::Signal(_) | ActivationState::Approval(_) => {
+                let due_ms = active.state.due_ms();
+                due_ms.is_none_or(|due_ms| {
+                    self.timers
+                        .contains(&timer(TimerKind::StepDeadline, due_ms))
+                })
+            }
             ActivationState::Child(child) => self
                 .runs
                 .get(child)
@@ -418,9 +423,7 @@ impl<'a> State<'a> {
                 }
                 _ => false,
             },
-            TimerKind::SignalTimeout => {
-                matches!(state, Some(ActivationState::Signal(wait)) if wait.deadline_at_ms == Some(timer.due_ms))
-            }
+            TimerKind::StepDeadline => approvals::has_deadline(state, timer.due_ms),
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.
             TimerKind::TaskReady => {

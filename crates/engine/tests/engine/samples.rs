@@ -21,8 +21,9 @@ use flotilla_engine::definition::{
     Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
-    ScopePathText, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
+    RunNumber, ScopePathText, SignalId, SignalType, StepName, WorkerId, WorkflowName,
+    WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -78,6 +79,18 @@ pub(crate) fn signal_type() -> SignalType {
 
 pub(crate) fn scope_path() -> ScopePathText {
     ScopePathText::new("fan/stock").expect("a path")
+}
+
+pub(crate) fn step() -> StepName {
+    StepName::new("gate").expect("a name")
+}
+
+pub(crate) fn comment() -> Comment {
+    Comment::new("well done").expect("a comment")
+}
+
+pub(crate) fn approver() -> Approver {
+    Approver::new("role:ops").expect("an approver")
 }
 
 pub(crate) fn signal_id() -> SignalId {

@@ -8,6 +8,7 @@ mod plan;
 mod retention;
 mod run_index;
 mod schedule;
+mod signal;
 mod trigger;
 mod worker;
 mod workflow;
@@ -26,9 +27,8 @@ use flotilla_engine::rows::{
     PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
     RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
-    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, SignalIdPlaces,
-    SignalIds, SignalRecord, SignalsWaiting, StateRecord, States, StepResult, StepResults,
-    StoredPayload, Table, TakenSignal, TakenSignals, TargetResult, TaskError, TimerKey, TimerKind,
+    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, StateRecord, States,
+    StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind,
     Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key,
     encode_record,
 };
@@ -54,7 +54,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=81).collect(),
+        (1..=82).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -87,7 +87,7 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
     sorted::<Timers>(&[
         timer(TimerKind::StepWake, 5, 9),
         timer(TimerKind::StepWake, 6, 1),
-        timer(TimerKind::SignalTimeout, 0, 0),
+        timer(TimerKind::StepDeadline, 0, 0),
         timer(TimerKind::WorkerSilence, 0, 0),
         timer(TimerKind::StreamSweep, 0, 0),
         timer(TimerKind::GroupDue, 0, 0),
@@ -147,6 +147,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = cluster_rows();
     rows.extend(workflow::rows());
     rows.extend(run_rows());
+    rows.extend(signal::rows());
     rows.extend(activation_rows());
     rows.push(row::<StepResults>(
         (RunNumber(7), ScopeNumber(300), StepIndex(0)),
@@ -272,18 +273,6 @@ fn run_rows() -> Vec<Row> {
             ]),
         ),
         row::<History>((run, 1), history()),
-        row::<SignalsWaiting>(
-            (run, scope_path(), samples::signal_type(), 1),
-            SignalRecord { payload, bytes: 20 },
-        ),
-        row::<TakenSignals>(
-            (run, ScopeNumber(2), 1),
-            TakenSignal {
-                to: scope_path(),
-                signal_type: samples::signal_type(),
-                signal: SignalRecord { payload, bytes: 20 },
-            },
-        ),
         row::<Items>(
             (run, 2, 3),
             ItemRecord {
@@ -291,8 +280,6 @@ fn run_rows() -> Vec<Row> {
             },
         ),
         row::<IterationResults>((run, 2, 3), activation::item_result()),
-        row::<SignalIds>((run, samples::signal_id()), 1),
-        row::<SignalIdPlaces>((run, 1), samples::signal_id()),
         row::<Timers>(samples::timer(), ()),
     ]
 }

@@ -154,6 +154,14 @@ fn undeliverables() -> Vec<Rejection> {
             run_id: run_id.clone(),
             scope: samples::scope_path(),
         },
+        Undeliverable::ApprovalNotOpen {
+            run_id: run_id.clone(),
+            step: Some(samples::step()),
+        },
+        Undeliverable::ScopeNeeded {
+            run_id: run_id.clone(),
+            open: "\"gate\"".to_owned(),
+        },
         Undeliverable::SignalLimitExceeded(run_id),
         Undeliverable::SignalTypeReserved(samples::signal_type()),
     ];

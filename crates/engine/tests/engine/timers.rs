@@ -40,14 +40,14 @@ fn look(replica: &Replica, cursor: &mut TimerCursor) -> (DueTimers, Vec<u8>) {
     let waits = TimerKind::ALL.into_iter().zip(counting.beginnings());
     let (_, beginning) = waits
         .into_iter()
-        .find(|(kind, _)| *kind == TimerKind::SignalTimeout)
+        .find(|(kind, _)| *kind == TimerKind::StepDeadline)
         .expect("each kind is read");
     (due.expect("memory does not fail"), beginning)
 }
 
 fn first_at(due_ms: u64) -> Vec<u8> {
     let key = encode_key::<Timers>(&TimerKey {
-        kind: TimerKind::SignalTimeout,
+        kind: TimerKind::StepDeadline,
         due_ms,
         subject: 0,
         detail: 0,

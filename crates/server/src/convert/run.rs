@@ -132,6 +132,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Branches => v1::WaitingFor::Branches,
         WaitingFor::Check => v1::WaitingFor::Check,
         WaitingFor::Timer => v1::WaitingFor::Timer,
+        WaitingFor::Approval => v1::WaitingFor::Approval,
     }
 }
 

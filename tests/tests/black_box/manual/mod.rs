@@ -138,7 +138,7 @@ fn every_definition_of_the_manual_is_created_and_run() {
         let name = created["name"].as_str().expect("a name").to_owned();
         let key = format!("run-{index}");
         let run_id = flo.text(&["workflow", "start", &name, INPUT, "--idempotency-key", &key]);
-        let what = format!("{name} to end, or to wait for a signal or a worker");
+        let what = format!("{name} to end, or to wait for somebody outside");
         wait_until(&what, TIMEOUT, || settled(&flo, &run_id));
     }
 }
@@ -156,10 +156,12 @@ fn actions(definition: &str) -> Vec<String> {
 /// Whether a run has ended, or waits for something from outside; otherwise its state.
 fn settled(flo: &Flo, run_id: &str) -> Result<(), String> {
     let run = flo.json(&["workflow", "status", run_id]);
-    let waits_for_signal = |step: &Value| step["waiting_for"] == "signal";
+    let is_asking = |step: &Value| {
+        ["signal", "approval"].contains(&step["waiting_for"].as_str().unwrap_or_default())
+    };
     let mut steps = run["current_steps"].as_array().into_iter().flatten();
     let is_settled = match run["status"].as_str() {
-        Some("waiting") => steps.any(waits_for_signal),
+        Some("waiting") => steps.any(is_asking),
         Some("completed" | "failed") => true,
         _ => false,
     };

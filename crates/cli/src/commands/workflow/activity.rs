@@ -31,6 +31,7 @@ impl Activity {
         let doing = match event.r#type.as_str() {
             "step_started" | "step_retry" => String::new(),
             "waiting_for_signal" => format!("waits for signal {detail:?}"),
+            "approval_opened" => "waits for a decision".to_owned(),
             "awaiting_action" => format!("waits for a worker to take action {detail:?}"),
             "action_started" => format!("run by worker {detail}"),
             "action_retry_scheduled" | "retry_scheduled" => "waits to try again".to_owned(),

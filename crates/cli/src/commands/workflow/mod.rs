@@ -3,6 +3,7 @@
 mod activity;
 mod cancel;
 mod create;
+mod decision;
 mod delete;
 mod disable;
 mod enable;
@@ -34,6 +35,8 @@ pub(crate) enum WorkflowCommand {
     Status(status::Status),
     History(history::History),
     Signal(signal::Signal),
+    Approve(decision::Approve),
+    Reject(decision::Reject),
     Cancel(cancel::Cancel),
     List(list::List),
     Runs(runs::Runs),
@@ -56,6 +59,8 @@ impl WorkflowCommand {
             Self::Status(status) => status.run(session).await,
             Self::History(history) => history.run(session).await,
             Self::Signal(signal) => signal.run(session).await,
+            Self::Approve(approve) => approve.run(session).await,
+            Self::Reject(reject) => reject.run(session).await,
             Self::Cancel(cancel) => cancel.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Runs(runs) => runs.run(session).await,

@@ -80,6 +80,7 @@ service! { WorkflowService {
     list_runs(ListRunsRequest) -> ListRunsResponse;
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;
+    decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
     invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;

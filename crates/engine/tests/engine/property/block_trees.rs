@@ -14,7 +14,9 @@ use flotilla_engine::rows::{
     ScopeStep, States, StepResults, TimerKey, TimerKind, Timers,
 };
 use flotilla_engine::view::{self, WaitingFor};
-use flotilla_engine::{Body, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice};
+use flotilla_engine::{
+    Body, DecideApproval, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,6 +27,8 @@ use std::slice;
 enum Step {
     /// Waits for a signal; ends with `success`.
     Waits,
+    /// Asks for a decision; ends with `approved`.
+    Asks,
     /// Ends immediately with `target_not_found`.
     Fails,
     /// Is skipped.
@@ -53,7 +57,8 @@ type List = Vec<Step>;
 /// Lists of up to three steps, with up to three levels of branches.
 fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
     let leaf = prop_oneof![
-        8 => Just(Step::Waits),
+        6 => Just(Step::Waits),
+        3 => Just(Step::Asks),
         2 => Just(Step::Fails),
         1 => Just(Step::Skips),
         2 => Just(Step::Sets),
@@ -79,6 +84,8 @@ fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
 #[derive(Default)]
 struct Expected {
     waits_count: usize,
+    /// How many of these wait for a decision.
+    asks_count: usize,
     left_count: usize,
     /// How many of the steps that are left keep their results.
     results_count: usize,
@@ -109,6 +116,11 @@ impl Expected {
             self.left_count += count;
             self.results_count += count;
             let end = match step {
+                Step::Asks => {
+                    self.waits_count += 1;
+                    self.asks_count += 1;
+                    ListEnd::Success
+                }
                 Step::Waits => {
                     self.waits_count += 1;
                     ListEnd::Success
@@ -165,7 +177,9 @@ impl Expected {
         };
         let end = attempt.add(list);
         if end == ListEnd::Retryable {
-            // Its results are dropped, and its signals are given back.
+            // Its results are dropped, its signals are given back, and its decisions are made again.
+            self.waits_count += attempt.asks_count;
+            self.asks_count += attempt.asks_count;
             self.left_count += attempt.left_count;
             self.scopes_count += usize::from(!self.is_iteration) + attempt.scopes_count;
             self.joined_count += attempt.joined_count;
@@ -207,6 +221,7 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
                 written = of_both.map(sum).or(written);
             }
             Step::Waits
+            | Step::Asks
             | Step::Fails
             | Step::Breaks
             | Step::Skips
@@ -243,6 +258,7 @@ impl Text {
             let set = format!("set set={name}=1;n=1");
             let what = match step {
                 Step::Waits => "wait go",
+                Step::Asks => "approval",
                 Step::Fails => "run @unknown",
                 Step::Sets => &set,
                 Step::Emits => "emit log payload=1",
@@ -359,24 +375,39 @@ fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
 }
 
 /// Its children end at a custom terminal out of a branch, so their branches join nothing (W16).
-/// Sends a signal to a wait: in turn to the scope of the last one, and to whichever began first.
-fn signal_a_wait(player: &mut Player, run: RunNumber) {
+/// Answers a step that waits: in turn the last one, by its scope, and the first one.
+fn answer(player: &mut Player, run: RunNumber) {
     let Body::SignalRun(mut signal) = signal() else {
         panic!("it is a signal");
     };
-    let sent_count = read::<Runs>(&player.store, &run)
-        .expect("the run")
-        .signals
-        .received_count;
-    if sent_count.is_multiple_of(2) {
-        let namespace = Namespace::default_namespace();
-        let view = view::run(&player.store, &namespace, &signal.run_id).expect("memory");
-        let steps = view.expect("the run").current_steps;
-        let mut steps = steps.into_iter().rev();
-        let waiting = steps.find(|step| matches!(step.waiting_for, Some((WaitingFor::Signal, _))));
-        signal.scope = waiting.and_then(|step| ScopePathText::new(step.scope).ok());
+    let run = read::<Runs>(&player.store, &run).expect("the run");
+    let namespace = Namespace::default_namespace();
+    let view = view::run(&player.store, &namespace, &signal.run_id).expect("memory");
+    let steps = view.expect("the run").current_steps.into_iter();
+    let mut waiting = steps.filter_map(|step| match step.waiting_for {
+        Some((kind @ (WaitingFor::Signal | WaitingFor::Approval), _)) => Some((kind, step)),
+        _ => None,
+    });
+    let is_last = run.left_count.is_multiple_of(2);
+    let picked = match is_last {
+        true => waiting.last(),
+        false => waiting.next(),
+    };
+    let (kind, step) = picked.expect("a step waits");
+    let scope = ScopePathText::new(step.scope).ok();
+    if kind == WaitingFor::Signal {
+        signal.scope = scope.filter(|_| is_last);
+        return play(player, Body::SignalRun(signal));
     }
-    play(player, Body::SignalRun(signal));
+    let decision = DecideApproval {
+        run_id: signal.run_id,
+        step: Some(step.step),
+        scope,
+        visit: None,
+        is_approved: true,
+        comment: None,
+    };
+    play(player, Body::DecideApproval(decision));
 }
 
 #[test]
@@ -408,10 +439,10 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
     }
 }
 
-/// How many steps of a tree wait.
+/// How often the steps of a tree wait at most.
 fn waits_count(list: &List) -> usize {
     let of_step = |step: &Step| match step {
-        Step::Waits => 1,
+        Step::Waits | Step::Asks => 1,
         Step::Fails
         | Step::Skips
         | Step::Sets
@@ -420,7 +451,7 @@ fn waits_count(list: &List) -> usize {
         | Step::Ends
         | Step::Breaks => 0,
         Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
-        Step::Nests(list) => waits_count(list),
+        Step::Nests(list) => 2 * waits_count(list),
         Step::Loops(_, list) => 2 * waits_count(list),
     };
     list.iter().map(of_step).sum()
@@ -454,7 +485,7 @@ proptest! {
         while is_open(&player) {
             prop_assert!(signals_count < waits_count(&list), "more waits than there are");
             signals_count += 1;
-            signal_a_wait(&mut player, run);
+            answer(&mut player, run);
             go_on(&mut player, run);
         }
         let counts = counts(&player, run);
@@ -479,7 +510,7 @@ proptest! {
         for _ in 0..expected.waits_count {
             let status = read::<Runs>(&player.store, &run).expect("the run").status;
             prop_assert_eq!(status, RunStatus::Waiting, "too few steps wait");
-            signal_a_wait(&mut player, run);
+            answer(&mut player, run);
             go_on(&mut player, run);
         }
         let record = read::<Runs>(&player.store, &run).expect("the run");

@@ -118,7 +118,7 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         .into_iter()
         .map(|(timer, ())| timer);
     timers.find(|timer| match timer.kind {
-        TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
+        TimerKind::StepWake | TimerKind::StepDeadline | TimerKind::Continuation => {
             (QuarantinedKind::Run, timer.subject) == (kind, number)
         }
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => of_task(timer),

@@ -9,10 +9,10 @@ use flotilla_engine::ids::{
 use flotilla_engine::rows::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CreateGroup, CreateNamespace,
-    CreateStream, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow,
-    FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord,
-    RecordId, ReleaseQuarantined, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId,
-    TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    CreateStream, DecideApproval, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream,
+    DeleteWorkflow, FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup, NackRecords,
+    NewGroup, NewRecord, RecordId, ReleaseQuarantined, SetCondition, SetKey, StreamPosition,
+    SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -32,6 +32,14 @@ pub(super) fn bodies() -> Vec<Body> {
     }));
     bodies.push(Body::DeleteWorkflow(DeleteWorkflow {
         workflow: workflow(),
+    }));
+    bodies.push(Body::DecideApproval(DecideApproval {
+        run_id: super::run_id(),
+        step: Some(super::step()),
+        scope: Some(super::scope_path()),
+        visit: Some(2),
+        is_approved: true,
+        comment: Some(super::comment()),
     }));
     bodies
 }

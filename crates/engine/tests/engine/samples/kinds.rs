@@ -2,9 +2,9 @@
 
 use super::name;
 use flotilla_engine::definition::{
-    Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, ForEachStep, Join, Merge,
-    MergeRule, OnFailure, ParallelStep, Part, Root, SignalTypeValue, StepIndex, StepKind,
-    SwitchStep, Target, Template, TerminalIndex, Tolerance, Variable, WaitStep,
+    ApprovalStep, Arm, BlockIndex, BlockStep, Branch, EmitStep, EndIndex, Expression, ForEachStep,
+    Join, Merge, MergeRule, OnFailure, ParallelStep, Part, Root, SignalTypeValue, StepIndex,
+    StepKind, SwitchStep, Target, Template, TerminalIndex, Tolerance, Variable, WaitStep,
 };
 use flotilla_engine::expression::{
     Assertion, CharClass, CompiledExpression, Comprehension, Constant, Function, Instruction, Node,
@@ -66,6 +66,16 @@ pub(super) fn wait() -> StepKind {
         signal_type: SignalTypeValue::Fixed(super::signal_type()),
         timeout_ms: Some(1_000),
         on_timeout: Some(Target::Custom(TerminalIndex(0))),
+    })
+}
+
+pub(super) fn approval() -> StepKind {
+    StepKind::Approval(ApprovalStep {
+        approvers: Template {
+            parts: vec![Part::Literal("[\"role:ops\"]".to_owned())],
+        },
+        quorum: 2,
+        timeout_ms: Some(1_000),
     })
 }
 

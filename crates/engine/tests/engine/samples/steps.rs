@@ -48,6 +48,7 @@ pub(super) fn steps() -> Vec<Step> {
         step("prepare", kinds::block(), Target::Step(StepIndex(0))),
         step("each", kinds::for_each(), Target::Step(StepIndex(0))),
         step("note", StepKind::Set, Target::Step(StepIndex(0))),
+        step("gate", kinds::approval(), Target::Step(StepIndex(0))),
         step("tell", kinds::emit(), Target::Step(StepIndex(0))),
         step(
             "rest",

@@ -3,8 +3,9 @@
 use super::line::Line;
 use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, ScopePathText, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, Comment, EventName, ExecutorName, IdempotencyKey, Namespace,
+    OutcomeName, PlanName, RunId, ScopePathText, SignalId, SignalType, StepName, WorkerId,
+    WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -12,11 +13,12 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker,
-    DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache,
-    InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled,
-    SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    CreateDefinition, DecideApproval, DecideSchemaCheck, DeleteAction, DeleteWorkflow,
+    DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker,
+    InvalidateCache, InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
+    ReleaseWorker, ReportTask, RequestId, ResetPlan, SchemaVerdict, SetActionEnabled,
+    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
+    VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -125,6 +127,7 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 .option("id")
                 .map(|id| SignalId::new(id).expect("a signal id")),
         }),
+        "approve" | "reject" => Body::DecideApproval(decision(line, verb == "approve")),
         "cancel" => Body::CancelRun(CancelRun {
             run_id: run_id(line.word()),
             reason: line.option("reason"),
@@ -141,6 +144,24 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+/// `approve RUN step=gate scope=fan/stock visit=2 comment=fine`
+fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
+    DecideApproval {
+        run_id: run_id(line.word()),
+        step: line
+            .option("step")
+            .map(|name| StepName::new(name).expect("a step name")),
+        scope: line
+            .option("scope")
+            .map(|path| ScopePathText::new(path).expect("a path")),
+        visit: line.number("visit"),
+        is_approved,
+        comment: line
+            .option("comment")
+            .map(|text| Comment::new(text).expect("a comment")),
+    }
 }
 
 fn start(line: &mut Line) -> StartRun {

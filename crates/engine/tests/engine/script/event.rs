@@ -169,6 +169,8 @@ fn kind_in_words(
         | EventKind::Plan(_)
         | EventKind::RecordEmitted { .. }
         | EventKind::WaitStarted { .. }
+        | EventKind::ApprovalOpened { .. }
+        | EventKind::ApprovalDecided { .. }
         | EventKind::SwitchTaken { .. } => as_published(definition, kind),
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),

@@ -5,8 +5,9 @@ use super::definition::{Names, poll, position, retry};
 use super::join::{join, merge};
 use super::line::Line;
 use flotilla_engine::definition::{
-    Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex, RunStep, RunTarget,
-    SignalTypeValue, StepKind, StepOutput, SwitchStep, TimerStep, Tolerance, WaitStep,
+    ApprovalStep, Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
+    RunStep, RunTarget, SignalTypeValue, StepKind, StepOutput, SwitchStep, TimerStep, Tolerance,
+    WaitStep,
 };
 use flotilla_engine::ids::{ActionName, SignalType, StreamName, WorkflowName, WorkflowVersion};
 
@@ -36,6 +37,11 @@ impl Names {
                     let until = line.option("until").expect("ms=N or until=VALUE");
                     TimerStep::Until(self.template(&until))
                 }
+            }),
+            "approval" => StepKind::Approval(ApprovalStep {
+                approvers: self.template(&line.option("by").unwrap_or_else(|| "[]".to_owned())),
+                quorum: line.number("quorum").unwrap_or(1),
+                timeout_ms: line.number("timeout"),
             }),
             "emit" => StepKind::Emit(EmitStep {
                 stream: StreamName::new(line.word()).expect("a stream name"),

@@ -50,6 +50,12 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::SignalAccepted(signal) => {
             or(signal.is_repeated, "signal repeated", "signal accepted")
         }
+        Reply::ApprovalDecided(decided) => {
+            let (step, visit) = (&decided.step, decided.visit);
+            let outcome = decided.outcome.as_ref().map(ToString::to_string);
+            let outcome = outcome.unwrap_or_else(|| "open".to_owned());
+            format!("decided {step}#{visit}: {outcome}")
+        }
         Reply::ActionRegistered(action) => {
             let changed = or(action.is_changed, "changed", "unchanged");
             format!("version {}, {changed}", action.version)
@@ -179,6 +185,13 @@ fn waiting_for(active: &Activation) -> String {
             Some(deadline_at_ms) => format!("signal until {deadline_at_ms}"),
             None => "signal".to_owned(),
         },
+        ActivationState::Approval(approval) => {
+            let until = approval
+                .deadline_at_ms
+                .map(|due_ms| format!(" until {due_ms}"));
+            let count = approval.approvals_count;
+            format!("a decision, {count} approved{}", until.unwrap_or_default())
+        }
         ActivationState::Child(child) => format!("child wfrun-{}", child.0),
         ActivationState::ChildInput { definition } => {
             format!("report on definition {}", definition.0)

@@ -6,7 +6,7 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActivationState, Branches, DefinitionNumber, IterationResult, Iterations, JoinDecision,
-    SignalWait, TaskError, UncheckedOutput,
+    OpenApproval, SignalWait, TaskError, UncheckedOutput,
 };
 
 /// One of each kind.
@@ -16,6 +16,10 @@ pub(super) fn states() -> Vec<ActivationState> {
         ActivationState::Action(ActionRunNumber(9)),
         ActivationState::Signal(SignalWait {
             signal_type: samples::signal_type(),
+            deadline_at_ms: Some(5_000),
+        }),
+        ActivationState::Approval(OpenApproval {
+            approvals_count: 1,
             deadline_at_ms: Some(5_000),
         }),
         ActivationState::Child(RunNumber(8)),

@@ -87,6 +87,12 @@ fn step_events() -> Vec<EventKind> {
             payload,
         },
         EventKind::SignalMatched { signal_type },
+        EventKind::ApprovalOpened {
+            approvers: vec![samples::approver()],
+            quorum: 2,
+            deadline_at_ms: Some(5_000),
+        },
+        EventKind::ApprovalDecided { is_approved: true },
         EventKind::SignalTimeout {
             target: Target::Custom(TerminalIndex(0)),
         },

@@ -146,6 +146,16 @@ impl WorkflowService for Workflows {
         .await
     }
 
+    async fn decide_approval(
+        &self,
+        call: Call<v1::DecideApprovalRequest>,
+    ) -> CallResult<v1::DecideApprovalResponse> {
+        serve_call(call, |deadline, request| {
+            open_runs::decide_approval(&self.context, request, deadline)
+        })
+        .await
+    }
+
     async fn cancel_run(
         &self,
         call: Call<v1::CancelRunRequest>,

@@ -49,7 +49,7 @@ pub(super) fn namespace(
     }
 }
 
-/// All findings, including those that need the registry (E507): errors first.
+/// All findings, including those that only a server can give (E507, E512): errors first.
 pub(super) async fn findings(
     context: &Context,
     namespace: Namespace,
@@ -83,7 +83,9 @@ pub(super) async fn findings(
 /// Whether a definition's child workflow is the workflow itself.
 fn names_itself(definition: &Definition, reference: &Reference) -> bool {
     match &reference.target {
-        ReferenceTarget::Action(_) | ReferenceTarget::Stream { .. } => false,
+        ReferenceTarget::Action(_)
+        | ReferenceTarget::Stream { .. }
+        | ReferenceTarget::Approvers => false,
         ReferenceTarget::Workflow { name, version } => {
             let is_version = version
                 .as_ref()
@@ -112,6 +114,7 @@ fn missing(
                 namespace: other,
                 name,
             } => view::stream(reader, other.as_ref().unwrap_or(namespace), name)?.is_some(),
+            ReferenceTarget::Approvers => false,
         };
         if !is_there {
             findings.push(unregistered(reference));

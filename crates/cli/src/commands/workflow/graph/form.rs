@@ -85,6 +85,10 @@ pub(super) enum Kind {
         stream: String,
     },
     Timer(Timer),
+    Approval {
+        quorum: u16,
+        timeout_ms: Option<u64>,
+    },
 }
 
 /// The time for which a timer step waits.

@@ -76,7 +76,8 @@ fn branches(step: &Step) -> &[Branch] {
         | Kind::Switch { .. }
         | Kind::Set
         | Kind::Emit { .. }
-        | Kind::Timer(_) => &[],
+        | Kind::Timer(_)
+        | Kind::Approval { .. } => &[],
     }
 }
 
@@ -170,17 +171,23 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
         | Kind::Set
         | Kind::Emit { .. }
         | Kind::Timer(_) => !is_named(SUCCESS),
+        Kind::Approval { .. } => !is_named("approved") && !is_named(SUCCESS),
     };
     if own.is_some_and(|own| own.form == BlockForm::List) && leads_on {
         let end = Target::BuiltIn(BuiltIn::Completed);
         let to = step.next.map_or(end, Target::Step);
         arrows.push(arrow("", to, Line::Transition));
     }
-    if let Kind::Wait {
-        timeout_ms: Some(timeout_ms),
-        on_timeout,
-        ..
-    } = &step.kind
+    let expiry = match &step.kind {
+        Kind::Wait {
+            timeout_ms,
+            on_timeout,
+            ..
+        } => Some((timeout_ms, *on_timeout)),
+        Kind::Approval { timeout_ms, .. } => Some((timeout_ms, None)),
+        _ => None,
+    };
+    if let Some((Some(timeout_ms), on_timeout)) = expiry
         && (on_timeout.is_some() || !is_named(TIMEOUT))
     {
         let to = on_timeout.unwrap_or(Target::BuiltIn(BuiltIn::TimedOut));
@@ -217,6 +224,10 @@ fn shape(form: &Form, step: &Step) -> String {
         Kind::Timer(Timer::Duration { ms }) => {
             let duration = period::show_ms(*ms);
             format!("{{{{{}}}}}", label(&format!("wait {duration}")))
+        }
+        Kind::Approval { quorum: 1, .. } => format!("{{{{{}}}}}", label("approval")),
+        Kind::Approval { quorum, .. } => {
+            format!("{{{{{}}}}}", label(&format!("{quorum} approvals")))
         }
         Kind::Timer(Timer::Until(_)) => format!("{{{{{}}}}}", label("wait until")),
         Kind::Run { target } => match target {

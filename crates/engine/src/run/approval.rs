@@ -1,0 +1,184 @@
+//! Steps that ask people for a decision (W61).
+
+use super::failure::failed;
+use super::outcome::name;
+use super::render::{self, BAD_APPROVERS, DataContext, Mapped};
+use super::step_timer::deadline_timer;
+use crate::definition::{ApprovalStep, StepKind};
+use crate::ids::{Approver, Comment};
+use crate::json::{Json, as_string, elements, inside_array, quote};
+use crate::limits::APPROVERS_MAX;
+use crate::message::cut;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, DecisionRecord, Decisions, EventKind, OpenApproval, TargetResult,
+};
+use crate::turn::{ActivationRef, LoadedRun, Turn};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Begins to wait; returns what the step ends with if its approvers are not a list of approvers.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Activation,
+    step: &ApprovalStep,
+) -> Result<Option<TargetResult>, StoreError> {
+    let context = DataContext::of(active.scope);
+    let approvers = match render::text(turn, run, context, &step.approvers)? {
+        Ok(value) => approvers(&value, step.quorum).map_err(|message| (BAD_APPROVERS, message)),
+        Err(refused) => {
+            let what = Mapped::Approvers;
+            Err((refused.code(what), refused.message(what)))
+        }
+    };
+    let approvers = match approvers {
+        Ok(approvers) => approvers,
+        Err((code, message)) => return Ok(Some(failed(turn, run, code, cut(&message)))),
+    };
+    let deadline_at_ms = step
+        .timeout_ms
+        .map(|timeout_ms| turn.now_ms().saturating_add(timeout_ms));
+    if let Some(due_ms) = deadline_at_ms {
+        turn.set_timer(deadline_timer(run.at(active), due_ms));
+    }
+    let kind = EventKind::ApprovalOpened {
+        approvers,
+        quorum: step.quorum,
+        deadline_at_ms,
+    };
+    run.note(active, kind);
+    active.state = ActivationState::Approval(OpenApproval {
+        approvals_count: 0,
+        deadline_at_ms,
+    });
+    Ok(None)
+}
+
+/// The approvers that a value lists.
+fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
+    let text = value.as_str();
+    if inside_array(text).is_none() {
+        return Err(format!("expected a list of approvers, but it is {text}"));
+    }
+    let mut approvers = Vec::new();
+    for element in elements(text) {
+        if approvers.len() == APPROVERS_MAX {
+            return Err(format!(
+                "expected at most {APPROVERS_MAX} approvers, but there are more"
+            ));
+        }
+        let not_text = || format!("expected an approver, but it is {element}");
+        let approver = as_string(element).ok_or_else(not_text)?;
+        approvers.push(Approver::new(approver).map_err(|invalid| invalid.to_string())?);
+    }
+    let users: BTreeSet<&Approver> = approvers.iter().collect();
+    let is_everyone_known = !users.is_empty() && users.iter().all(|approver| approver.is_user());
+    if is_everyone_known && users.len() < usize::from(quorum) {
+        return Err(format!(
+            "expected at least as many approvers as the quorum of {quorum}, but there are {}",
+            users.len()
+        ));
+    }
+    Ok(approvers)
+}
+
+/// Adds a decision; returns what the step ends with once it is settled.
+pub(super) fn decide(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Activation,
+    decision: DecisionRecord,
+) -> Result<Option<TargetResult>, StoreError> {
+    let definition = run.definition.clone();
+    let (ActivationState::Approval(mut open), StepKind::Approval(step)) = (
+        active.state.clone(),
+        &definition.definition.step(active.step).kind,
+    ) else {
+        panic!("the step waits for a decision")
+    };
+    let DecisionRecord { is_approved, .. } = decision;
+    run.note(active, EventKind::ApprovalDecided { is_approved });
+    let at = run.at(active);
+    // Each decision before this one was an approval.
+    turn.put::<Decisions>(&(at.run, at.activation, open.approvals_count), decision);
+    open.approvals_count += u16::from(is_approved);
+    if is_approved && open.approvals_count < step.quorum {
+        active.state = ActivationState::Approval(open);
+        return Ok(None);
+    }
+    let outcome = if is_approved {
+        name::APPROVED
+    } else {
+        name::REJECTED
+    };
+    let output = end(turn, at, outcome)?;
+    Ok(Some(TargetResult {
+        output: Some(run.store_payload(turn, output)),
+        ..TargetResult::of_engine(name::of(outcome))
+    }))
+}
+
+/// Deletes the decisions about a step; returns the output of the step, which ends with `outcome`.
+pub(super) fn end(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    outcome: &str,
+) -> Result<Json, StoreError> {
+    let decisions = take_decisions(turn, at)?;
+    let last = match outcome {
+        name::TIMEOUT => None,
+        _ => decisions.last(),
+    };
+    let mut text = format!(
+        "{{\"approved\":{},\"timed_out\":{},",
+        outcome == name::APPROVED,
+        outcome == name::TIMEOUT
+    );
+    write_actor(
+        last.and_then(|decision| decision.comment.as_ref()),
+        &mut text,
+    );
+    text.push_str(",\"decisions\":[");
+    for (position, decision) in decisions.iter().enumerate() {
+        if position > 0 {
+            text.push(',');
+        }
+        text.push('{');
+        write_actor(decision.comment.as_ref(), &mut text);
+        let DecisionRecord {
+            is_approved, at_ms, ..
+        } = **decision;
+        text.push_str(&format!(",\"approved\":{is_approved},\"at_ms\":{at_ms}}}"));
+    }
+    text.push_str("]}");
+    Ok(Json::from_checked(text))
+}
+
+/// Writes who decided and what they said. The server does not know its callers, so the actor is null.
+fn write_actor(comment: Option<&Comment>, text: &mut String) {
+    text.push_str("\"actor\":null,\"comment\":");
+    match comment {
+        Some(comment) => quote(comment.as_str(), text),
+        None => text.push_str("null"),
+    }
+}
+
+/// Deletes the decisions about a step that is cancelled.
+pub(super) fn forget(turn: &mut Turn<'_, '_>, at: ActivationRef) -> Result<(), StoreError> {
+    take_decisions(turn, at)?;
+    Ok(())
+}
+
+fn take_decisions(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+) -> Result<Vec<Arc<DecisionRecord>>, StoreError> {
+    let rows = turn.list::<Decisions>(&(at.run, at.activation), APPROVERS_MAX)?;
+    let mut decisions = Vec::new();
+    for (key, decision) in rows {
+        turn.delete::<Decisions>(&key);
+        decisions.push(decision);
+    }
+    Ok(decisions)
+}

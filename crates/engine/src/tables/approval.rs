@@ -1,0 +1,21 @@
+//! Decisions about approvals (W61).
+
+use super::tables;
+use crate::ids::{Comment, RunNumber};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By run, activation of the step and arrival, from 0. Live until the step is left.
+    82 Decisions((RunNumber, u64, u16)) -> DecisionRecord;
+}
+
+/// What somebody has decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// Whether it is an approval; otherwise, it is a rejection.
+    pub is_approved: bool,
+    /// What was said about it.
+    pub comment: Option<Comment>,
+    /// When it was made, in milliseconds.
+    pub at_ms: u64,
+}

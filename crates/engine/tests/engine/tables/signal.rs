@@ -1,0 +1,38 @@
+//! Signals that a run keeps, and decisions about its approvals.
+
+use super::{Row, row, scope_path};
+use crate::samples;
+use flotilla_engine::ids::{RunNumber, ScopeNumber};
+use flotilla_engine::rows::{
+    DecisionRecord, Decisions, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
+    TakenSignal, TakenSignals,
+};
+
+pub(super) fn rows() -> Vec<Row> {
+    let run = RunNumber(7);
+    let payload = samples::payload();
+    vec![
+        row::<SignalsWaiting>(
+            (run, scope_path(), samples::signal_type(), 1),
+            SignalRecord { payload, bytes: 20 },
+        ),
+        row::<TakenSignals>(
+            (run, ScopeNumber(2), 1),
+            TakenSignal {
+                to: scope_path(),
+                signal_type: samples::signal_type(),
+                signal: SignalRecord { payload, bytes: 20 },
+            },
+        ),
+        row::<Decisions>(
+            (run, 2, 1),
+            DecisionRecord {
+                is_approved: true,
+                comment: Some(samples::comment()),
+                at_ms: 5_000,
+            },
+        ),
+        row::<SignalIds>((run, samples::signal_id()), 1),
+        row::<SignalIdPlaces>((run, 1), samples::signal_id()),
+    ]
+}
