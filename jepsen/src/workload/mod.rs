@@ -1,5 +1,6 @@
 //! The calls of clients while faults happen, and what must hold afterwards.
 
+mod approvals;
 mod calls;
 mod leases;
 mod loops;
@@ -63,6 +64,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
     vec![
         Arc::new(starts::Starts::default()),
         Arc::new(signals::Signals::default()),
+        Arc::new(approvals::Approvals::default()),
         Arc::new(steps::Steps::default()),
         Arc::new(loops::Loops::default()),
         Arc::new(leases::Leases::default()),
