@@ -76,6 +76,12 @@ fn is_approver(text: &str) -> bool {
     name.is_some_and(is_text)
 }
 
+fn is_comment(text: &str) -> bool {
+    let is_layout = |c: char| matches!(c, '\n' | '\r' | '\t');
+    (1..=limits::COMMENT_BYTES_MAX).contains(&text.len())
+        && !text.contains(|c: char| c.is_control() && !is_layout(c))
+}
+
 fn is_scope_path(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= limits::SCOPE_PATH_BYTES_MAX
@@ -91,7 +97,8 @@ const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const APPROVER_RULE: &str =
     "`user:` or `role:` and a name of 1 to 256 bytes without control characters";
-const COMMENT_RULE: &str = "1 to 4,096 bytes";
+const COMMENT_RULE: &str =
+    "1 to 4,096 bytes without control characters except tabs and line breaks";
 const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
@@ -157,10 +164,10 @@ names! {
     ScopePathText = "the path of a scope", SCOPE_PATH_RULE, |text| is_scope_path(text);
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
-    /// Who may decide about an approval (W61): `user:NAME` or `role:NAME`.
+    /// Who may decide an approval (W61): `user:NAME` or `role:NAME`.
     Approver = "an approver", APPROVER_RULE, is_approver;
-    /// What somebody says about a decision (W61).
-    Comment = "a comment", COMMENT_RULE, |text| (1..=limits::COMMENT_BYTES_MAX).contains(&text.len());
+    /// The comment of a decision (W61).
+    Comment = "a comment", COMMENT_RULE, is_comment;
     /// A caller's id for a signal (W19).
     SignalId = "a signal id", TEXT_RULE, is_text;
     /// An error code that a failure carries (W35).
@@ -186,7 +193,7 @@ names! {
 }
 
 impl Approver {
-    /// Whether it is one person: a role may have any number of them.
+    /// Whether it is a single person; a role can have several.
     #[must_use]
     pub fn is_user(&self) -> bool {
         self.0.starts_with("user:")
@@ -194,7 +201,7 @@ impl Approver {
 }
 
 impl SignalType {
-    /// Whether the type is the engine's own (W61a).
+    /// Whether no caller may send a signal of this type (W61a).
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with("approval.")

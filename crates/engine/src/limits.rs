@@ -105,7 +105,7 @@ pub const BRANCHES_MAX: usize = 64;
 pub const ENDS_MAX: usize = 1_024;
 /// Blocks around a block (W55).
 pub const NESTED_BLOCKS_MAX: usize = 16;
-/// The path of a scope: each of the nested blocks has two names and two numbers in it (W53). In bytes.
+/// The path of a scope, which has up to two names and two numbers for each nested block (W53). In bytes.
 pub const SCOPE_PATH_BYTES_MAX: usize = 16 << 10;
 /// Steps of a run that can be active at the same time (W55).
 pub const ACTIVE_STEPS_MAX: usize = 1_000;
@@ -144,8 +144,10 @@ pub const ITEM_CODE_BYTES_MAX: usize = 128;
 pub const ITEM_MESSAGE_BYTES_MAX: usize = 512;
 /// Failed items that the error of their step lists (W57).
 pub const FAILED_ITEMS_SHOWN_MAX: usize = 100;
-/// Approvers of a step, and the approvals that it can need (W61).
+/// Approvers of a step, and its quorum (W61).
 pub const APPROVERS_MAX: usize = 100;
+/// Approvers that the history names of a step (W61).
+pub const APPROVERS_SHOWN_MAX: usize = 10;
 /// The comment of a decision (W61). In bytes.
 pub const COMMENT_BYTES_MAX: usize = 4_096;
 /// Signals of one run that wait for a step, or that an open block with a retry policy has taken (W19, W69).
@@ -348,6 +350,9 @@ const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX / LISTED_ROW_BYTES <= ENTRY_ROWS_MA
 const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX <= ENTRY_BYTES_MAX);
 const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
+// An approval's output has the comment of each decision and again that of the last one; a quote or line break takes two.
+const _: () =
+    assert!((APPROVERS_MAX + 1) * (2 * COMMENT_BYTES_MAX + 128) + 1_024 < PAYLOAD_BYTES_MAX);
 const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);

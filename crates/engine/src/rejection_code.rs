@@ -111,20 +111,20 @@ codes! {
         "The run has ended."
         => "`flo workflow status RUN` shows how it ended";
     ScopeNotFound "scope_not_found" NotFound
-        "The run's workflow has no scope with this path."
+        "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";
     ScopeEnded "scope_ended" Conflict
         "The scope has ended."
         => "`flo workflow status RUN` shows the paths of the open scopes";
     ApprovalNotOpen "approval_not_open" Conflict
-        "The step does not wait for a decision: it has not been entered, or the decision was made."
+        "No such step waits for a decision: it has not been entered, it has ended, or another visit is current."
         => "`flo workflow status RUN` shows the steps that wait for an approval";
     ScopeNeeded "scope_needed" Invalid
         "Several steps of the run wait for a decision."
-        => "name the step with --step, and its scope with --scope";
+        => "name the step with --step, its scope with --scope, or both";
     SignalTypeReserved "signal_type_reserved" Invalid
         "Signal types that begin with `approval.` are reserved."
-        => "use another type; `flo workflow approve RUN` decides an approval";
+        => "use another type; to approve a step, use `flo workflow approve RUN`";
     RunQuarantined "run_quarantined" Conflict
         "The run is quarantined because of a bug."
         => "release it with `flo cluster quarantine release run RUN`; its history shows when it was quarantined";

@@ -1,6 +1,6 @@
 //! Why a signal or a decision does not reach a step (W61, W61a).
 
-use crate::ids::{RunId, ScopePathText, SignalType, StepName};
+use crate::ids::{RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +24,12 @@ pub enum Undeliverable {
         scope: ScopePathText,
     },
     /// No such step waits for a decision (W61).
-    #[error("expected {} of run \"{run_id}\" to wait for a decision, but none does", described(.step.as_ref()))]
+    #[error("expected {named} of run \"{run_id}\" to wait for a decision, but none does")]
     ApprovalNotOpen {
         /// The run.
         run_id: RunId,
-        /// The step that was named.
-        step: Option<StepName>,
+        /// The step, as the caller named it.
+        named: String,
     },
     /// Several steps wait for a decision (W61).
     #[error(
@@ -62,8 +62,4 @@ impl Undeliverable {
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }
     }
-}
-
-fn described(step: Option<&StepName>) -> String {
-    step.map_or_else(|| "a step".to_owned(), |step| format!("step \"{step}\""))
 }

@@ -74,20 +74,16 @@ fn read_approvers<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<Approvers, Reported> {
-    let is_list = matches!(field.node.kind, Kind::Sequence(_));
+    let users_count = match &field.node.kind {
+        Kind::Sequence(_) => users_count(field, context)?,
+        _ if template::is_computed(field.node) => None,
+        _ => {
+            let finding =
+                field.mismatch_finding(Code::E100, "a list of approvers, a path or `cel`");
+            return Err(context.error(finding));
+        }
+    };
     let template = template::value(field, context)?;
-    let is_fixed = matches!(template.parts[..], [Part::Literal(_)]);
-    if is_fixed && !is_list {
-        let finding = field.mismatch_finding(Code::E100, "a list of approvers, a path or `cel`");
-        return Err(context.error(finding));
-    }
-    let mut users_count = None;
-    if is_fixed {
-        let approvers = field.names_at_most(APPROVERS_MAX, Approver::new, context)?;
-        let users: BTreeSet<&str> = approvers.iter().map(Approver::as_str).collect();
-        let are_users = approvers.iter().all(Approver::is_user);
-        users_count = (are_users && !users.is_empty()).then_some(users.len());
-    }
     let is_anyone = matches!(&template.parts[..], [Part::Literal(text)] if text == "[]");
     if !is_anyone {
         context.references.push(Reference {
@@ -99,4 +95,30 @@ fn read_approvers<'doc>(
         template,
         users_count,
     })
+}
+
+/// Checks a list of approvers; returns the number of different users, if they are the only approvers.
+fn users_count<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Option<usize>, Reported> {
+    let items = field.items_at_most(APPROVERS_MAX, context)?;
+    let mut users = BTreeSet::new();
+    let mut are_all_users = true;
+    let mut result = Ok(());
+    for item in &items {
+        if template::is_computed(item.node) {
+            are_all_users = false;
+            continue;
+        }
+        match item.name(Approver::new, context) {
+            Ok(approver) => {
+                are_all_users &= approver.is_user();
+                users.insert(approver);
+            }
+            Err(reported) => result = Err(reported),
+        }
+    }
+    result?;
+    Ok((are_all_users && !users.is_empty()).then_some(users.len()))
 }

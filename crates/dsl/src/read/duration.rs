@@ -17,7 +17,7 @@ pub(super) fn either<'doc>(
         (None, Some(ms)) => of_ms(ms, min_ms, context).map(Some),
         (Some(text), Some(ms)) => {
             let message = format!(
-                "expected `{}` or `{}`, but there are both",
+                "expected `{}` or `{}`, but both are given",
                 text.key, ms.key
             );
             Err(context.malformed(ms.key_span, message))

@@ -219,7 +219,7 @@ impl<'doc> Body<'doc> {
             BlockForm::Single if transitions.is_empty() => vec![end],
             BlockForm::Single => Vec::new(),
             BlockForm::List => {
-                let good = self.good_in_list();
+                let good = self.outcomes_that_continue();
                 let leads_on = good.iter().all(|outcome| !transitions.has(outcome));
                 let leads_on = leads_on && !good.is_empty();
                 let next = leads_on.then(|| next.map_or(end, Target::Step));
@@ -231,7 +231,7 @@ impl<'doc> Body<'doc> {
     }
 
     /// The outcomes that lead on in a list, unless one of them has a transition; none for a switch with a default.
-    fn good_in_list(&self) -> &'static [&'static str] {
+    fn outcomes_that_continue(&self) -> &'static [&'static str] {
         match (&self.kinds[..], &self.default) {
             ([KindField::Switch(_)], None) => &["no_match"],
             ([KindField::Switch(_)], Some(_)) => &[],
@@ -251,7 +251,8 @@ impl<'doc> Body<'doc> {
         }
         let in_graph = self.form == BlockForm::Graph;
         if in_graph && self.is_skipped && self.default.is_none() && !transitions.is_empty() {
-            transitions::lint_skipped_step(transitions, outline, context);
+            let is_approval = matches!(self.kinds[..], [KindField::Approval(_)]);
+            transitions::lint_skipped_step(transitions, is_approval, outline, context);
         }
         let field = self.kinds.remove(0);
         let unmixed = self.refuse_keys_of_other_kinds(&field, context);

@@ -29,6 +29,15 @@ pub(super) fn read<'doc>(
     built(field, context, |builder| write(&node, builder))
 }
 
+/// Whether a value is computed: a path, or an object with the one key `cel`.
+pub(super) fn is_computed(node: &Node) -> bool {
+    match &node.kind {
+        Kind::String(text) => path::is_path(text),
+        Kind::Mapping(entries) => matches!(&entries[..], [entry] if &*entry.key == "cel"),
+        _ => false,
+    }
+}
+
 /// Reads a value of any kind; in a string, only a path counts.
 pub(super) fn value<'doc>(
     field: &Field<'doc>,

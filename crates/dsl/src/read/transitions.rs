@@ -241,10 +241,14 @@ pub(super) fn lint_transitions_of_switch<'doc>(
 /// E502 for a step in a graph that may be skipped.
 pub(super) fn lint_skipped_step<'doc>(
     transitions: &Transitions<'doc>,
+    is_approval: bool,
     outline: &Outline<'doc>,
     context: &mut Context<'doc>,
 ) {
-    if !transitions.has("skipped") && !transitions.has("success") {
+    let mut leads_on = ["skipped", "success"]
+        .into_iter()
+        .chain(is_approval.then_some("approved"));
+    if !leads_on.any(|outcome| transitions.has(outcome)) {
         warn_missing("skipped", outline, context);
     }
 }
@@ -263,7 +267,7 @@ pub(super) fn lint_wait_step<'doc>(
     }
 }
 
-/// E502 for an approval in a graph, whose outcomes `success` and `failure` can stand for.
+/// E502 for an approval in a graph. `success` covers `approved`, and `failure` covers `rejected`.
 pub(super) fn lint_approval<'doc>(
     transitions: &Transitions<'doc>,
     outline: &Outline<'doc>,

@@ -1,7 +1,7 @@
 //! The `waitForSignal` block (W19).
 
-use super::{Bounds, Context, Field, Reported, graph::Outline, path, template, transitions};
-use crate::{Code, Finding, Span, quote::quote, tree::Kind};
+use super::{Bounds, Context, Field, Reported, graph::Outline, template, transitions};
+use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{SignalTypeValue, WaitStep};
 use flotilla_engine::ids::SignalType;
 
@@ -51,12 +51,7 @@ fn signal_type<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<SignalTypeValue, Reported> {
-    let is_computed = match &field.node.kind {
-        Kind::String(text) => path::is_path(text),
-        Kind::Mapping(_) => true,
-        _ => false,
-    };
-    if is_computed {
+    if template::is_computed(field.node) {
         return template::value(field, context).map(SignalTypeValue::Computed);
     }
     let signal_type = field.name(SignalType::new, context)?;

@@ -44,6 +44,8 @@ fn what_is_wrong_with_an_approval_is_said() {
         r#"
 steps:
   - {name: text, approval: {approvers: "role:ops", timeout: 1h}}
+  - {name: object, approval: {approvers: {a: $.input.b}, timeout: 1h}}
+  - {name: mixed, approval: {approvers: [bob, $.input.x], timeout: 1h}}
   - {name: number, approval: {approvers: [7], timeout: 1h}}
   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
   - {name: quorum, approval: {approvers: ["user:ada", "user:ada"], quorum: 2, timeout: 1h}}
@@ -55,30 +57,42 @@ steps:
             5 |   - {name: text, approval: {approvers: "role:ops", timeout: 1h}}
               |                                        ^^^^^^^^^^
 
-            error[E100]: expected steps[1].approval.approvers[0] to be a string, but it is the number 7
-             --> w.yaml:6:43
+            error[E100]: expected steps[1].approval.approvers to be a list of approvers, a path or `cel`, but it is a mapping
+             --> w.yaml:6:42
               |
-            6 |   - {name: number, approval: {approvers: [7], timeout: 1h}}
+            6 |   - {name: object, approval: {approvers: {a: $.input.b}, timeout: 1h}}
+              |                                          ^
+
+            error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "bob"
+             --> w.yaml:7:42
+              |
+            7 |   - {name: mixed, approval: {approvers: [bob, $.input.x], timeout: 1h}}
+              |                                          ^^^
+
+            error[E100]: expected steps[3].approval.approvers[0] to be a string, but it is the number 7
+             --> w.yaml:8:43
+              |
+            8 |   - {name: number, approval: {approvers: [7], timeout: 1h}}
               |                                           ^
               = hint: quote it: "7"
 
             error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "ada"
-             --> w.yaml:7:43
+             --> w.yaml:9:43
               |
-            7 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
+            9 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
               |                                           ^^^
 
             error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "user:"
-             --> w.yaml:7:48
+             --> w.yaml:9:48
               |
-            7 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
+            9 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
               |                                                ^^^^^^^
 
-            error[E100]: expected steps[3].approval.quorum to be at most the number of approvers, which is 1
-             --> w.yaml:8:76
-              |
-            8 |   - {name: quorum, approval: {approvers: ["user:ada", "user:ada"], quorum: 2, timeout: 1h}}
-              |                                                                            ^
+            error[E100]: expected steps[5].approval.quorum to be at most the number of approvers, which is 1
+              --> w.yaml:10:76
+               |
+            10 |   - {name: quorum, approval: {approvers: ["user:ada", "user:ada"], quorum: 2, timeout: 1h}}
+               |                                                                            ^
         "#]],
     );
 }
@@ -108,7 +122,7 @@ steps:
             6 |   - {name: large, approval: {quorum: 101, timeout: 1h}}
               |                                      ^^^
 
-            error[E100]: expected `timeout` or `timeoutMs`, but there are both
+            error[E100]: expected `timeout` or `timeoutMs`, but both are given
              --> w.yaml:7:42
               |
             7 |   - {name: both, approval: {timeout: 1h, timeoutMs: 5}}
@@ -155,6 +169,7 @@ fn outcomes_of_an_approval_without_a_transition_are_named() {
         r#"
 start: {approval: {timeout: 1h}, transitions: {success: second}}
 steps:
+  skipped: {approval: {timeout: 1h}, skipIf: input.skip, transitions: {approved: second, rejected: second}}
   second: {approval: {timeout: 1h}, transitions: {approved: third, failure: flo.Failed}}
   third: {approval: {timeout: 1h}}
 "#,
@@ -166,16 +181,22 @@ steps:
               | ^^^^^
               = hint: add a transition for `rejected`
 
-            warning[E303]: no path leads from step "third" to a terminal
-             --> w.yaml:7:3
+            warning[E301]: step "skipped" cannot be reached from the start
+             --> w.yaml:6:3
               |
-            7 |   third: {approval: {timeout: 1h}}
+            6 |   skipped: {approval: {timeout: 1h}, skipIf: input.skip, transitions: {approved: second, rejected: second}}
+              |   ^^^^^^^
+
+            warning[E303]: no path leads from step "third" to a terminal
+             --> w.yaml:8:3
+              |
+            8 |   third: {approval: {timeout: 1h}}
               |   ^^^^^
 
             warning[E502]: step "third" has no transitions: the run fails when the step ends
-             --> w.yaml:7:3
+             --> w.yaml:8:3
               |
-            7 |   third: {approval: {timeout: 1h}}
+            8 |   third: {approval: {timeout: 1h}}
               |   ^^^^^
         "#]],
     );

@@ -134,6 +134,7 @@ steps:
 steps:
   - {name: reserved, waitForSignal: {type: approval.x, timeoutMs: 1}}
   - {name: number, waitForSignal: {type: 7, timeoutMs: 1}}
+  - {name: object, waitForSignal: {type: {name: go}, timeoutMs: 1}}
   - {name: nowhere, waitForSignal: {type: $.steps.nothing.output, timeoutMs: 1}}
 "#,
         expect![[r#"
@@ -151,10 +152,16 @@ steps:
               |                                          ^
               = hint: quote it: "7"
 
-            error[E508]: invalid path "$.steps.nothing.output": there is no step "nothing"
-             --> w.yaml:7:43
+            error[E100]: expected steps[2].waitForSignal.type to be a string, but it is a mapping
+             --> w.yaml:7:42
               |
-            7 |   - {name: nowhere, waitForSignal: {type: $.steps.nothing.output, timeoutMs: 1}}
+            7 |   - {name: object, waitForSignal: {type: {name: go}, timeoutMs: 1}}
+              |                                          ^
+
+            error[E508]: invalid path "$.steps.nothing.output": there is no step "nothing"
+             --> w.yaml:8:43
+              |
+            8 |   - {name: nowhere, waitForSignal: {type: $.steps.nothing.output, timeoutMs: 1}}
               |                                           ^^^^^^^^^^^^^^^^^^^^^^
         "#]],
     );

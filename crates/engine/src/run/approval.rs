@@ -6,8 +6,8 @@ use super::render::{self, BAD_APPROVERS, DataContext, Mapped};
 use super::step_timer::deadline_timer;
 use crate::definition::{ApprovalStep, StepKind};
 use crate::ids::{Approver, Comment};
-use crate::json::{Json, as_string, elements, inside_array, quote};
-use crate::limits::APPROVERS_MAX;
+use crate::json::{Json, as_string, elements, field, inside_array, quote};
+use crate::limits::{APPROVERS_MAX, APPROVERS_SHOWN_MAX};
 use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{
@@ -32,7 +32,7 @@ pub(super) fn begin(
             Err((refused.code(what), refused.message(what)))
         }
     };
-    let approvers = match approvers {
+    let mut approvers = match approvers {
         Ok(approvers) => approvers,
         Err((code, message)) => return Ok(Some(failed(turn, run, code, cut(&message)))),
     };
@@ -42,8 +42,11 @@ pub(super) fn begin(
     if let Some(due_ms) = deadline_at_ms {
         turn.set_timer(deadline_timer(run.at(active), due_ms));
     }
+    let approvers_count = u16::try_from(approvers.len()).expect("a bounded number");
+    approvers.truncate(APPROVERS_SHOWN_MAX);
     let kind = EventKind::ApprovalOpened {
         approvers,
+        approvers_count,
         quorum: step.quorum,
         deadline_at_ms,
     };
@@ -59,7 +62,9 @@ pub(super) fn begin(
 fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
     let text = value.as_str();
     if inside_array(text).is_none() {
-        return Err(format!("expected a list of approvers, but it is {text}"));
+        return Err(format!(
+            "expected `approvers` to be a list of approvers, but it is {text}"
+        ));
     }
     let mut approvers = Vec::new();
     for element in elements(text) {
@@ -73,17 +78,17 @@ fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
         approvers.push(Approver::new(approver).map_err(|invalid| invalid.to_string())?);
     }
     let users: BTreeSet<&Approver> = approvers.iter().collect();
-    let is_everyone_known = !users.is_empty() && users.iter().all(|approver| approver.is_user());
-    if is_everyone_known && users.len() < usize::from(quorum) {
+    let are_all_users = !users.is_empty() && users.iter().all(|approver| approver.is_user());
+    if are_all_users && users.len() < usize::from(quorum) {
         return Err(format!(
-            "expected at least as many approvers as the quorum of {quorum}, but there are {}",
+            "expected at least {quorum} approvers, as many as the quorum, but the number is {}",
             users.len()
         ));
     }
     Ok(approvers)
 }
 
-/// Adds a decision; returns what the step ends with once it is settled.
+/// Adds a decision; returns what the step ends with, or `None` if it needs more approvals.
 pub(super) fn decide(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -112,19 +117,34 @@ pub(super) fn decide(
     } else {
         name::REJECTED
     };
-    let output = end(turn, at, outcome)?;
+    let output = end(
+        turn,
+        at,
+        Ended {
+            outcome,
+            reason: None,
+        },
+    )?;
     Ok(Some(TargetResult {
         output: Some(run.store_payload(turn, output)),
         ..TargetResult::of_engine(name::of(outcome))
     }))
 }
 
+/// How a step ends.
+pub(super) struct Ended<'a> {
+    pub(super) outcome: &'a str,
+    /// Why it has failed, if it has.
+    pub(super) reason: Option<&'a str>,
+}
+
 /// Deletes the decisions about a step; returns the output of the step, which ends with `outcome`.
 pub(super) fn end(
     turn: &mut Turn<'_, '_>,
     at: ActivationRef,
-    outcome: &str,
+    ended: Ended<'_>,
 ) -> Result<Json, StoreError> {
+    let Ended { outcome, reason } = ended;
     let decisions = take_decisions(turn, at)?;
     let last = match outcome {
         name::TIMEOUT => None,
@@ -151,7 +171,14 @@ pub(super) fn end(
         } = **decision;
         text.push_str(&format!(",\"approved\":{is_approved},\"at_ms\":{at_ms}}}"));
     }
-    text.push_str("]}");
+    text.push(']');
+    if let Some(reason) = reason {
+        let error = Json::error(outcome, reason);
+        let error = field(error.as_str(), "error").expect("an error has this field");
+        text.push_str(",\"error\":");
+        text.push_str(error);
+    }
+    text.push('}');
     Ok(Json::from_checked(text))
 }
 

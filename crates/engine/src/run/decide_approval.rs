@@ -85,7 +85,7 @@ impl DecideApproval {
             [activation] => Ok(activation),
             [] => Err(Rejection::from(Undeliverable::ApprovalNotOpen {
                 run_id: self.run_id.clone(),
-                step: self.step.clone(),
+                named: self.named(),
             })
             .into()),
             _ => {
@@ -99,6 +99,20 @@ impl DecideApproval {
                 .into())
             }
         }
+    }
+
+    /// The step that the decision is about, as the caller named it.
+    fn named(&self) -> String {
+        let visit = self.visit.map(|visit| format!("visit {visit} to "));
+        let step = match &self.step {
+            Some(step) => format!("step \"{step}\""),
+            None => "a step".to_owned(),
+        };
+        let scope = self
+            .scope
+            .as_ref()
+            .map(|scope| format!(" in scope \"{scope}\""));
+        [visit.unwrap_or_default(), step, scope.unwrap_or_default()].concat()
     }
 
     fn scope_path(&self, run: &LoadedRun) -> Result<Option<ScopePath>, Rejection> {

@@ -57,7 +57,7 @@ pub(super) fn enter(
     }
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
-    if let Some(target_result) = ended_before(turn, run, entry)? {
+    if let Some(target_result) = ended_by_condition(turn, run, entry)? {
         // There was no attempt: nothing is set, and there is no output.
         let left = Left {
             active: &active,
@@ -73,11 +73,11 @@ pub(super) fn enter(
         }
         StepKind::Wait(wait) => {
             let ended = signal_wait::begin(turn, run, &mut active, wait)?;
-            settle(queue, run, active, ended);
+            wait_or_finish(queue, run, active, ended);
         }
         StepKind::Approval(step) => {
             let ended = approval::begin(turn, run, &mut active, step)?;
-            settle(queue, run, active, ended);
+            wait_or_finish(queue, run, active, ended);
         }
         StepKind::Parallel(_) | StepKind::Block(_) => branches::enter(queue, run, active),
         StepKind::ForEach(_) => for_each::enter(turn, queue, run, active)?,
@@ -87,7 +87,7 @@ pub(super) fn enter(
         }
         StepKind::Timer(step) => {
             let ended = timer_step::begin(turn, run, &mut active, step)?;
-            settle(queue, run, active, ended);
+            wait_or_finish(queue, run, active, ended);
         }
         StepKind::Emit(step) => {
             let target_result = emit::emit(turn, run, &active, step)?;
@@ -98,8 +98,8 @@ pub(super) fn enter(
     Ok(())
 }
 
-/// What a step ends with that is skipped, or for which that cannot be said (W65); `None` if it is executed.
-fn ended_before(
+/// What a step ends with if `skipIf` is true or cannot be evaluated (W65); `None` if the step is executed.
+fn ended_by_condition(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     entry: Entry,
@@ -117,8 +117,8 @@ fn ended_before(
     })
 }
 
-/// Puts a step back that waits now, or queues the work that finishes it.
-fn settle(
+/// Puts back a step that waits, or queues the work that finishes it.
+fn wait_or_finish(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     active: Draft<Activation>,

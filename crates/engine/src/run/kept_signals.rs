@@ -197,7 +197,8 @@ fn oldest(
     Ok(stored.into_iter().next())
 }
 
-/// Ends a wait that has what it waited for. The run may leave the step in a later entry; until then, nothing else may end the wait.
+/// Ends a wait whose signal or decision has arrived. The run may leave the step in a later entry; until then, nothing
+/// else may end the wait.
 pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
     if let Some(due_ms) = active.state.due_ms() {
         turn.clear_timer(deadline_timer(run.at(active), due_ms));

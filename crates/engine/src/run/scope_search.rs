@@ -35,7 +35,7 @@ pub(super) fn find(
         match below(turn, run, scope, *down)? {
             Found::Open(number) => scope = number,
             Found::NotBegun => return Ok(NamedScope { path, number: None }),
-            Found::Nothing => return Err(missing(run).into()),
+            Found::Missing => return Err(missing(run).into()),
             Found::Ended => {
                 let ended = Undeliverable::ScopeEnded {
                     run_id: run.record.id.clone(),
@@ -57,7 +57,7 @@ enum Found {
     Open(ScopeNumber),
     Ended,
     /// Its step has no such item.
-    Nothing,
+    Missing,
 }
 
 /// Looks below an open scope.
@@ -85,7 +85,7 @@ fn below(
         ),
         (Ordering::Equal, ActivationState::Iterations(iterations)) => {
             if down.position >= iterations.total_count {
-                return Ok(Found::Nothing);
+                return Ok(Found::Missing);
             }
             (
                 iterations.scope(down.position),

@@ -62,7 +62,12 @@ fn compute(
             return Ok(Err(failed(turn, run, code, message)));
         }
     };
-    let not_text = || format!("expected a signal type, but it is {}", value.as_str());
+    let not_text = || {
+        format!(
+            "expected `type` to be a signal type, but it is {}",
+            value.as_str()
+        )
+    };
     let signal_type = as_string(value.as_str())
         .ok_or_else(not_text)
         .and_then(|text| SignalType::new(text).map_err(|invalid| invalid.to_string()))

@@ -78,7 +78,7 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
     advance(turn, number, work)
 }
 
-/// What a step ends with whose wait has expired, and which leads to `target`.
+/// What a step ends with when its wait has expired. The run continues at `target`.
 fn expired(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -99,10 +99,14 @@ fn expired(
         (ActivationState::Approval(open), StepKind::Approval(approval)) => {
             let waited_ms = approval.timeout_ms.unwrap_or_default();
             let (count, quorum) = (open.approvals_count, approval.quorum);
-            let output = approval::end(turn, run.at(active), name::TIMEOUT)?;
             let reason = format!(
-                "expected a quorum of {quorum} within {waited_ms} ms, but {count} approved"
+                "expected approvals: {quorum} within {waited_ms} ms, but there were {count}"
             );
+            let ended = approval::Ended {
+                outcome: name::TIMEOUT,
+                reason: Some(&reason),
+            };
+            let output = approval::end(turn, run.at(active), ended)?;
             (Some(run.store_payload(turn, output)), reason)
         }
         _ => panic!("only waits for a signal or a decision expire"),

@@ -9,12 +9,12 @@ tables! {
     82 Decisions((RunNumber, u64, u16)) -> DecisionRecord;
 }
 
-/// What somebody has decided.
+/// A decision about an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
     /// Whether it is an approval; otherwise, it is a rejection.
     pub is_approved: bool,
-    /// What was said about it.
+    /// Its comment.
     pub comment: Option<Comment>,
     /// When it was made, in milliseconds.
     pub at_ms: u64,

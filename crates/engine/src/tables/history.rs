@@ -60,11 +60,20 @@ impl HistoryRecord {
 
     /// The size of the events, in bytes. Names and ids, of which an event has a few, count as a constant.
     fn content_bytes(&self) -> usize {
-        let events = self.events.iter();
-        events
-            .map(|event| EVENT_BYTES + event.kind.content_bytes())
-            .sum()
+        self.events.iter().map(Event::content_bytes).sum()
     }
+}
+
+impl Event {
+    /// Its size, in bytes.
+    pub(crate) fn content_bytes(&self) -> usize {
+        EVENT_BYTES + self.kind.content_bytes()
+    }
+}
+
+/// The length of a text in a list, in bytes, with that of its length.
+fn listed_bytes(text: &str) -> usize {
+    size_of::<u32>() + text.len()
 }
 
 impl EventKind {
@@ -113,9 +122,11 @@ impl EventKind {
             | Self::IterationEnded { .. } => 0,
             Self::ApprovalOpened { approvers, .. } => approvers
                 .iter()
-                .map(|approver| approver.as_str().len())
+                .map(|approver| listed_bytes(approver.as_str()))
                 .sum(),
-            Self::StateChanged { keys, .. } => keys.iter().map(|key| key.as_str().len()).sum(),
+            Self::StateChanged { keys, .. } => {
+                keys.iter().map(|key| listed_bytes(key.as_str())).sum()
+            }
         }
     }
 }
@@ -368,14 +379,16 @@ pub enum EventKind {
     },
     /// The step began to wait for a decision (W61).
     ApprovalOpened {
-        /// Who may decide; empty for everyone.
+        /// The first of those who may decide; empty for everyone.
         approvers: Vec<Approver>,
+        /// How many may decide.
+        approvers_count: u16,
         /// How many must approve.
         quorum: u16,
         /// When the wait expires, in milliseconds.
         deadline_at_ms: Option<u64>,
     },
-    /// Somebody decided.
+    /// A decision arrived.
     ApprovalDecided {
         /// Whether it is an approval; otherwise, it is a rejection.
         is_approved: bool,

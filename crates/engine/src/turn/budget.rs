@@ -101,6 +101,7 @@ impl Turn<'_, '_> {
     pub(super) fn spent(&self) -> Spent {
         Spent {
             rows: self.spent.rows + self.visited.rows.get(),
+            written_bytes: self.spent.written_bytes + self.runs.noted_bytes,
             read_bytes: self.spent.read_bytes + self.visited.content_bytes.get(),
             ..self.spent
         }

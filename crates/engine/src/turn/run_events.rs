@@ -24,6 +24,7 @@ impl LoadedRun {
 
     fn add_event(&mut self, event: Event) {
         if event.kind.is_kept_in_iterations() || !self.is_silent(&event.scope, event.visit) {
+            self.noted_bytes += event.content_bytes();
             self.events.push(event);
         }
     }

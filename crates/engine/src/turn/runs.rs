@@ -31,6 +31,8 @@ pub(crate) struct LoadedRun {
     /// Those that were looked up. An activation that was looked up has its scope here too.
     scopes: RunScopes,
     pub(super) events: Vec<Event>,
+    /// The size of the events that the turn has not counted yet. In bytes.
+    pub(super) noted_bytes: usize,
 }
 
 /// A visit to a step that begins.
@@ -72,6 +74,8 @@ pub(crate) struct TurnRuns {
     runs: Vec<(RunNumber, Option<LoadedRun>)>,
     /// The number of runs that are taken out.
     taken_count: usize,
+    /// The size of the events of runs that were returned, which are written at the end of the turn. In bytes.
+    pub(super) noted_bytes: usize,
 }
 
 impl TurnRuns {
@@ -133,6 +137,7 @@ impl LoadedRun {
             activations: BTreeMap::new(),
             scopes: RunScopes::default(),
             events: Vec::with_capacity(EVENTS_COMMON),
+            noted_bytes: 0,
         }
     }
 
@@ -146,6 +151,7 @@ impl LoadedRun {
             activations: BTreeMap::new(),
             scopes: RunScopes::default(),
             events: Vec::with_capacity(EVENTS_COMMON),
+            noted_bytes: 0,
         }
     }
 
@@ -496,9 +502,10 @@ impl Turn<'_, '_> {
     }
 
     /// Returns a run to the turn.
-    pub(crate) fn put_back_run(&mut self, run: LoadedRun) {
+    pub(crate) fn put_back_run(&mut self, mut run: LoadedRun) {
         let runs = &mut self.runs;
         runs.taken_count -= 1;
+        runs.noted_bytes += std::mem::take(&mut run.noted_bytes);
         runs.put(run);
     }
 

@@ -305,7 +305,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WaitingForSignal { .. }
         | EventKind::SignalReceived { .. }
         | EventKind::WaitStarted { .. }
-        | EventKind::ApprovalOpened { .. } => of_wait(kind),
+        | EventKind::ApprovalOpened { .. }
+        | EventKind::ApprovalDecided { .. } => of_wait(kind),
         EventKind::AwaitingAction { action_run, .. } => {
             none.text("action_run_id", &action_run.to_string())
         }
@@ -349,7 +350,6 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::RunReleased
         | EventKind::StepCancelled
         | EventKind::StateChanged { .. }
-        | EventKind::ApprovalDecided { .. }
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
     }
@@ -368,12 +368,18 @@ fn of_wait(kind: &EventKind) -> Attributes {
         EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
         EventKind::ApprovalOpened {
             approvers,
+            approvers_count,
             quorum,
             deadline_at_ms,
         } => none
             .texts("approvers", approvers.iter().map(Approver::to_string))
+            .number("approvers_count", u64::from(*approvers_count))
             .number("quorum", u64::from(*quorum))
             .optional_number("deadline_at_ms", *deadline_at_ms),
+        EventKind::ApprovalDecided { is_approved } => {
+            let approved = if *is_approved { "true" } else { "false" };
+            none.raw("approved", approved)
+        }
         _ => none,
     }
 }

@@ -76,8 +76,8 @@ types! {
     SignalMatched "signal_matched" "A signal ended the step's wait." ["its type"] [];
     SignalTimeout "signal_timeout" "The step's wait for a signal expired." ["the next step or terminal"] [];
     ApprovalOpened "approval_opened" "The step started to wait for a decision." ["the step"]
-        ["approvers" "quorum" "deadline_at_ms"];
-    ApprovalDecided "approval_decided" "Somebody decided about the step." ["`approved` or `rejected`"] [];
+        ["approvers" "approvers_count" "quorum" "deadline_at_ms"];
+    ApprovalDecided "approval_decided" "The step received a decision." ["`approved` or `rejected`"] ["approved"];
     ActionNotFound "action_not_found" "The step's action is not registered." ["the action"] [];
     ActionDisabled "action_disabled" "The step's action is disabled." ["the action"] [];
     ChildRefused "child_refused" "The child workflow does not exist, or is disabled." ["the reason"] [];

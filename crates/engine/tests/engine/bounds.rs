@@ -33,6 +33,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+mod approvals;
 mod loops;
 mod world;
 

@@ -156,7 +156,7 @@ fn undeliverables() -> Vec<Rejection> {
         },
         Undeliverable::ApprovalNotOpen {
             run_id: run_id.clone(),
-            step: Some(samples::step()),
+            named: "a step".to_owned(),
         },
         Undeliverable::ScopeNeeded {
             run_id: run_id.clone(),

@@ -7,9 +7,9 @@ use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::DecideApprovalRequest;
 use serde::Serialize;
 
-/// Approve what a step of a run asks for
+/// Approve a step that waits for a decision
 ///
-/// The step ends with the outcome `approved` once it has as many approvals as its quorum.
+/// The step ends with the outcome `approved` once the number of approvals reaches its quorum.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  flo workflow approve wfrun-1\n  \
                         flo workflow approve wfrun-1 --step gate --visit 2 --comment 'well done'")]
@@ -18,9 +18,9 @@ pub(crate) struct Approve {
     decision: Decision,
 }
 
-/// Reject what a step of a run asks for
+/// Reject a step that waits for a decision
 ///
-/// One rejection ends the step, with the outcome `rejected`.
+/// One rejection ends the step with the outcome `rejected`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  flo workflow reject wfrun-1\n  \
                         flo workflow reject wfrun-1 --step gate --comment 'too expensive'")]
@@ -38,15 +38,15 @@ struct Decision {
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     step: Option<String>,
 
-    /// Path of the scope of the step, as `flo workflow status` shows it [default: the only one]
+    /// Path of the step's scope, as `flo workflow status` shows it [default: the only one]
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     scope: Option<String>,
 
-    /// Visit that the decision is about; refused if that visit is over [default: the current one]
+    /// Visit to decide; refused unless it is the current one [default: the current one]
     #[arg(long, value_name = "N")]
     visit: Option<u32>,
 
-    /// Comment for the output of the step
+    /// Comment, which the output of the step contains
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 }
@@ -104,7 +104,7 @@ impl DecidedView {
         };
         let more = match self.outcome {
             Some(_) => "",
-            None => ", which needs further approvals",
+            None => "; more approvals are needed",
         };
         format!("{decision} step {} of {}{more}", self.step, self.run_id)
     }

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 /// Send a signal to a run
 ///
-/// It ends the wait for its type that began first, or the one in the scope that --scope names. A
-/// signal that arrives before its wait is kept for it. A second signal with the same --id has no
+/// A signal ends the wait for its type that began first. With --scope, it ends only a wait in that
+/// scope. A signal that arrives before its wait is kept. A second signal with the same --id has no
 /// effect.
 #[derive(Debug, Args)]
 #[command(

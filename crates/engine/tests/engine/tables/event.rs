@@ -89,6 +89,7 @@ fn step_events() -> Vec<EventKind> {
         EventKind::SignalMatched { signal_type },
         EventKind::ApprovalOpened {
             approvers: vec![samples::approver()],
+            approvers_count: 1,
             quorum: 2,
             deadline_at_ms: Some(5_000),
         },
