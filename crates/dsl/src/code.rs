@@ -102,6 +102,7 @@ codes! {
     E517 Error "An invalid expression.";
     E518 Error "An invalid regular expression.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
+    E521 Warning "A wait that is longer than the run may take.";
     E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";
     E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";

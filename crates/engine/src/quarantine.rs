@@ -193,9 +193,10 @@ fn of_timer(
     timer: TimerKey,
 ) -> Result<Option<QuarantinedItem>, StoreError> {
     match timer.kind {
-        TimerKind::StepWake | TimerKind::StepDeadline | TimerKind::Continuation => {
-            existing_run(turn, Some(RunNumber(timer.subject)))
-        }
+        TimerKind::StepWake
+        | TimerKind::StepDeadline
+        | TimerKind::Continuation
+        | TimerKind::RunTimeout => existing_run(turn, Some(RunNumber(timer.subject))),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => {
             of_action_run(turn, ids::ActionRunNumber(timer.subject))
         }

@@ -34,6 +34,8 @@ pub(super) struct Context<'doc> {
     pub(super) expressions: expression::Total,
     /// The streams to which steps append records, and where the steps name them.
     pub(super) emitted: Vec<(StreamName, Span)>,
+    /// How long steps wait at most, in milliseconds, and where that is said.
+    pub(super) waits: Vec<(u64, Span)>,
     /// What paths and expressions may refer to, besides the input.
     pub(super) visible: Visible,
     /// The block in whose scope they are resolved.

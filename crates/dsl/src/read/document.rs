@@ -8,8 +8,9 @@ use super::{
     names, output, plan, schedule, state, step, terminals, trigger,
 };
 use crate::tree::Node;
+use crate::{Code, Finding};
 use flotilla_engine::{
-    definition::{Block, Definition, DefinitionExtensions, Step, note_repeats},
+    definition::{Block, Definition, DefinitionExtensions, Step, Trigger, note_repeats},
     limits,
 };
 
@@ -49,11 +50,8 @@ pub(super) fn read<'doc>(
     let trigger = optional(sections.trigger, context, |field, context| {
         trigger::read(field, metadata.as_ref().ok(), context)
     });
-    let namespace = metadata.as_ref().ok();
-    let namespace = namespace.and_then(|metadata| metadata.namespace.as_ref());
-    if let Ok(Some(trigger)) = &trigger {
-        trigger::warn_emits(trigger, namespace, context);
-    }
+    let known_trigger = trigger.as_ref().ok().and_then(Option::as_ref);
+    lint_whole(metadata.as_ref().ok(), known_trigger, context);
     context.references.sort_by_key(|reference| reference.span);
 
     known.and(terminals.map(drop)).and(plans.map(drop))?;
@@ -64,6 +62,7 @@ pub(super) fn read<'doc>(
         namespace,
         idempotency,
         retention_ms,
+        timeout_ms,
         input,
     } = metadata?;
     let (blocks, steps) = blocks_read?;
@@ -74,6 +73,7 @@ pub(super) fn read<'doc>(
         namespace,
         idempotency,
         retention_ms,
+        timeout_ms,
         input_schema: input.schema,
         input_defaults: input.defaults,
         state: state?,
@@ -88,6 +88,31 @@ pub(super) fn read<'doc>(
         steps,
         extensions: DefinitionExtensions::default(),
     })
+}
+
+/// Warns of what can only be seen once the whole definition is read.
+fn lint_whole(metadata: Option<&Metadata>, trigger: Option<&Trigger>, context: &mut Context<'_>) {
+    if let Some(trigger) = trigger {
+        let namespace = metadata.and_then(|metadata| metadata.namespace.as_ref());
+        trigger::warn_emits(trigger, namespace, context);
+    }
+    lint_waits(metadata.and_then(|metadata| metadata.timeout_ms), context);
+}
+
+/// E521 for waits that are longer than the run may take.
+fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
+    let waits = std::mem::take(&mut context.waits);
+    let Some(timeout_ms) = timeout_ms else {
+        return;
+    };
+    for (wait_ms, span) in waits {
+        if wait_ms > timeout_ms {
+            let message = format!(
+                "the run times out after {timeout_ms} ms, before this wait of {wait_ms} ms ends"
+            );
+            context.warn(Finding::new(Code::E521, span, message));
+        }
+    }
 }
 
 /// Reads the steps of all blocks, and checks the graphs that they form.

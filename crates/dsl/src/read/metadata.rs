@@ -1,7 +1,7 @@
 //! The top-level keys that describe the workflow as a whole (W0, W4, W5).
 
 use super::{
-    Bounds, Context, Field, Fields, Reported,
+    Bounds, Context, Field, Fields, Reported, duration,
     inputs::{self, Input},
 };
 use crate::{
@@ -26,6 +26,7 @@ pub(super) struct Metadata {
     pub(super) namespace: Option<Namespace>,
     pub(super) idempotency: Idempotency,
     pub(super) retention_ms: Option<u64>,
+    pub(super) timeout_ms: Option<u64>,
     pub(super) input: Input,
 }
 
@@ -54,6 +55,9 @@ pub(super) fn read<'doc>(
     let retention = retention
         .map(|field| field.whole(Bounds::duration(1, Code::E100), context))
         .transpose();
+    let timeout = fields.take("timeout", context);
+    let timeout_ms = fields.take("timeoutMs", context);
+    let timeout_ms = duration::either(timeout.as_ref(), timeout_ms.as_ref(), 1, context);
     let input = input(fields, context);
     kind?;
     Ok(Metadata {
@@ -63,6 +67,7 @@ pub(super) fn read<'doc>(
         namespace: namespace?,
         idempotency: idempotency?.unwrap_or_default(),
         retention_ms: retention?,
+        timeout_ms: timeout_ms?,
         input: input?,
     })
 }

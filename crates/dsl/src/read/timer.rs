@@ -15,12 +15,15 @@ pub(super) fn read<'doc>(
     let known = fields.finish(context);
     let step = match (text, ms, until) {
         (Some(text), None, None) => {
-            let ms = duration::of_text(&text, 0, context);
-            ms.map(|ms| TimerStep::Duration { ms })
+            let ms = duration::of_text(&text, 0, context)?;
+            context.waits.push((ms, text.span()));
+            Ok(TimerStep::Duration { ms })
         }
         (None, Some(ms), None) => {
-            let ms = duration::of_ms(&ms, 0, context);
-            ms.map(|ms| TimerStep::Duration { ms })
+            let span = ms.span();
+            let ms = duration::of_ms(&ms, 0, context)?;
+            context.waits.push((ms, span));
+            Ok(TimerStep::Duration { ms })
         }
         (None, None, Some(until)) => template::value(&until, context).map(TimerStep::Until),
         (text, ms, until) => {

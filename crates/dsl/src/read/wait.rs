@@ -20,7 +20,11 @@ pub(super) fn read<'doc>(
         lint_no_timeout(field.key_span, "timeoutMs", outline, context);
     }
     let timeout_ms = timeout
-        .map(|field| field.whole(Bounds::duration(1, Code::E100), context))
+        .map(|field| {
+            let ms = field.whole(Bounds::duration(1, Code::E100), context)?;
+            context.waits.push((ms, field.span()));
+            Ok(ms)
+        })
         .transpose();
     let on_timeout = fields.take("onTimeout", context);
     let on_timeout = on_timeout

@@ -166,3 +166,62 @@ steps:
         "#]],
     );
 }
+
+#[test]
+fn a_workflow_has_a_timeout_that_no_wait_should_exceed() {
+    let definition = accept_body("timeout: P1D\nsteps:\n  - {name: rest, wait: {duration: P1D}}\n");
+    assert_eq!(definition.timeout_ms, Some(86_400_000));
+    let in_ms = accept_body("timeoutMs: 5\nsteps:\n  - {name: note, set: {a: 1}}\n");
+    assert_eq!(in_ms.timeout_ms, Some(5));
+    check_body(
+        r#"
+timeout: 1h
+steps:
+  - {name: rest, wait: {duration: 61m}}
+  - {name: ms, wait: {duration_ms: 3600001}}
+  - {name: signal, waitForSignal: {type: go, timeoutMs: 3600001}}
+  - {name: gate, approval: {timeout: P1D}}
+  - {name: short, approval: {timeoutMs: 3600000}}
+"#,
+        expect![[r#"
+            warning[E521]: the run times out after 3600000 ms, before this wait of 3660000 ms ends
+             --> w.yaml:6:35
+              |
+            6 |   - {name: rest, wait: {duration: 61m}}
+              |                                   ^^^
+
+            warning[E521]: the run times out after 3600000 ms, before this wait of 3600001 ms ends
+             --> w.yaml:7:36
+              |
+            7 |   - {name: ms, wait: {duration_ms: 3600001}}
+              |                                    ^^^^^^^
+
+            warning[E521]: the run times out after 3600000 ms, before this wait of 3600001 ms ends
+             --> w.yaml:8:57
+              |
+            8 |   - {name: signal, waitForSignal: {type: go, timeoutMs: 3600001}}
+              |                                                         ^^^^^^^
+
+            warning[E521]: the run times out after 3600000 ms, before this wait of 86400000 ms ends
+             --> w.yaml:9:38
+              |
+            9 |   - {name: gate, approval: {timeout: P1D}}
+              |                                      ^^^
+        "#]],
+    );
+    check_body(
+        r#"
+timeout: 0s
+timeoutMs: 0
+steps:
+  - {name: note, set: {a: 1}}
+"#,
+        expect![[r#"
+            error[E100]: expected `timeout` or `timeoutMs`, but both are given
+             --> w.yaml:5:1
+              |
+            5 | timeoutMs: 0
+              | ^^^^^^^^^
+        "#]],
+    );
+}

@@ -52,6 +52,8 @@ pub struct Definition {
     pub idempotency: Idempotency,
     /// How long ended runs are kept, in milliseconds; `None` is the default of 7 days (W4).
     pub retention_ms: Option<u64>,
+    /// How long a run takes at most, in milliseconds; `None` for as long as it needs (W73).
+    pub timeout_ms: Option<u64>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
     /// What an input is given that lacks it: an object as compact JSON text (W68).

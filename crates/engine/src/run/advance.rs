@@ -67,8 +67,8 @@ fn run_all(
         let Some(mut run) = turn.load_run_if_kept(number)? else {
             continue;
         };
-        // Work on a run is done in order, but a cancel ends what is deferred.
-        let is_ordered = !matches!(work, Work::Cancel { .. });
+        // Work on a run is done in order, but what ends the run ends what is deferred, too.
+        let is_ordered = !matches!(work, Work::Cancel { .. } | Work::TimeOut);
         let is_resumed = continued == Some(number);
         let is_behind = run.record.continuation.is_some() && !is_resumed && is_ordered;
         if is_behind || turn.is_spent() {
@@ -156,5 +156,6 @@ fn carry_out(
             finish::finish(turn, queue, run, ending)
         }
         Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),
+        Work::TimeOut => finish::time_out(turn, queue, run),
     }
 }

@@ -81,6 +81,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         progress: ScopeProgress::default(),
         continuation: None,
         attributes: BTreeMap::new(),
+        times_out_at_ms: None,
         input,
         output: None,
         payloads_count: 1,

@@ -6,8 +6,8 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
 use super::{
-    approval, attributes, branches, emit, for_each, render, scope, signal_wait, state, switch,
-    timer_step,
+    approval, attributes, branches, emit, for_each, render, run_timeout, scope, signal_wait, state,
+    switch, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -38,6 +38,7 @@ pub(super) fn enter(
         return Ok(());
     }
     if run.record.activations_count == 0 {
+        run_timeout::begin(turn, run);
         if let Err(reason) = state::begin(turn, run)? {
             queue.push(run.number, state::refuse_begin(reason));
             return Ok(());

@@ -2,7 +2,7 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index};
+use super::{attributes, cancel_scope, index, run_timeout};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -47,6 +47,7 @@ pub(super) fn finish(
     set_output(turn, run, ending.scope, template)?;
     let note = attributes::compute(turn, run, ending.scope)?;
     run.count_open_scopes(turn, ending.scope)?;
+    run_timeout::clear(turn, run);
     let children = tear_down(turn, run)?;
     run.record.detail = match (ending.detail.as_deref(), note) {
         (Some(detail), Some(note)) => Some(cut(&format!("{detail}; {note}"))),
@@ -93,6 +94,20 @@ pub(super) fn cancel(
         scope: ScopeNumber::ROOT,
         terminal,
         detail: reason,
+    };
+    finish(turn, queue, run, ending)
+}
+
+/// Ends a run that has timed out (W73).
+pub(super) fn time_out(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    let ending = Ending {
+        scope: ScopeNumber::ROOT,
+        terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
+        detail: Some("workflow timeout".to_owned()),
     };
     finish(turn, queue, run, ending)
 }

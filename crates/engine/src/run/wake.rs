@@ -78,6 +78,20 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
     advance(turn, number, work)
 }
 
+/// The timer of a run has fired (W73).
+pub(crate) fn time_out_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let number = RunNumber(timer.subject);
+    // The timer of a quarantined run is restored when the run is released.
+    if turn.is_quarantined(number) {
+        return Ok(());
+    }
+    let record = turn.run_record(number)?;
+    if record.is_some_and(|run| run.times_out_at_ms == Some(timer.due_ms)) {
+        advance(turn, number, Work::TimeOut)?;
+    }
+    Ok(())
+}
+
 /// What a step ends with when its wait has expired. The run continues at `target`.
 fn expired(
     turn: &mut Turn<'_, '_>,

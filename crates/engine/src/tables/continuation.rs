@@ -111,6 +111,8 @@ pub enum Work {
         /// The reason that the caller gave, or that the parent ended; `None` if the caller gave no reason.
         reason: Option<String>,
     },
+    /// The run has timed out (W73).
+    TimeOut,
 }
 
 /// The place of a branch.

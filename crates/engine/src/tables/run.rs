@@ -67,6 +67,8 @@ pub struct RunRecord {
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
+    /// When it times out, in milliseconds; `None` without a timeout, and before its first step (W73).
+    pub times_out_at_ms: Option<u64>,
     /// The input.
     pub input: PayloadRef,
     /// The output; set when the run ends with one.

@@ -51,11 +51,13 @@ pub enum TimerKind {
     WaitExpiry = 11,
     /// Leases of a worker that is gone are left to free (A4); the subject is the worker.
     WorkerGone = 12,
+    /// A run times out; the subject is the run.
+    RunTimeout = 13,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::StepWake,
         Self::StepDeadline,
         Self::TaskReady,
@@ -68,6 +70,7 @@ impl TimerKind {
         Self::Continuation,
         Self::WaitExpiry,
         Self::WorkerGone,
+        Self::RunTimeout,
     ];
 
     /// Whether a change of leader postpones the timer (A4).
@@ -82,7 +85,8 @@ impl TimerKind {
             | Self::StreamSweep
             | Self::Continuation
             | Self::WaitExpiry
-            | Self::WorkerGone => false,
+            | Self::WorkerGone
+            | Self::RunTimeout => false,
         }
     }
 }
@@ -102,6 +106,7 @@ impl Key for TimerKind {
             Self::Continuation => 10,
             Self::WaitExpiry => 11,
             Self::WorkerGone => 12,
+            Self::RunTimeout => 13,
         };
         byte.encode(out);
     }

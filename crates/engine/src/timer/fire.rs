@@ -34,6 +34,7 @@ impl FireTimer {
             TimerKind::StepWake => {
                 run::wake_step(turn, timer)?;
             }
+            TimerKind::RunTimeout => run::time_out_run(turn, timer)?,
             TimerKind::StepDeadline => {
                 run::expire_wait(turn, timer)?;
             }

@@ -12,6 +12,7 @@ mod schedules;
 mod scopes;
 mod signals;
 mod streams;
+mod timeouts;
 mod traces;
 mod triggers;
 mod trimming;
@@ -61,6 +62,7 @@ pub(crate) fn check(store: &MemoryStore) {
     retention::check(store);
     dead_letters::check(store);
     approvals::check(store);
+    timeouts::check(store);
     keys::check(store);
     namespaces::check(store);
     streams::check(store);
@@ -237,7 +239,8 @@ impl<'a> State<'a> {
             | Work::ForgetWrites
             | Work::ForgetItems(_)
             | Work::Finish { .. }
-            | Work::Cancel { .. } => false,
+            | Work::Cancel { .. }
+            | Work::TimeOut => false,
         })
     }
 
@@ -411,18 +414,8 @@ impl<'a> State<'a> {
         let state = self.activations.get(&at).map(|active| &active.state);
         let action_run = self.action_runs.get(&ActionRunNumber(timer.subject));
         let is_wanted = match timer.kind {
-            TimerKind::StepWake => match state {
-                Some(
-                    ActivationState::Retry { due_ms }
-                    | ActivationState::Poll { due_ms }
-                    | ActivationState::Timer { due_ms },
-                ) => *due_ms == timer.due_ms,
-                Some(ActivationState::Plan(plan)) => {
-                    let due_ms = timer.due_ms;
-                    plan.wait == PlanWait::Retry { due_ms }
-                }
-                _ => false,
-            },
+            TimerKind::StepWake => timeouts::wakes(state, timer.due_ms),
+            TimerKind::RunTimeout => true,
             TimerKind::StepDeadline => approvals::has_deadline(state, timer.due_ms),
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.

@@ -380,6 +380,7 @@ pub(crate) fn definition() -> Definition {
         namespace: Some(namespace()),
         idempotency: Idempotency::Required,
         retention_ms: Some(60_000),
+        timeout_ms: Some(50_000),
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),

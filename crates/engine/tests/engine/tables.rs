@@ -413,6 +413,7 @@ fn run_record() -> RunRecord {
         input: payload,
         output: Some(payload),
         payloads_count: 3,
+        times_out_at_ms: Some(60_000),
         signals: SignalCounts {
             received_count: 4,
             kept_count: 1,

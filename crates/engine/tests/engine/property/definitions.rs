@@ -12,7 +12,7 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
      wait: wait go timeout=300 -> success=flo.Completed",
-    "define parent 1\n start: run @workflow/checked retry(3 exponential 50 within=400) \
+    "define parent 1 timeout=600\n start: run @workflow/checked retry(3 exponential 50 within=400) \
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=body\n \

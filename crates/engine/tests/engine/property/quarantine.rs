@@ -118,9 +118,10 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         .into_iter()
         .map(|(timer, ())| timer);
     timers.find(|timer| match timer.kind {
-        TimerKind::StepWake | TimerKind::StepDeadline | TimerKind::Continuation => {
-            (QuarantinedKind::Run, timer.subject) == (kind, number)
-        }
+        TimerKind::StepWake
+        | TimerKind::StepDeadline
+        | TimerKind::Continuation
+        | TimerKind::RunTimeout => (QuarantinedKind::Run, timer.subject) == (kind, number),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => of_task(timer),
         TimerKind::LeaseExpiry | TimerKind::WorkerSilence | TimerKind::WorkerGone => {
             (QuarantinedKind::Worker, timer.subject) == (kind, number)

@@ -66,6 +66,7 @@ pub(crate) fn define(text: &str) -> Definition {
             .map(|name| Namespace::new(name).expect("a namespace")),
         idempotency: idempotency(head.option("idempotency").as_deref()),
         retention_ms: head.number("retention"),
+        timeout_ms: head.number("timeout"),
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
