@@ -4,7 +4,7 @@
 
 use super::calls::{attempt, await_end, define, events, run, runs, start};
 use super::session::Invocation;
-use super::workers::{self, Handled, Handler, Tried};
+use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
@@ -86,8 +86,7 @@ impl Workload for Loops {
     }
 
     fn prepare(&self, flo: &Flo) {
-        let limits = ["--max-retries", "0", "--timeout-ms", "10000"];
-        let _ = flo.text(&[&["action", "register", ACTIONS[0]], &limits[..]].concat());
+        workers::register(flo, ACTIONS[0]);
         define(flo, DEFINITION);
     }
 
@@ -106,12 +105,7 @@ impl Workload for Loops {
     }
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
-        let noting = session.clone();
-        let tried = Arc::<Tried>::default();
-        let handler: Handler = Arc::new(move |worker, context| {
-            visit(noting.clone(), worker, tried.clone(), context).boxed()
-        });
-        workers::work(session, ACTIONS, handler).boxed()
+        workers::work_and_try(session, ACTIONS, visit).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {

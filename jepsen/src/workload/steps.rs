@@ -5,7 +5,7 @@
 
 use super::calls::{attempt, await_end, define, events, run, runs, runs_by_key, start};
 use super::session::Invocation;
-use super::workers::{self, Handled, Handler, Tried};
+use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once, numbered};
 use crate::history::History;
@@ -124,8 +124,7 @@ impl Workload for Steps {
     }
 
     fn prepare(&self, flo: &Flo) {
-        let limits = ["--max-retries", "0", "--timeout-ms", "10000"];
-        let _ = flo.text(&[&["action", "register", ACTIONS[0]], &limits[..]].concat());
+        workers::register(flo, ACTIONS[0]);
         define(flo, DEFINITION);
         define(flo, FOLLOWING_DEFINITION);
     }
@@ -145,12 +144,7 @@ impl Workload for Steps {
     }
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
-        let noting = session.clone();
-        let tried = Arc::<Tried>::default();
-        let handler: Handler = Arc::new(move |worker, context| {
-            count(noting.clone(), worker, tried.clone(), context).boxed()
-        });
-        workers::work(session, ACTIONS, handler).boxed()
+        workers::work_and_try(session, ACTIONS, count).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {

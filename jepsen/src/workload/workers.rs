@@ -2,6 +2,7 @@
 
 use super::Session;
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
+use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,28 @@ impl Tried {
         let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tried.insert((key.to_owned(), what.to_owned()))
     }
+}
+
+/// Registers an action that is not retried by itself.
+pub(super) fn register(flo: &Flo, action: &str) {
+    let limits = ["--max-retries", "0", "--timeout-ms", "10000"];
+    let _ = flo.text(&[&["action", "register", action], &limits[..]].concat());
+}
+
+/// Like [`work`], with a handler that knows the session and what all workers have tried.
+pub(super) async fn work_and_try<F>(
+    session: Session,
+    actions: &'static [&'static str],
+    handle: impl Fn(Session, String, Arc<Tried>, ActionContext) -> F + Send + Sync + 'static,
+) where
+    F: Future<Output = Handled> + Send + 'static,
+{
+    let noting = session.clone();
+    let tried = Arc::<Tried>::default();
+    let handler: Handler = Arc::new(move |worker, context| {
+        handle(noting.clone(), worker, tried.clone(), context).boxed()
+    });
+    work(session, actions, handler).await;
 }
 
 /// Runs workers for the actions until the session stops, whatever happens to the nodes.

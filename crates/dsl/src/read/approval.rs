@@ -18,9 +18,9 @@ pub(super) fn read<'doc>(
     let approvers = fields.take("approvers", context);
     let quorum = fields.take("quorum", context);
     let timeout = fields.take("timeout", context);
-    let timeout_field = fields.take("timeoutMs", context);
+    let timeout_ms = fields.take("timeoutMs", context);
     let known = fields.finish(context);
-    if timeout.is_none() && timeout_field.is_none() {
+    if timeout.is_none() && timeout_ms.is_none() {
         wait::lint_no_timeout(field.key_span, "timeout", outline, context);
     }
     let count_max = i64::try_from(APPROVERS_MAX).expect("a small number");
@@ -28,11 +28,7 @@ pub(super) fn read<'doc>(
         .as_ref()
         .map(|field| field.whole(Bounds::new(1, count_max, Code::E100), context))
         .transpose();
-    let timeout_ms = duration::either(timeout.as_ref(), timeout_field.as_ref(), 1, context);
-    let field_of_timeout = timeout.as_ref().or(timeout_field.as_ref());
-    if let (Ok(Some(ms)), Some(field)) = (&timeout_ms, field_of_timeout) {
-        context.waits.push((*ms, field.span()));
-    }
+    let timeout_ms = duration::of_wait(timeout.as_ref(), timeout_ms.as_ref(), 1, context);
     let approvers = match &approvers {
         Some(approvers) => read_approvers(approvers, context),
         None => Ok(Approvers::everyone()),

@@ -25,8 +25,22 @@ pub(super) fn either<'doc>(
     }
 }
 
+/// Like [`either`], for how long a step waits at most.
+pub(super) fn of_wait<'doc>(
+    text: Option<&Field<'doc>>,
+    ms: Option<&Field<'doc>>,
+    min_ms: u32,
+    context: &mut Context<'doc>,
+) -> Result<Option<u64>, Reported> {
+    let wait_ms = either(text, ms, min_ms, context)?;
+    context
+        .waits
+        .extend(wait_ms.zip(text.or(ms).map(Field::span)));
+    Ok(wait_ms)
+}
+
 /// Reads whole milliseconds.
-pub(super) fn of_ms<'doc>(
+fn of_ms<'doc>(
     field: &Field<'doc>,
     min_ms: u32,
     context: &mut Context<'doc>,
@@ -36,7 +50,7 @@ pub(super) fn of_ms<'doc>(
 }
 
 /// Reads a text.
-pub(super) fn of_text<'doc>(
+fn of_text<'doc>(
     field: &Field<'doc>,
     min_ms: u32,
     context: &mut Context<'doc>,

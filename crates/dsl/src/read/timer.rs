@@ -14,16 +14,11 @@ pub(super) fn read<'doc>(
     let until = fields.take("until", context);
     let known = fields.finish(context);
     let step = match (text, ms, until) {
-        (Some(text), None, None) => {
-            let ms = duration::of_text(&text, 0, context)?;
-            context.waits.push((ms, text.span()));
-            Ok(TimerStep::Duration { ms })
-        }
-        (None, Some(ms), None) => {
-            let span = ms.span();
-            let ms = duration::of_ms(&ms, 0, context)?;
-            context.waits.push((ms, span));
-            Ok(TimerStep::Duration { ms })
+        (text @ Some(_), ms @ None, None) | (text @ None, ms @ Some(_), None) => {
+            let ms = duration::of_wait(text.as_ref(), ms.as_ref(), 0, context);
+            ms.map(|ms| TimerStep::Duration {
+                ms: ms.expect("one of the keys is there"),
+            })
         }
         (None, None, Some(until)) => template::value(&until, context).map(TimerStep::Until),
         (text, ms, until) => {

@@ -3,7 +3,7 @@
 use super::failure::failed;
 use super::outcome::name;
 use super::render::{self, BAD_APPROVERS, DataContext, Mapped};
-use super::step_timer::deadline_timer;
+use super::step_timer::set_deadline;
 use crate::definition::{ApprovalStep, StepKind};
 use crate::ids::{Approver, Comment};
 use crate::json::{Json, as_string, elements, field, inside_array, quote};
@@ -25,23 +25,15 @@ pub(super) fn begin(
     step: &ApprovalStep,
 ) -> Result<Option<TargetResult>, StoreError> {
     let context = DataContext::of(active.scope);
-    let approvers = match render::text(turn, run, context, &step.approvers)? {
-        Ok(value) => approvers(&value, step.quorum).map_err(|message| (BAD_APPROVERS, message)),
-        Err(refused) => {
-            let what = Mapped::Approvers;
-            Err((refused.code(what), refused.message(what)))
-        }
+    let value = match render::text(turn, run, context, &step.approvers)? {
+        Ok(value) => value,
+        Err(refused) => return Ok(Some(refused.ends_step(turn, run, Mapped::Approvers))),
     };
-    let mut approvers = match approvers {
+    let mut approvers = match approvers(&value, step.quorum) {
         Ok(approvers) => approvers,
-        Err((code, message)) => return Ok(Some(failed(turn, run, code, cut(&message)))),
+        Err(message) => return Ok(Some(failed(turn, run, BAD_APPROVERS, cut(&message)))),
     };
-    let deadline_at_ms = step
-        .timeout_ms
-        .map(|timeout_ms| turn.now_ms().saturating_add(timeout_ms));
-    if let Some(due_ms) = deadline_at_ms {
-        turn.set_timer(deadline_timer(run.at(active), due_ms));
-    }
+    let deadline_at_ms = set_deadline(turn, run.at(active), step.timeout_ms);
     let approvers_count = u16::try_from(approvers.len()).expect("a bounded number");
     approvers.truncate(APPROVERS_SHOWN_MAX);
     let kind = EventKind::ApprovalOpened {
@@ -96,12 +88,11 @@ pub(super) fn decide(
     decision: DecisionRecord,
 ) -> Result<Option<TargetResult>, StoreError> {
     let definition = run.definition.clone();
-    let (ActivationState::Approval(mut open), StepKind::Approval(step)) = (
-        active.state.clone(),
-        &definition.definition.step(active.step).kind,
-    ) else {
+    let step = &definition.definition.step(active.step).kind;
+    let (ActivationState::Approval(open), StepKind::Approval(step)) = (&active.state, step) else {
         panic!("the step waits for a decision")
     };
+    let mut open = *open;
     let DecisionRecord { is_approved, .. } = decision;
     run.note(active, EventKind::ApprovalDecided { is_approved });
     let at = run.at(active);
@@ -117,34 +108,21 @@ pub(super) fn decide(
     } else {
         name::REJECTED
     };
-    let output = end(
-        turn,
-        at,
-        Ended {
-            outcome,
-            reason: None,
-        },
-    )?;
+    let output = end(turn, at, outcome, None)?;
     Ok(Some(TargetResult {
         output: Some(run.store_payload(turn, output)),
         ..TargetResult::of_engine(name::of(outcome))
     }))
 }
 
-/// How a step ends.
-pub(super) struct Ended<'a> {
-    pub(super) outcome: &'a str,
-    /// Why it has failed, if it has.
-    pub(super) reason: Option<&'a str>,
-}
-
-/// Deletes the decisions about a step; returns the output of the step, which ends with `outcome`.
+/// Deletes the decisions about a step; returns the output of the step, which ends with `outcome`, and why it has failed, if
+/// it has.
 pub(super) fn end(
     turn: &mut Turn<'_, '_>,
     at: ActivationRef,
-    ended: Ended<'_>,
+    outcome: &str,
+    reason: Option<&str>,
 ) -> Result<Json, StoreError> {
-    let Ended { outcome, reason } = ended;
     let decisions = take_decisions(turn, at)?;
     let last = match outcome {
         name::TIMEOUT => None,

@@ -3,7 +3,7 @@
 use super::branches::EndedScope;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
-use super::step_timer::{deadline_timer, wake_timer};
+use super::step_timer::{clear_deadline, wake_timer};
 use super::{approval, index, scope, state};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
@@ -130,15 +130,11 @@ pub(super) fn stop(
         ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
         ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
         ActivationState::Signal(wait) => {
-            if let Some(due_ms) = wait.deadline_at_ms {
-                turn.clear_timer(deadline_timer(at, due_ms));
-            }
+            clear_deadline(turn, at, wait.deadline_at_ms);
         }
         ActivationState::Approval(approval) => {
             approval::forget(turn, at)?;
-            if let Some(due_ms) = approval.deadline_at_ms {
-                turn.clear_timer(deadline_timer(at, due_ms));
-            }
+            clear_deadline(turn, at, approval.deadline_at_ms);
         }
         ActivationState::Child(child) => {
             index::expire_child(turn, *child)?;

@@ -2,7 +2,8 @@
 
 use super::advance::advance_after_wait;
 use super::create::{check_open, find};
-use super::{approval, kept_signals};
+use super::step_timer::end_waiting;
+use super::{approval, scope_search};
 use crate::ids::{Comment, Namespace, RunId, ScopePathText, StepName};
 use crate::rejection::Rejection;
 use crate::reply::ApprovalDecided;
@@ -58,7 +59,7 @@ impl DecideApproval {
         };
         let at = run.at(&active);
         if decided.is_some() {
-            kept_signals::end_waiting(turn, &run, &mut active);
+            end_waiting(turn, &run, &mut active);
         }
         run.put_back(active);
         turn.put_back_run(run);
@@ -116,16 +117,8 @@ impl DecideApproval {
     }
 
     fn scope_path(&self, run: &LoadedRun) -> Result<Option<ScopePath>, Rejection> {
-        let Some(text) = &self.scope else {
-            return Ok(None);
-        };
-        let path = scope_path::parse(&run.definition.definition, text.as_str());
-        path.map(Some).ok_or_else(|| {
-            Rejection::from(Undeliverable::ScopeNotFound {
-                run_id: self.run_id.clone(),
-                scope: text.clone(),
-            })
-        })
+        let text = self.scope.as_ref();
+        text.map(|text| scope_search::parse(run, text)).transpose()
     }
 
     /// Whether an active step waits for this decision.

@@ -59,15 +59,7 @@ fn record(
     for template in step.key.iter().chain([&step.payload]) {
         match render::text(turn, run, context, template)? {
             Ok(text) => texts.push(text),
-            Err(refused) => {
-                let code = refused.code(Mapped::Record);
-                return Ok(Err(failed(
-                    turn,
-                    run,
-                    code,
-                    refused.message(Mapped::Record),
-                )));
-            }
+            Err(refused) => return Ok(Err(refused.ends_step(turn, run, Mapped::Record))),
         }
     }
     let payload = texts.pop().expect("the payload was rendered");

@@ -57,10 +57,7 @@ fn begin_iterations(
     let context = DataContext::of(active.scope);
     let items = match render::stored(turn, run, context, &step.items)? {
         Ok(items) => items,
-        Err(refused) => {
-            let (code, message) = (refused.code(Mapped::Items), refused.message(Mapped::Items));
-            return Ok(Err(failed(turn, run, code, cut(&message))));
-        }
+        Err(refused) => return Ok(Err(refused.ends_step(turn, run, Mapped::Items))),
     };
     let text = turn.payload(items)?;
     let text = text.as_str();

@@ -2,7 +2,7 @@
 //! taken. A retry puts them back in their former order (W69).
 
 use super::outcome::name;
-use super::step_timer::deadline_timer;
+use super::step_timer::end_waiting;
 use crate::ids::{ScopeNumber, SignalType};
 use crate::limits::TAKEN_SIGNALS_PER_BATCH_MAX;
 use crate::run::work_queue::WorkQueue;
@@ -195,15 +195,6 @@ fn oldest(
     let queue = (run.number, to, wanted.clone());
     let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
     Ok(stored.into_iter().next())
-}
-
-/// Ends a wait whose signal or decision has arrived. The run may leave the step in a later entry; until then, nothing
-/// else may end the wait.
-pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
-    if let Some(due_ms) = active.state.due_ms() {
-        turn.clear_timer(deadline_timer(run.at(active), due_ms));
-    }
-    active.state = ActivationState::Executing;
 }
 
 /// Gives stored signals to the steps that already wait for them, in the order in which these were entered.

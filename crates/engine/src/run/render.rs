@@ -4,13 +4,15 @@
 //! that multiplied by its number of paths (design rule 13).
 
 use super::evaluation::Evaluation;
+use super::failure::failed;
 use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
+use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{Items, PayloadPart, PayloadRef, StoredPayload, join_parts};
+use crate::tables::{Items, PayloadPart, PayloadRef, StoredPayload, TargetResult, join_parts};
 use crate::turn::{LoadedRun, Turn};
 use std::ops::Range;
 
@@ -57,6 +59,16 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::SignalType) => BAD_SIGNAL_TYPE,
             (Self::Made(_) | Self::Read(_), Mapped::Approvers) => BAD_APPROVERS,
         }
+    }
+
+    /// The end of a step whose value was refused, with the error as its output.
+    pub(super) fn ends_step(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        what: Mapped,
+    ) -> TargetResult {
+        failed(turn, run, self.code(what), cut(&self.message(what)))
     }
 
     /// The message of the error.

@@ -16,26 +16,32 @@ pub(super) struct NamedScope {
     pub(super) number: Option<ScopeNumber>,
 }
 
+/// The path that `text` names, which the run's workflow must have.
+pub(super) fn parse(run: &LoadedRun, text: &ScopePathText) -> Result<ScopePath, Rejection> {
+    let path = scope_path::parse(&run.definition.definition, text.as_str());
+    path.ok_or_else(|| missing(run, text))
+}
+
+fn missing(run: &LoadedRun, text: &ScopePathText) -> Rejection {
+    Rejection::from(Undeliverable::ScopeNotFound {
+        run_id: run.record.id.clone(),
+        scope: text.clone(),
+    })
+}
+
 /// The scope that `text` names, below the run.
 pub(super) fn find(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     text: &ScopePathText,
 ) -> TurnResult<NamedScope> {
-    let missing = |run: &LoadedRun| {
-        Rejection::from(Undeliverable::ScopeNotFound {
-            run_id: run.record.id.clone(),
-            scope: text.clone(),
-        })
-    };
-    let path = scope_path::parse(&run.definition.definition, text.as_str());
-    let path = path.ok_or_else(|| missing(run))?;
+    let path = parse(run, text)?;
     let mut scope = ScopeNumber::ROOT;
     for down in &path.0 {
         match below(turn, run, scope, *down)? {
             Found::Open(number) => scope = number,
             Found::NotBegun => return Ok(NamedScope { path, number: None }),
-            Found::Missing => return Err(missing(run).into()),
+            Found::Missing => return Err(missing(run, text).into()),
             Found::Ended => {
                 let ended = Undeliverable::ScopeEnded {
                     run_id: run.record.id.clone(),

@@ -5,6 +5,7 @@ use super::create::{check_open, find};
 use super::kept_signals::{self, NewTakenSignal};
 use super::outcome::name;
 use super::scope_search::{self, NamedScope};
+use super::step_timer::end_waiting;
 use crate::ids::{Namespace, RunId, RunNumber, ScopePathText, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
@@ -148,7 +149,7 @@ impl SignalRun {
         };
         kept_signals::take(turn, &mut run, new)?;
         self.check_kept(&run)?;
-        kept_signals::end_waiting(turn, &run, &mut active);
+        end_waiting(turn, &run, &mut active);
         let kind = EventKind::SignalMatched {
             signal_type: self.signal_type.clone(),
         };

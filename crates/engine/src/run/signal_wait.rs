@@ -3,7 +3,7 @@
 use super::failure::failed;
 use super::kept_signals;
 use super::render::{self, BAD_SIGNAL_TYPE, DataContext, Mapped};
-use super::step_timer::deadline_timer;
+use super::step_timer::set_deadline;
 use crate::definition::{SignalTypeValue, Template, WaitStep};
 use crate::ids::SignalType;
 use crate::json::as_string;
@@ -29,12 +29,7 @@ pub(super) fn begin(
     if let Some(target_result) = kept_signals::take_waiting(turn, run, active, &signal_type)? {
         return Ok(Some(target_result));
     }
-    let deadline_at_ms = step
-        .timeout_ms
-        .map(|timeout_ms| turn.now_ms().saturating_add(timeout_ms));
-    if let Some(due_ms) = deadline_at_ms {
-        turn.set_timer(deadline_timer(run.at(active), due_ms));
-    }
+    let deadline_at_ms = set_deadline(turn, run.at(active), step.timeout_ms);
     let kind = EventKind::WaitingForSignal {
         signal_type: signal_type.clone(),
         deadline_at_ms,
@@ -56,11 +51,7 @@ fn compute(
 ) -> Result<Result<SignalType, TargetResult>, StoreError> {
     let value = match render::text(turn, run, DataContext::of(active.scope), template)? {
         Ok(value) => value,
-        Err(refused) => {
-            let what = Mapped::SignalType;
-            let (code, message) = (refused.code(what), refused.message(what));
-            return Ok(Err(failed(turn, run, code, message)));
-        }
+        Err(refused) => return Ok(Err(refused.ends_step(turn, run, Mapped::SignalType))),
     };
     let not_text = || {
         format!(

@@ -1,7 +1,7 @@
 //! The timers of active steps.
 
-use crate::tables::{TimerKey, TimerKind};
-use crate::turn::ActivationRef;
+use crate::tables::{Activation, ActivationState, TimerKey, TimerKind};
+use crate::turn::{ActivationRef, LoadedRun, Turn};
 
 /// The timer of a retry, of a poll or of a step that waits for a time.
 pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
@@ -11,6 +11,35 @@ pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
 /// The timer of a wait for a signal or a decision.
 pub(super) fn deadline_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     timer(TimerKind::StepDeadline, at, due_ms)
+}
+
+/// Begins a wait that perhaps has a timeout; returns when it expires, in milliseconds.
+pub(super) fn set_deadline(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    timeout_ms: Option<u64>,
+) -> Option<u64> {
+    let due_ms = turn.now_ms().saturating_add(timeout_ms?);
+    turn.set_timer(deadline_timer(at, due_ms));
+    Some(due_ms)
+}
+
+/// Clears the timer of a wait that perhaps expires.
+pub(super) fn clear_deadline(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    deadline_at_ms: Option<u64>,
+) {
+    if let Some(due_ms) = deadline_at_ms {
+        turn.clear_timer(deadline_timer(at, due_ms));
+    }
+}
+
+/// Ends a wait whose signal or decision has arrived. The run may leave the step in a later entry; until then, nothing
+/// else may end the wait.
+pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut Activation) {
+    clear_deadline(turn, run.at(active), active.state.due_ms());
+    active.state = ActivationState::Executing;
 }
 
 fn timer(kind: TimerKind, at: ActivationRef, due_ms: u64) -> TimerKey {

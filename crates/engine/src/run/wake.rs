@@ -116,11 +116,7 @@ fn expired(
             let reason = format!(
                 "expected approvals: {quorum} within {waited_ms} ms, but there were {count}"
             );
-            let ended = approval::Ended {
-                outcome: name::TIMEOUT,
-                reason: Some(&reason),
-            };
-            let output = approval::end(turn, run.at(active), ended)?;
+            let output = approval::end(turn, run.at(active), name::TIMEOUT, Some(&reason))?;
             (Some(run.store_payload(turn, output)), reason)
         }
         _ => panic!("only waits for a signal or a decision expire"),
