@@ -1,12 +1,19 @@
 //! The initial inputs of each target, one file each.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::sync::LazyLock;
+use std::{env, fs, io};
 
-/// The package's folder.
+/// The package's folder. Cargo says at run time which clone it serves: several can share a target folder (ADR 0004).
 #[must_use]
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = env::var_os("CARGO_MANIFEST_DIR");
+        folder
+            .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into())
+            .into()
+    });
+    &ROOT
 }
 
 /// The folder of a target's corpus.

@@ -31,7 +31,9 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 }
 
 fn root() -> PathBuf {
-    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let tests = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"),
+    );
     tests
         .parent()
         .expect("tests is a folder of the project")

@@ -37,6 +37,33 @@ fn nothing_outside_the_repository_is_named() {
     expect_none(&sources(&prose::ENDINGS), |source| outside(source, &known));
 }
 
+#[test]
+fn no_path_is_that_of_the_clone_that_was_compiled() {
+    expect_none(&sources(&[".rs"]), compiled_in);
+    let planted = Source {
+        path: "planted.rs".to_owned(),
+        text: [
+            "PathBuf::from(env!(\"CARGO_MANIFEST_DIR\"))",
+            "folder.unwrap_or_else(|| env!(\"CARGO_MANIFEST_DIR\").into())",
+        ]
+        .join("\n"),
+    };
+    expect_lines(compiled_in, &planted, &[1]);
+}
+
+/// Clones share a target folder (ADR 0004), and Cargo does not compile a file again for another clone. The compiled-in
+/// folder may only replace the one that Cargo names at run time.
+fn compiled_in(source: &Source) -> Vec<Finding> {
+    let macro_call = concat!("env!(\"CARGO_", "MANIFEST_DIR\")");
+    let lines = source
+        .lines()
+        .filter(|(_, line)| line.contains(macro_call) && !line.contains("unwrap_or_else"));
+    let message =
+        "read CARGO_MANIFEST_DIR at run time: the compiled-in folder may be that of another clone";
+    let finding = |(number, _)| source.finding(number, message.to_owned());
+    lines.map(finding).collect()
+}
+
 /// Every path of the project and every suffix of one, files and folders alike.
 fn known(paths: &[String]) -> BTreeSet<String> {
     let mut known = BTreeSet::new();

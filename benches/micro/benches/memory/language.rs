@@ -4,7 +4,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use flotilla_benches::group;
 use std::fs;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The example that is measured separately: five steps, four custom terminals, a retry and a signal.
 const ALONE: &str = "order-processing";
@@ -41,7 +41,10 @@ fn parse(criterion: &mut Criterion, name: &str, texts: &[&String]) {
 
 /// The names and texts of the example workflows.
 fn examples() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
+    let folder = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"),
+    )
+    .join("../../examples/workflows");
     let files = fs::read_dir(&folder).expect("the folder of examples can be read");
     let mut paths: Vec<PathBuf> = files
         .map(|file| file.expect("the folder of examples can be read").path())

@@ -15,7 +15,8 @@ const SHELLS: [&str; 3] = ["```sh", "```console", "```console,background"];
 const RUNNERS: [&str; 3] = ["kubectl ", "docker compose ", "runuser "];
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"))
+        .join("../..")
 }
 
 /// The documents with their texts.

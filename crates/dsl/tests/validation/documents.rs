@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// The pages of the manual and the README, in order of path.
 fn documents() -> Vec<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"),
+    )
+    .join("../..");
     let mut documents = vec![root.join("README.md")];
     let mut folders = vec![root.join("docs/manual")];
     while let Some(folder) = folders.pop() {

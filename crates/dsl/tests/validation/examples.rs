@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf};
 
 /// Every example's file name and text, in order of name.
 fn examples() -> Vec<(String, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
+    let folder = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"),
+    )
+    .join("../../examples/workflows");
     let mut examples: Vec<(String, String)> = fs::read_dir(folder)
         .expect("the folder of examples exists")
         .map(|entry| entry.expect("the folder can be read").path())

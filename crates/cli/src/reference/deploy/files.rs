@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The files by path, relative to the root of the repository.
 #[derive(Clone, Debug)]
@@ -11,7 +11,8 @@ pub(super) struct Files(BTreeMap<String, String>);
 
 /// The root of the repository.
 pub(super) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"))
+        .join("../..")
 }
 
 impl Files {
