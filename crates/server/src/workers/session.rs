@@ -89,9 +89,11 @@ impl Session {
     /// Serves the stream until the worker ends it, its poll is closed or the node stops.
     pub(super) async fn serve(mut self) {
         let shutdown = self.context.shutdown.clone();
+        // A node that stops also closes its polls: the worker learns the cause, not the consequence.
         let ended = tokio::select! {
-            ended = self.talk() => ended,
+            biased;
             () = shutdown.cancelled() => Err(Refusal::shutting_down()),
+            ended = self.talk() => ended,
         };
         if let Err(refusal) = ended {
             // A worker that is gone, or does not read, gets no message: its stream just ends.
