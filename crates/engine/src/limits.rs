@@ -203,6 +203,10 @@ pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
 
 /// Attempts of an action or step (E401).
 pub const ATTEMPTS_MAX: u32 = 1_000;
+/// The delays that a `retry` block lists (W71).
+pub const RETRY_DELAYS_MAX: usize = 100;
+/// The outcomes, and the codes of errors, that a `retry` block lists (W71).
+pub const RETRY_NAMES_MAX: usize = 64;
 /// The longest delay before an action's retry (A1). In milliseconds.
 pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
 /// An action's timeout, a group's ack timeout, how far one touch extends a lease, and the redelivery

@@ -6,7 +6,8 @@ use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
     Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget,
-    SignalTypeValue, Step, StepIndex, StepKind, Target as Goal, Template, TimerStep, Variable,
+    SignalTypeValue, Step, StepIndex, StepKind, StepRetry, Target as Goal, Template, TimerStep,
+    Variable,
 };
 use flotilla_engine::limits::{APPROVERS_MAX, CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
 
@@ -38,6 +39,8 @@ pub(super) const TARGET: Target = Target {
         "failure: flo.End.e",
         "inputMapping:",
         "retry:",
+        "retry: {on: [busy], when: \"error.code == 'x' && attempt < 3\"}",
+        "defaults: {retry: {delays: [1s]}}\n",
         "poll:",
         "$.input",
         "$.steps.start.output",
@@ -145,7 +148,7 @@ fn check_indexes(definition: &Definition) {
     for (position, block) in (0..).zip(&definition.blocks) {
         check_block(definition, BlockIndex(position), block);
     }
-    for step in &definition.steps {
+    for (position, step) in (0..).zip(&definition.steps) {
         let block = definition.block(step.block);
         if let Some(next) = step.next {
             assert_eq!(block.form, BlockForm::List);
@@ -163,6 +166,7 @@ fn check_indexes(definition: &Definition) {
             }
         });
         check_values(definition, step);
+        check_retry(definition, definition.retry(StepIndex(position)));
         check_kind(definition, step);
     }
     check_template(definition, definition.output.as_ref());
@@ -282,6 +286,12 @@ fn check_template(definition: &Definition, template: Option<&Template>) {
     }
 }
 
+fn check_retry(definition: &Definition, retry: Option<&StepRetry>) {
+    if let Some(condition) = retry.and_then(|retry| retry.when.as_ref()) {
+        check_expression(definition, condition);
+    }
+}
+
 /// What a step reads besides what its kind needs.
 fn check_values(definition: &Definition, step: &Step) {
     if let Some(writes) = &step.set {
@@ -296,7 +306,7 @@ fn check_expression(definition: &Definition, expression: &Expression) {
     for variable in &expression.variables {
         match variable {
             Variable::Root(root) => check_root(definition, *root),
-            Variable::Now => {}
+            Variable::Now | Variable::Attempt => {}
         }
     }
 }
@@ -309,7 +319,7 @@ fn check_root(definition: &Definition, root: Root) {
         | Root::ItemIndex(step) => {
             assert!(step.position() < definition.steps.len());
         }
-        Root::Input | Root::State | Root::Result | Root::RunId | Root::Timestamp => {}
+        Root::Input | Root::State | Root::Result | Root::Error | Root::RunId | Root::Timestamp => {}
     }
 }
 

@@ -13,6 +13,9 @@ const KINDS: [(&str, BackoffKind); 5] = [
     ("exp_jitter", BackoffKind::ExponentialJitter),
 ];
 
+/// What an exponential delay is multiplied by each time, in hundredths.
+pub(super) const COEFFICIENT_PERCENT_DEFAULT: u16 = 200;
+
 /// The fields of a block that define its delays.
 pub(super) struct DelayFields<'doc> {
     pub(super) kind: Option<Field<'doc>>,
@@ -67,6 +70,7 @@ pub(super) fn read<'doc>(
         kind,
         initial_delay_ms,
         max_delay_ms,
+        coefficient_percent: COEFFICIENT_PERCENT_DEFAULT,
     })
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Visible {
     Run,
     /// That, and `result`: in `set` and in the `output` of a step.
     Result,
+    /// That of the run, `error` and `attempt`: in `retry.when`.
+    Attempt,
     /// Nothing: in `state`.
     Nothing,
 }

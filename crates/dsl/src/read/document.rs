@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Fields, Reported, attributes,
     blocks::{self, Blocks},
-    graph,
+    defaults, graph,
     metadata::{self, Metadata},
     names, output, plan, schedule, state, step, terminals, trigger,
 };
@@ -42,6 +42,7 @@ pub(super) fn read<'doc>(
     });
     let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, output::of_run);
+    let defaults = optional(sections.defaults, context, defaults::read);
     let attributes = optional(sections.attributes, context, attributes::read);
     let input = metadata.as_ref().ok().map(|metadata| &metadata.input);
     let schedule = optional(sections.schedule, context, |field, context| {
@@ -78,6 +79,7 @@ pub(super) fn read<'doc>(
         input_defaults: input.defaults,
         state: state?,
         output: output?,
+        defaults: defaults?.unwrap_or_default(),
         terminals: terminals_read?,
         search_attributes: attributes?.unwrap_or_default(),
         schedule: schedule?,
@@ -147,6 +149,7 @@ fn blocks_and_steps<'doc>(
 /// The sections of the top level beside the metadata and the steps.
 struct Sections<'doc> {
     output: Option<Field<'doc>>,
+    defaults: Option<Field<'doc>>,
     state: Option<Field<'doc>>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
@@ -159,6 +162,7 @@ impl<'doc> Sections<'doc> {
     fn take(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Self {
         Self {
             output: fields.take("output", context),
+            defaults: fields.take("defaults", context),
             state: fields.take("state", context),
             terminals: fields.take("terminals", context),
             attributes: fields.take("searchAttributes", context),

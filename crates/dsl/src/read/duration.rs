@@ -39,6 +39,18 @@ pub(super) fn of_wait<'doc>(
     Ok(wait_ms)
 }
 
+/// Reads a duration where one key takes both forms: a text, or whole milliseconds.
+pub(super) fn of_either_kind<'doc>(
+    field: &Field<'doc>,
+    min_ms: u32,
+    context: &mut Context<'doc>,
+) -> Result<u64, Reported> {
+    match field.node.kind {
+        Kind::String(_) => of_text(field, min_ms, context),
+        _ => of_ms(field, min_ms, context),
+    }
+}
+
 /// Reads whole milliseconds.
 fn of_ms<'doc>(
     field: &Field<'doc>,

@@ -1,6 +1,6 @@
 //! The executors of a plan (W31–W34, W38).
 
-use super::{Bounds, Context, Field, Reported, field::or_default, policy, target};
+use super::{Bounds, Context, Field, Reported, field::or_default, retry, target};
 use crate::{Code, Finding, quote::quote};
 use flotilla_engine::{
     definition::{Breaker, Executor, ExecutorExtensions, RateLimit, Tracking},
@@ -53,7 +53,7 @@ fn read<'doc>(
         field.whole(priorities, context)
     });
     let retry = retry
-        .map(|field| policy::retry(&field, context))
+        .map(|field| retry::of_executor(&field, context))
         .transpose();
     let breaker = breaker
         .map(|field| breaker_block(&field, context))

@@ -145,6 +145,12 @@ impl expression::Names for RunNames<'_, '_> {
             ["result", ..] if self.visible == Visible::Result => {
                 (self.variable(Variable::Root(Root::Result)), 1)
             }
+            ["error", ..] if self.visible == Visible::Attempt => {
+                (self.variable(Variable::Root(Root::Error)), 1)
+            }
+            ["attempt", ..] if self.visible == Visible::Attempt => {
+                (self.variable(Variable::Attempt), 1)
+            }
             ["steps", rest @ ..] => self.step(rest)?,
             ["flo", rest @ ..] => self.of_run(rest)?,
             [first, ..] => {
@@ -164,10 +170,11 @@ impl expression::Names for RunNames<'_, '_> {
         let names: &[&str] = match self.visible {
             Visible::Run => &["input", "state", "steps", "flo"],
             Visible::Result => &["input", "state", "steps", "flo", "result"],
+            Visible::Attempt => &["input", "state", "steps", "flo", "error", "attempt"],
             Visible::Nothing => &["input"],
         };
         let items: &[(String, Root)] = match self.visible {
-            Visible::Run | Visible::Result => &self.items,
+            Visible::Run | Visible::Result | Visible::Attempt => &self.items,
             Visible::Nothing => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());

@@ -67,7 +67,12 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         }
     };
     let has_fields = match root {
-        Root::Input | Root::StepOutput(_) | Root::State | Root::Result | Root::Item(_) => true,
+        Root::Input
+        | Root::StepOutput(_)
+        | Root::State
+        | Root::Result
+        | Root::Item(_)
+        | Root::Error => true,
         Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::ItemIndex(_) => false,
     };
     if !has_fields && segments.len() > used {

@@ -8,7 +8,7 @@ use super::{
     graph::Outline,
     output,
     parallel::{self, ParallelDraft},
-    policy, state,
+    poll, retry, state,
     switch::{self, SwitchFields},
     target, template, timer,
     transitions::{self, Transitions},
@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
-    BlockForm, BlockStep, Branch, BuiltInTerminal, RetryPolicy, RunStep, RunTarget, Step,
-    StepExtensions, StepIndex, StepKind, Target,
+    BlockForm, BlockStep, Branch, BuiltInTerminal, RunStep, RunTarget, Step, StepExtensions,
+    StepIndex, StepKind, Target,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
@@ -362,17 +362,15 @@ impl<'doc> Body<'doc> {
         context.malformed(self.span, message)
     }
 
-    fn retry_policy(&self, context: &mut Context<'doc>) -> Result<Option<RetryPolicy>, Reported> {
-        let field = self.retry.as_ref();
-        field.map(|field| policy::retry(field, context)).transpose()
-    }
-
     fn block_step(
         &self,
         body: Result<Branch, Reported>,
         context: &mut Context<'doc>,
     ) -> Result<BlockStep, Reported> {
-        let retry = self.retry_policy(context);
+        let retry = self.retry.as_ref();
+        let retry = retry
+            .map(|field| retry::of_step(field, context))
+            .transpose();
         Ok(BlockStep {
             body: body?,
             retry: retry?,
@@ -392,11 +390,14 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| template::read(field, context))
             .transpose();
-        let retry = self.retry_policy(context);
+        let retry = self.retry.as_ref();
+        let retry = retry
+            .map(|field| retry::setting(field, context))
+            .transpose();
         let poll = self
             .poll
             .as_ref()
-            .map(|field| policy::poll(field, context))
+            .map(|field| poll::read(field, context))
             .transpose();
         let output = self
             .output
@@ -417,7 +418,7 @@ impl<'doc> Body<'doc> {
         Ok(RunStep {
             target: target?,
             input: input?,
-            retry: retry?,
+            retry: retry?.unwrap_or_default(),
             poll: poll?,
             output: output?,
         })

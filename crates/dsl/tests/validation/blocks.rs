@@ -26,7 +26,7 @@ steps:
         };
         let inner = definition.block(block.body.block);
         let first = &definition.step(inner.start).name;
-        let attempts = block.retry.as_ref().map(|retry| retry.max_attempts);
+        let attempts = block.retry.as_ref().map(|retry| retry.policy.max_attempts);
         Some((
             step.name.to_string(),
             inner.form,

@@ -25,8 +25,9 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 26] = [
+const BLOCKS: [Block; 27] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
+    block("Defaults", "", "defaults: {qqqqqqqq: 1}\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
     block("A step", "", "start: {qqqqqqqq: 1}\n"),
     block("A wait", "", "start: {waitForSignal: {qqqqqqqq: 1}}\n"),

@@ -4,7 +4,7 @@ use crate::{accept_block, check_block};
 use expect_test::{Expect, expect};
 use flotilla_engine::definition::{
     Backoff, BackoffKind, Breaker, Cache, CacheKeyPart, ErrorClasses, Fallback, FallbackCondition,
-    Health, Plan, RateLimit, RetryPolicy, Segment, Selection, Tracking,
+    Health, Plan, RateLimit, RetryDelays, RetryPolicy, Segment, Selection, Tracking,
 };
 
 fn plan(lines: &str) -> String {
@@ -401,10 +401,11 @@ fn the_blocks_of_the_manuals_executor_reach_the_definition() {
         kind: BackoffKind::Exponential,
         initial_delay_ms: 1_000,
         max_delay_ms: 20_000,
+        coefficient_percent: 200,
     };
     let retry = RetryPolicy {
         max_attempts: 3,
-        backoff,
+        delays: RetryDelays::Backoff(backoff),
         within_ms: None,
     };
     let breaker = Breaker {
@@ -413,7 +414,7 @@ fn the_blocks_of_the_manuals_executor_reach_the_definition() {
         half_open_max_calls: 4,
     };
     assert_eq!(
-        (executor.retry, executor.breaker),
+        (executor.retry.clone(), executor.breaker),
         (Some(retry), Some(breaker))
     );
     let limit = RateLimit {

@@ -3,7 +3,8 @@
 use crate::{accept_body, check_body};
 use expect_test::{Expect, expect};
 use flotilla_engine::definition::{
-    Backoff, BackoffKind, Definition, PollPolicy, RetryPolicy, RunStep, StepKind,
+    Backoff, BackoffKind, Definition, PollPolicy, RetryDelays, RetryPolicy, RunStep, Setting,
+    StepIndex, StepKind, StepRetry,
 };
 
 fn check_step(lines: &str, expected: Expect) {
@@ -29,7 +30,33 @@ fn backoff(kind: BackoffKind, initial_delay_ms: u64, max_delay_ms: u64) -> Backo
         kind,
         initial_delay_ms,
         max_delay_ms,
+        coefficient_percent: 200,
     }
+}
+
+fn policy(max_attempts: u32, backoff: Backoff, within_ms: Option<u64>) -> StepRetry {
+    StepRetry {
+        policy: RetryPolicy {
+            max_attempts,
+            delays: RetryDelays::Backoff(backoff),
+            within_ms,
+        },
+        on: None,
+        non_retryable_errors: Vec::new(),
+        when: None,
+    }
+}
+
+/// The policy of a step with this `retry`.
+fn retry_of(text: &str) -> StepRetry {
+    match run_step(&format!("  retry: {text}\n")).retry {
+        Setting::Own(retry) => retry,
+        other => panic!("expected a policy, but it is {other:?}"),
+    }
+}
+
+fn delays(text: &str) -> RetryDelays {
+    retry_of(text).policy.delays
 }
 
 #[test]
@@ -166,23 +193,20 @@ fn e401_is_found_in_executors_too() {
 #[test]
 fn a_step_without_the_blocks_has_no_policy() {
     let step = run_step("");
-    assert_eq!((step.retry, step.poll, step.input), (None, None, None));
+    assert_eq!(step.retry, Setting::Default);
+    assert_eq!((step.poll, step.input), (None, None));
 }
 
 #[test]
 fn empty_blocks_have_the_defaults_of_w3() {
     let step = run_step("  retry: {}\n  poll: {}\n");
-    let retry = RetryPolicy {
-        max_attempts: 3,
-        backoff: backoff(BackoffKind::Exponential, 1_000, 30_000),
-        within_ms: None,
-    };
+    let retry = policy(3, backoff(BackoffKind::Exponential, 1_000, 30_000), None);
     let poll = PollPolicy {
         initial_delay_ms: 0,
         max_attempts: 10,
         backoff: backoff(BackoffKind::Exponential, 1_000, 60_000),
     };
-    assert_eq!((step.retry, step.poll), (Some(retry), Some(poll)));
+    assert_eq!((step.retry, step.poll), (Setting::Own(retry), Some(poll)));
 }
 
 #[test]
@@ -203,25 +227,21 @@ fn the_manuals_blocks_reach_the_definition() {
     maxDelayMs: 45000
 "#,
     );
-    let retry = RetryPolicy {
-        max_attempts: 5,
-        backoff: backoff(BackoffKind::ExponentialJitter, 500, 30_000),
-        within_ms: Some(120_000),
-    };
+    let backoff_of_retry = backoff(BackoffKind::ExponentialJitter, 500, 30_000);
+    let retry = policy(5, backoff_of_retry, Some(120_000));
     let poll = PollPolicy {
         initial_delay_ms: 2_000,
         max_attempts: 30,
         backoff: backoff(BackoffKind::Linear, 2_000, 45_000),
     };
-    assert_eq!((step.retry, step.poll), (Some(retry), Some(poll)));
+    assert_eq!((step.retry, step.poll), (Setting::Own(retry), Some(poll)));
 }
 
 #[test]
 fn the_default_cap_of_a_retry_rises_to_the_initial_delay() {
-    let retry = run_step("  retry: {initialDelayMs: 45000}\n").retry;
     assert_eq!(
-        retry.map(|retry| retry.backoff),
-        Some(backoff(BackoffKind::Exponential, 45_000, 45_000))
+        delays("{initialDelayMs: 45000}"),
+        RetryDelays::Backoff(backoff(BackoffKind::Exponential, 45_000, 45_000))
     );
 }
 
@@ -234,8 +254,10 @@ fn backoff_words_have_either_dash() {
         ("exponential-jitter", BackoffKind::ExponentialJitter),
         ("exp-jitter", BackoffKind::ExponentialJitter),
     ] {
-        let retry = run_step(&format!("  retry: {{backoff: {word}}}\n")).retry;
-        assert_eq!(retry.map(|retry| retry.backoff.kind), Some(kind), "{word}");
+        let RetryDelays::Backoff(backoff) = delays(&format!("{{backoff: {word}}}")) else {
+            panic!("expected computed delays");
+        };
+        assert_eq!(backoff.kind, kind, "{word}");
     }
     check_step(
         "  retry: {backoff: exponental}\n",
@@ -247,5 +269,213 @@ fn backoff_words_have_either_dash() {
           |                    ^^^^^^^^^^
           = hint: did you mean "exponential"?
     "#]],
+    );
+}
+
+#[test]
+fn a_retry_can_list_its_delays_or_have_none() {
+    let retry = retry_of("{delays: [PT1S, 1m, 1500]}");
+    assert_eq!(
+        retry.policy.delays,
+        RetryDelays::Listed(vec![1_000, 60_000, 1_500])
+    );
+    assert_eq!(retry.policy.max_attempts, 4);
+    let none = RetryDelays::Backoff(backoff(BackoffKind::Constant, 0, 0));
+    assert_eq!(delays("{backoff: none}"), none);
+    let coefficient = |text| match delays(text) {
+        RetryDelays::Backoff(backoff) => backoff.coefficient_percent,
+        RetryDelays::Listed(_) => panic!("expected computed delays"),
+    };
+    assert_eq!(coefficient("{backoff_coefficient: 1.5}"), 150);
+    assert_eq!(coefficient("{backoffCoefficient: 10}"), 1_000);
+}
+
+#[test]
+fn e401_delays_that_exclude_each_other() {
+    check_step(
+        "  retry: {delays: [], max_attempts: 2}\n",
+        expect![[r#"
+        error[E401]: expected start.retry.delays to have a delay, but it is empty
+         --> w.yaml:7:19
+          |
+        7 |   retry: {delays: [], max_attempts: 2}
+          |                   ^
+    "#]],
+    );
+    check_step(
+        "  retry: {delays: [1s], max_delay_ms: 5}\n",
+        expect![[r#"
+        error[E401]: expected no `max_delay_ms`, since `delays` lists them
+         --> w.yaml:7:25
+          |
+        7 |   retry: {delays: [1s], max_delay_ms: 5}
+          |                         ^^^^^^^^^^^^
+    "#]],
+    );
+    check_step(
+        "  retry: {delays: [soon]}\n",
+        expect![[r#"
+        error[E514]: expected start.retry.delays[0] to be a duration, but it is the string "soon"
+         --> w.yaml:7:20
+          |
+        7 |   retry: {delays: [soon]}
+          |                    ^^^^
+          = hint: use ISO 8601 without months and years (PT15M, P1DT12H), or a short form (15m, 1h30m, 200ms)
+    "#]],
+    );
+    check_step(
+        "  retry: {backoff: none, initial_delay_ms: 5}\n",
+        expect![[r#"
+            error[E401]: expected no `initial_delay_ms`, since `backoff: none` has no delays
+             --> w.yaml:7:26
+              |
+            7 |   retry: {backoff: none, initial_delay_ms: 5}
+              |                          ^^^^^^^^^^^^^^^^
+        "#]],
+    );
+    check_step(
+        "  retry: {backoff_coefficient: 0.5}\n",
+        expect![[r#"
+        error[E401]: expected start.retry.backoff_coefficient to be from 1 to 10, but it is the number 0.5
+         --> w.yaml:7:32
+          |
+        7 |   retry: {backoff_coefficient: 0.5}
+          |                                ^^^
+    "#]],
+    );
+    check_step(
+        "  retry: {backoff: linear, backoff_coefficient: 3}\n",
+        expect![[r#"
+            warning[E524]: start.retry.backoff_coefficient has no effect with this `backoff`
+             --> w.yaml:7:28
+              |
+            7 |   retry: {backoff: linear, backoff_coefficient: 3}
+              |                            ^^^^^^^^^^^^^^^^^^^
+              = hint: leave it out, or use `backoff: exponential`
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_says_what_it_applies_to() {
+    let retry = retry_of(
+        "{on: [timeout, busy], non_retryable_errors: [fraud], when: 'attempt < 3 && error.code != \"x\"'}",
+    );
+    let on: Vec<_> = retry
+        .on
+        .iter()
+        .flatten()
+        .map(|name| name.as_str())
+        .collect();
+    assert_eq!(on, ["timeout", "busy"]);
+    assert_eq!(retry.non_retryable_errors, ["fraud"]);
+    assert!(retry.when.is_some());
+}
+
+#[test]
+fn e100_conditions_of_a_retry_that_mean_nothing() {
+    check_step(
+        "  retry: {on: []}\n",
+        expect![[r#"
+        error[E100]: expected start.retry.on to name an outcome, but it is empty
+         --> w.yaml:7:15
+          |
+        7 |   retry: {on: []}
+          |               ^
+    "#]],
+    );
+    check_step(
+        "  retry: {on: [two words]}\n",
+        expect![[r#"
+        error[E100]: expected an outcome to be 1 to 64 letters, digits, `_`, `-` or `.`, but it is "two words"
+         --> w.yaml:7:16
+          |
+        7 |   retry: {on: [two words]}
+          |                ^^^^^^^^^
+    "#]],
+    );
+    check_step(
+        "  retry: {non_retryable_errors: ['']}\n",
+        expect![[r#"
+        error[E100]: expected start.retry.non_retryable_errors[0] to have 1 to 256 bytes, but it has 0
+         --> w.yaml:7:34
+          |
+        7 |   retry: {non_retryable_errors: ['']}
+          |                                  ^^
+    "#]],
+    );
+    check_step(
+        "  retry: {when: 'errors.code == 1'}\n",
+        expect![[r#"
+        error[E513]: invalid expression at column 1 of "errors.code == 1": there is no name "errors"
+         --> w.yaml:7:17
+          |
+        7 |   retry: {when: 'errors.code == 1'}
+          |                 ^^^^^^^^^^^^^^^^^^
+          = hint: did you mean `error`?
+    "#]],
+    );
+    check_step(
+        "  skipIf: 'attempt > 1'\n",
+        expect![[r#"
+        error[E513]: invalid expression at column 1 of "attempt > 1": there is no name "attempt"
+         --> w.yaml:7:11
+          |
+        7 |   skipIf: 'attempt > 1'
+          |           ^^^^^^^^^^^^^
+    "#]],
+    );
+    check_step(
+        "  retry: true\n",
+        expect![[r#"
+        error[E100]: expected start.retry to be a mapping, but it is the boolean true
+         --> w.yaml:7:10
+          |
+        7 |   retry: true
+          |          ^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn defaults_hold_for_steps_without_a_policy() {
+    let definition = accept_body(&format!(
+        "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
+        step("")
+    ));
+    let retry = definition.retry(StepIndex::START);
+    assert_eq!(retry.map(|retry| retry.policy.max_attempts), Some(7));
+    let definition = accept_body(&format!(
+        "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
+        step("  retry: false\n")
+    ));
+    assert_eq!(definition.retry(StepIndex::START), None);
+    check_body(
+        &format!("defaults: {{retry: false}}\n{}", step("")),
+        expect![[r#"
+            error[E100]: expected defaults.retry to be a mapping, but it is the boolean false
+             --> w.yaml:4:19
+              |
+            4 | defaults: {retry: false}
+              |                   ^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn the_retry_of_an_executor_has_no_conditions() {
+    check_body(
+        &format!(
+            "plans:\n  p:\n    executors:\n      - name: e\n        action: \"@actions/a\"\n        retry: {{when: \"true\"}}\n{}",
+            crate::START
+        ),
+        expect![[r#"
+            error[E100]: unknown key "when" at plans.p.executors[0].retry
+             --> w.yaml:9:17
+              |
+            9 |         retry: {when: "true"}
+              |                 ^^^^
+              = hint: the known keys here are max_attempts, within_ms, backoff, initial_delay_ms, max_delay_ms, backoff_coefficient, delays
+        "#]],
     );
 }

@@ -9,7 +9,7 @@ pub enum BackoffKind {
     Constant,
     /// The initial delay × (k + 1).
     Linear,
-    /// The initial delay × 2^k.
+    /// The initial delay × coefficient^k.
     #[default]
     Exponential,
     /// As `Exponential`, plus 0–25 % drawn from the entry's seed, before the cap.
@@ -25,6 +25,8 @@ pub struct Backoff {
     pub initial_delay_ms: u64,
     /// The cap, in milliseconds. Invariant: not below the initial delay (E401).
     pub max_delay_ms: u64,
+    /// What an exponential delay is multiplied by each time, in hundredths; from 100 to 1,000.
+    pub coefficient_percent: u16,
 }
 
 impl Backoff {
@@ -33,33 +35,33 @@ impl Backoff {
     /// `random` is any number drawn from the entry's seed; only jitter reads it.
     #[must_use]
     pub fn delay_ms(&self, k: u32, random: u64) -> u64 {
-        let doubled = || {
-            let factor = 1_u64.checked_shl(k).unwrap_or(u64::MAX);
-            self.initial_delay_ms.saturating_mul(factor)
-        };
         let delay = match self.kind {
             BackoffKind::Constant => self.initial_delay_ms,
             BackoffKind::Linear => self.initial_delay_ms.saturating_mul(u64::from(k) + 1),
-            BackoffKind::Exponential => doubled(),
+            BackoffKind::Exponential => self.grown_ms(k),
             BackoffKind::ExponentialJitter => {
-                let base = doubled();
+                let base = self.grown_ms(k);
                 let jitter_max = base / 4;
                 base.saturating_add(random % jitter_max.saturating_add(1))
             }
         };
         delay.min(self.max_delay_ms)
     }
-}
 
-/// A step's or executor's `retry` block (W12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryPolicy {
-    /// Attempts in all, the first included; 1–1000.
-    pub max_attempts: u32,
-    /// The wait before each retry.
-    pub backoff: Backoff,
-    /// The time budget from the first attempt's start, in milliseconds.
-    pub within_ms: Option<u64>,
+    /// The initial delay × coefficient^k, rounded down at each step; not above the cap.
+    fn grown_ms(&self, k: u32) -> u64 {
+        let mut delay_ms = u128::from(self.initial_delay_ms);
+        let cap_ms = u128::from(self.max_delay_ms);
+        for _ in 0..k {
+            let grown_ms = delay_ms * u128::from(self.coefficient_percent) / 100;
+            if grown_ms == delay_ms || grown_ms >= cap_ms {
+                delay_ms = grown_ms;
+                break;
+            }
+            delay_ms = grown_ms;
+        }
+        u64::try_from(delay_ms.min(cap_ms)).expect("the cap is one")
+    }
 }
 
 /// A step's `poll` block (W14).
@@ -82,6 +84,7 @@ mod tests {
             kind,
             initial_delay_ms: 100,
             max_delay_ms: 1_000,
+            coefficient_percent: 200,
         }
     }
 
@@ -94,6 +97,20 @@ mod tests {
             delays(BackoffKind::Exponential),
             [100, 200, 400, 1_000, 1_000]
         );
+    }
+
+    #[test]
+    fn an_exponential_delay_grows_by_its_coefficient() {
+        let delays = |coefficient_percent| {
+            let backoff = Backoff {
+                coefficient_percent,
+                ..backoff(BackoffKind::Exponential)
+            };
+            [0, 1, 2, 3, 999].map(|k| backoff.delay_ms(k, 7))
+        };
+        assert_eq!(delays(100), [100; 5]);
+        assert_eq!(delays(150), [100, 150, 225, 337, 1_000]);
+        assert_eq!(delays(1_000), [100, 1_000, 1_000, 1_000, 1_000]);
     }
 
     #[test]
@@ -111,6 +128,7 @@ mod tests {
             kind: BackoffKind::ExponentialJitter,
             initial_delay_ms: 0,
             max_delay_ms: 0,
+            coefficient_percent: 200,
         };
         assert_eq!(zero.delay_ms(5, 3), 0);
     }

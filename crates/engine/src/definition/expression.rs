@@ -22,4 +22,6 @@ pub enum Variable {
     Root(Root),
     /// `flo.now`: the log entry's time as a timestamp.
     Now,
+    /// `attempt`: the number of the attempt that has ended, in `retry.when` (W71).
+    Attempt,
 }

@@ -8,12 +8,13 @@ mod backoff;
 mod block;
 mod expression;
 mod plan;
+mod retry;
 mod source;
 mod step;
 mod template;
 
 pub use attribute::{AttributeKind, SearchAttribute};
-pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
+pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
 pub use expression::{Expression, Variable};
 pub use plan::{
@@ -21,6 +22,7 @@ pub use plan::{
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
     Selection, Tracking,
 };
+pub use retry::{RetryDelays, RetryPolicy, Setting, StepRetry};
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     ApprovalStep, Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex,
@@ -62,6 +64,8 @@ pub struct Definition {
     pub state: Option<Template>,
     /// What becomes the output of a run that ends `completed` (W4).
     pub output: Option<Template>,
+    /// Settings of run steps that have none.
+    pub defaults: StepDefaults,
     /// Custom terminals, in document order.
     pub terminals: Vec<CustomTerminal>,
     /// Queryable fields (W22), in document order.
@@ -98,6 +102,23 @@ impl Definition {
         let plans = self.plans.iter().map(Plan::since);
         let parts = steps.chain(plans);
         parts.fold(self.extensions.since(), u32::max)
+    }
+
+    /// The retry policy of the step at `index`, if it has one (W71).
+    #[must_use]
+    pub fn retry(&self, index: StepIndex) -> Option<&StepRetry> {
+        match &self.step(index).kind {
+            StepKind::Run(run) => run.retry.or(self.defaults.retry.as_ref()),
+            StepKind::Block(block) => block.retry.as_ref(),
+            StepKind::Wait(_)
+            | StepKind::Parallel(_)
+            | StepKind::ForEach(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_)
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => None,
+        }
     }
 
     /// All mappings of the definition.
@@ -227,6 +248,13 @@ impl Definition {
             Target::Custom(index) => Some(self.terminal(index).status),
         }
     }
+}
+
+/// Settings that hold for run steps that have none (W71).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepDefaults {
+    /// The retry policy.
+    pub retry: Option<StepRetry>,
 }
 
 /// Whether starts carry an idempotency key (the manual's `idempotency`).

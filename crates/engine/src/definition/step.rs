@@ -1,6 +1,6 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, Expression, PlanIndex, PollPolicy, RetryPolicy, Template};
+use super::{BlockIndex, Expression, PlanIndex, PollPolicy, Setting, StepRetry, Template};
 use crate::extensions::extensions;
 use crate::ids::{
     ActionName, OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName,
@@ -90,15 +90,6 @@ impl Step {
             | StepKind::Timer(_)
             | StepKind::Approval(_) => None,
         }
-    }
-
-    /// Its retry policy, if it has one.
-    #[must_use]
-    pub fn retry(&self) -> Option<&RetryPolicy> {
-        if let StepKind::Block(block) = &self.kind {
-            return block.retry.as_ref();
-        }
-        self.run()?.retry.as_ref()
     }
 
     /// What becomes of the output of its target (W67).
@@ -306,7 +297,7 @@ pub struct BlockStep {
     /// The block. Its first step has this name unless it has another one.
     pub body: Branch,
     /// The retry policy; without it, the block is executed once.
-    pub retry: Option<RetryPolicy>,
+    pub retry: Option<StepRetry>,
 }
 
 /// A step that executes a block for each element of an array (W57).
@@ -366,7 +357,7 @@ pub struct RunStep {
     /// The `inputMapping`; without one the run's input is passed on (W15).
     pub input: Option<Template>,
     /// The retry policy; without one the step is tried once (W3, W12).
-    pub retry: Option<RetryPolicy>,
+    pub retry: Setting<StepRetry>,
     /// The poll policy for the outcome `pending` (W14).
     pub poll: Option<PollPolicy>,
     /// What becomes of the output of the target; without it, that is the step's (W67).

@@ -69,6 +69,8 @@ pub enum Root {
     ItemIndex(StepIndex),
     /// `$.result`: the output of the attempt that has ended, in `set` (W63).
     Result,
+    /// `$.error`: the error of the attempt that has failed (W71).
+    Error,
     /// `$.flo.timestamp`: the log entry's time in milliseconds.
     Timestamp,
 }

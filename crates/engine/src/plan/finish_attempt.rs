@@ -150,10 +150,11 @@ fn retry_at(
     let is_retryable = target_result.is_retryable
         && errors::is_retried(&target_result.outcome)
         && code.is_none_or(|code| errors::is_retryable(classes, code));
-    let Some(policy) = execution.executor(index).retry.filter(|_| is_retryable) else {
+    let policy = execution.executor(index).retry.as_ref();
+    let Some(policy) = policy.filter(|_| is_retryable) else {
         return Ok(None);
     };
-    let due_ms = run::next_attempt(turn, &policy, state.attempt, state.started_at_ms);
+    let due_ms = run::next_attempt(turn, policy, state.attempt, state.started_at_ms);
     // Waiting is useless if the open breaker would skip the attempt.
     let open_until_ms = executor_stats::open_until_ms(turn, execution, index)?;
     Ok(due_ms.filter(|due_ms| open_until_ms.is_none_or(|until_ms| until_ms <= *due_ms)))

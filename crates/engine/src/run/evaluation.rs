@@ -114,6 +114,10 @@ impl RunVariables<'_, '_, '_> {
                 let now = Timestamp::from_millis(self.turn.now_ms());
                 return Ok(Value::Timestamp(now));
             }
+            Variable::Attempt => {
+                let attempt = self.context.failed.map_or(0, |failed| failed.attempt);
+                return Ok(Value::Int(i64::from(attempt)));
+            }
             Variable::Root(root) => root,
         };
         let text = render::text_of(self.turn, self.run, self.context, root);

@@ -152,6 +152,13 @@ pub(crate) fn error_in(output: &Json) -> Option<TaskError> {
     })
 }
 
+/// The whole error in the output of a failed step, as JSON (W10a).
+pub(super) fn error_of(output: &Json) -> Option<Json> {
+    let path = [Segment::Field("error".to_owned())];
+    let error = json::find(output.as_str(), &path)?;
+    Some(Json::from_checked(error.to_owned()))
+}
+
 /// A text of the error in the output of a failed step: its `code` or its `message` (W10a).
 pub(crate) fn error_field(output: &Json, name: &str) -> Option<String> {
     let path = ["error", name].map(|name| Segment::Field(name.to_owned()));

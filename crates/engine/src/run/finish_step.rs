@@ -2,10 +2,11 @@
 
 use super::failure::{self, Exit};
 use super::kept_signals::{self, EndedAttempt};
-use super::outcome::{Destination, destination, is_retried, name};
+use super::outcome::{Destination, destination, name};
+use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
 use super::{output, state};
-use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, Target};
+use crate::definition::{BuiltInTerminal, PollPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -86,17 +87,9 @@ pub(super) fn conclude(
     } = attempt;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    if let Some(retry) = step.retry()
-        && target_result.is_retryable
-        && is_retried(&target_result.outcome)
-        && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
-    {
-        let (of, ended) = (active.step, attempt_of_block(step, &active, true));
-        if due_ms <= turn.now_ms() {
-            retry_now(turn, queue, run, active);
-        } else {
-            schedule_retry(turn, run, active, due_ms);
-        }
+    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
+        let (of, ended) = (active.step, attempt_of_block(run, &active, true));
+        retry::retry(turn, queue, run, Retry { active, due_ms });
         if let Some(ended) = ended {
             let former = FormerBranches {
                 first_scope: ended.scope,
@@ -119,15 +112,21 @@ pub(super) fn conclude(
         destination,
     };
     exit_step(turn, queue, run, left)?;
-    if let Some(ended) = attempt_of_block(step, &active, false) {
+    if let Some(ended) = attempt_of_block(run, &active, false) {
         kept_signals::settle_later(turn, queue, run, ended)?;
     }
     Ok(())
 }
 
 /// The attempt at a block that has ended, if the step has one that may be tried again.
-fn attempt_of_block(step: &Step, active: &Activation, is_retried: bool) -> Option<EndedAttempt> {
-    let block = active.state.branches().filter(|_| step.retry().is_some())?;
+fn attempt_of_block(
+    run: &LoadedRun,
+    active: &Activation,
+    is_retried: bool,
+) -> Option<EndedAttempt> {
+    let definition = &run.definition.definition;
+    let block = active.state.branches();
+    let block = block.filter(|_| definition.retry(active.step).is_some())?;
     Some(EndedAttempt {
         scope: block.first_scope,
         parent: active.scope,
@@ -178,66 +177,6 @@ pub(super) fn exit_step(
 
 fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     step.run()?.poll.as_ref()
-}
-
-/// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
-/// first attempt's start (W12).
-pub(crate) fn next_attempt(
-    turn: &mut Turn<'_, '_>,
-    retry: &RetryPolicy,
-    attempt: u32,
-    started_at_ms: u64,
-) -> Option<u64> {
-    if attempt >= retry.max_attempts {
-        return None;
-    }
-    let random = turn.random();
-    let due_ms = turn
-        .now_ms()
-        .saturating_add(retry.backoff.delay_ms(attempt - 1, random));
-    let budget_ends_ms = retry
-        .within_ms
-        .map(|within| started_at_ms.saturating_add(within));
-    budget_ends_ms
-        .is_none_or(|ends_ms| due_ms <= ends_ms)
-        .then_some(due_ms)
-}
-
-/// Executes the step again, in this turn.
-fn retry_now(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-) {
-    if queue.count_step(turn, run, active.scope) {
-        let (activation, attempt) = (active.number, begin_attempt(&mut active));
-        run.note(&active, EventKind::StepRetry { attempt });
-        active.state = ActivationState::Executing;
-        queue.push(run.number, Work::Execute { activation });
-    }
-    run.put_back(active);
-}
-
-/// Sets the timer that executes the step again.
-fn schedule_retry(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-    due_ms: u64,
-) {
-    let attempt = begin_attempt(&mut active);
-    run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
-    active.state = ActivationState::Retry { due_ms };
-    turn.set_timer(wake_timer(run.at(&active), due_ms));
-    run.put_back(active);
-}
-
-/// Counts the step's next attempt, which begins without polls; returns its number.
-fn begin_attempt(active: &mut Activation) -> u32 {
-    active.attempt += 1;
-    active.polls_count = 0;
-    active.attempt
 }
 
 /// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).

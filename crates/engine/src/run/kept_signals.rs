@@ -59,7 +59,7 @@ fn attempts(
     let mut number = scope;
     while let Some(open) = run.scope(turn, number)? {
         let opener = definition.block(open.block).opener;
-        if opener.is_some_and(|opener| definition.step(opener).retry().is_some()) {
+        if opener.is_some_and(|opener| definition.retry(opener).is_some()) {
             attempts.push(number);
         }
         number = open.parent;

@@ -30,11 +30,6 @@ pub(crate) mod name {
     }
 }
 
-/// Whether the step is tried again after this outcome (W12).
-pub(crate) fn is_retried(outcome: &OutcomeName) -> bool {
-    matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE)
-}
-
 /// Whether a step, branch or block with this outcome did what it was there for (W50a).
 pub(super) fn is_good(outcome: &OutcomeName) -> bool {
     matches!(

@@ -61,10 +61,7 @@ fn extract(
     let Some(template) = &rules.extract else {
         return Ok(Ok(result));
     };
-    let context = DataContext {
-        scope: attempt.active.scope,
-        result,
-    };
+    let context = DataContext::of(attempt.active.scope).with_result(result);
     Ok(match render::stored(turn, run, context, template)? {
         Ok(output) => Ok(Some(output)),
         Err(refused) => {

@@ -4,7 +4,7 @@
 //! that multiplied by its number of paths (design rule 13).
 
 use super::evaluation::Evaluation;
-use super::failure::failed;
+use super::failure::{self, failed};
 use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
@@ -23,6 +23,17 @@ pub(super) struct DataContext {
     pub(super) scope: ScopeNumber,
     /// What `$.result` is, where it means something.
     pub(super) result: Option<PayloadRef>,
+    /// The failed attempt, where its error means something.
+    pub(super) failed: Option<FailedAttempt>,
+}
+
+/// An attempt that has failed.
+#[derive(Clone, Copy)]
+pub(super) struct FailedAttempt {
+    /// Its number.
+    pub(super) attempt: u32,
+    /// Its output, which has the error in it (W10a).
+    pub(super) output: Option<PayloadRef>,
 }
 
 impl DataContext {
@@ -30,6 +41,20 @@ impl DataContext {
         Self {
             scope,
             result: None,
+            failed: None,
+        }
+    }
+
+    /// The same, with `$.result`.
+    pub(super) fn with_result(self, result: Option<PayloadRef>) -> Self {
+        Self { result, ..self }
+    }
+
+    /// The same, with `$.error`.
+    pub(super) fn with_failed(self, failed: FailedAttempt) -> Self {
+        Self {
+            failed: Some(failed),
+            ..self
         }
     }
 }
@@ -191,7 +216,8 @@ fn whole(
         | Root::Timestamp
         | Root::State
         | Root::Item(_)
-        | Root::ItemIndex(_) => Ok(None),
+        | Root::ItemIndex(_)
+        | Root::Error => Ok(None),
     }
 }
 
@@ -397,6 +423,10 @@ pub(super) fn text_of(
         Root::State => Some(state::text(turn, run, context.scope)?),
         Root::StepOutput(_) | Root::Result => match whole(turn, run, context, root)? {
             Some(output) => Some(turn.payload(output)?),
+            None => None,
+        },
+        Root::Error => match context.failed.and_then(|failed| failed.output) {
+            Some(output) => failure::error_of(&turn.payload(output)?),
             None => None,
         },
         Root::StepOutcome(step) => {

@@ -182,10 +182,7 @@ pub(super) fn set(
     let Some(set) = step.set.as_ref().filter(|_| writes(target_result)) else {
         return Ok(Ok(()));
     };
-    let context = DataContext {
-        scope: active.scope,
-        result: target_result.output,
-    };
+    let context = DataContext::of(active.scope).with_result(target_result.output);
     let object = match render::text(turn, run, context, &set.object)? {
         Ok(object) => object,
         Err(refused) => {

@@ -16,9 +16,9 @@ use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
     CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
     ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
-    Plan, PlanExtensions, PollPolicy, RateLimit, RetryPolicy, Root, Schedule, SearchAttribute,
-    Segment, Selection, Step, StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus,
-    Timing, Tracking, Trigger,
+    Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy, Root, Schedule,
+    SearchAttribute, Segment, Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry,
+    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -385,6 +385,9 @@ pub(crate) fn definition() -> Definition {
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),
         output: Some(template()),
+        defaults: StepDefaults {
+            retry: Some(listed_retry()),
+        },
         terminals: vec![CustomTerminal {
             name: name("Rejected"),
             status: TerminalStatus::Failed,
@@ -491,8 +494,29 @@ fn trigger() -> Trigger {
 fn retry() -> RetryPolicy {
     RetryPolicy {
         max_attempts: 3,
-        backoff: backoff(BackoffKind::ExponentialJitter),
+        delays: RetryDelays::Backoff(backoff(BackoffKind::ExponentialJitter)),
         within_ms: Some(60_000),
+    }
+}
+
+fn step_retry() -> StepRetry {
+    StepRetry {
+        policy: retry(),
+        on: Some(vec![outcome()]),
+        non_retryable_errors: vec!["fraud".to_owned()],
+        when: Some(expression()),
+    }
+}
+
+fn listed_retry() -> StepRetry {
+    StepRetry {
+        policy: RetryPolicy {
+            delays: RetryDelays::Listed(vec![10, 20]),
+            ..retry()
+        },
+        on: None,
+        non_retryable_errors: Vec::new(),
+        when: None,
     }
 }
 
@@ -501,6 +525,7 @@ fn backoff(kind: BackoffKind) -> Backoff {
         kind,
         initial_delay_ms: 100,
         max_delay_ms: 30_000,
+        coefficient_percent: 200,
     }
 }
 
@@ -515,6 +540,7 @@ fn template() -> Template {
             part(Root::Timestamp),
             part(Root::State),
             part(Root::Result),
+            part(Root::Error),
             Part::Expression(expression()),
         ],
     }

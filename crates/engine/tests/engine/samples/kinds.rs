@@ -27,7 +27,7 @@ pub(super) fn block() -> StepKind {
             name: name("prepare-block"),
             block: BlockIndex(1),
         },
-        retry: Some(super::retry()),
+        retry: Some(super::step_retry()),
     })
 }
 

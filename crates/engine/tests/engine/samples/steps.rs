@@ -2,8 +2,8 @@
 
 use super::*;
 use flotilla_engine::definition::{
-    BlockIndex, EndIndex, PlanIndex, RunStep, RunTarget, StateWrites, StepExtensions, StepIndex,
-    StepOutput, TimerStep, Transition,
+    BlockIndex, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites, StepExtensions,
+    StepIndex, StepOutput, TimerStep, Transition,
 };
 
 pub(super) fn steps() -> Vec<Step> {
@@ -11,7 +11,7 @@ pub(super) fn steps() -> Vec<Step> {
         StepKind::Run(RunStep {
             target,
             input: Some(template()),
-            retry: Some(retry()),
+            retry: Setting::Own(step_retry()),
             poll: Some(PollPolicy {
                 initial_delay_ms: 10,
                 max_attempts: 5,
@@ -82,7 +82,7 @@ pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
     StepKind::Run(RunStep {
         target,
         input: Some(input),
-        retry: None,
+        retry: Setting::Disabled,
         poll: None,
         output: None,
     })

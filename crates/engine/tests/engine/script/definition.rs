@@ -3,6 +3,7 @@
 //! ```text
 //! define order 1.0.0 idempotency=required state={"n":0} output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
+//!   default retry 3 constant 100 on=failure,busy except=fraud when=$.error.code!=lost
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
 //!   attribute customer string $.input.customer
 //!   look: run @look extract={"n":"$.result.n"} check={"type":"object"} -> success=start
@@ -33,9 +34,9 @@ use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
     CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Part, Path,
-    PollPolicy, RetryPolicy, Root, Schedule, SearchAttribute, Segment, StateWrites, Step,
-    StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
-    Trigger, note_repeats,
+    PollPolicy, RetryDelays, RetryPolicy, Root, Schedule, SearchAttribute, Segment, StateWrites,
+    Step, StepDefaults, StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus,
+    Timing, Transition, Trigger, note_repeats,
 };
 use flotilla_engine::ids::{
     AttributeName, GroupName, Namespace, OutcomeName, StateKey, StepName, StreamName, TerminalName,
@@ -71,6 +72,9 @@ pub(crate) fn define(text: &str) -> Definition {
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
         output: head.option("output").map(|text| names.template(&text)),
+        defaults: StepDefaults {
+            retry: default(&body, "retry").map(|policy| names.step_retry(policy)),
+        },
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
         schedule: keyword(&body, "schedule").next().map(schedule),
@@ -282,6 +286,7 @@ impl Names {
             "input" => Root::Input,
             "state" => Root::State,
             "result" => Root::Result,
+            "error" => Root::Error,
             "item" => Root::Item(self.step_index(next())),
             "index" => Root::ItemIndex(self.step_index(next())),
             "flo" if next() == "run_id" => Root::RunId,
@@ -437,16 +442,30 @@ fn trigger(mut line: Line) -> Trigger {
     trigger
 }
 
-/// `3 exponential 100 max=1000 within=5000`
+/// `3 exponential 100 max=1000 within=5000`, or `3 listed=10,500`
 pub(super) fn retry(text: &str) -> RetryPolicy {
     let mut line = Line::parse(text);
-    let policy = RetryPolicy {
-        max_attempts: line.next_number(),
-        backoff: backoff(&mut line),
-        within_ms: line.number("within"),
-    };
+    let policy = retry_policy(&mut line);
     line.end();
     policy
+}
+
+pub(super) fn retry_policy(line: &mut Line) -> RetryPolicy {
+    let max_attempts = line.next_number();
+    let delays = match line.option("listed") {
+        Some(delays) => {
+            let delays = delays
+                .split(',')
+                .map(|ms| ms.parse().expect("milliseconds"));
+            RetryDelays::Listed(delays.collect())
+        }
+        None => RetryDelays::Backoff(backoff(line)),
+    };
+    RetryPolicy {
+        max_attempts,
+        delays,
+        within_ms: line.number("within"),
+    }
 }
 
 /// `10 constant 100 initial=50 max=1000`
@@ -472,6 +491,7 @@ fn backoff(line: &mut Line) -> Backoff {
         },
         initial_delay_ms: line.next_number(),
         max_delay_ms: line.number("max").unwrap_or(30_000),
+        coefficient_percent: line.number("coefficient").unwrap_or(200),
     }
 }
 
@@ -485,6 +505,12 @@ fn status(text: &str) -> TerminalStatus {
 fn step_name(line: &str) -> Option<String> {
     let (name, _) = line.split_once(": ")?;
     StepName::new(name).is_ok().then(|| name.to_owned())
+}
+
+/// The text of a default, if there is one.
+fn default<'a>(body: &[&'a str], setting: &str) -> Option<&'a str> {
+    let of_line = |line: &&'a str| line.strip_prefix("default ")?.strip_prefix(setting);
+    body.iter().find_map(of_line)
 }
 
 /// The lines that begin with a keyword, without it.

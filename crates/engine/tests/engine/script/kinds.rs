@@ -1,15 +1,17 @@
 //! The kinds of step of a definition in a few lines.
 
 use super::condition::condition;
-use super::definition::{Names, poll, position, retry};
+use super::definition::{Names, poll, position, retry_policy};
 use super::join::{join, merge};
 use super::line::Line;
 use flotilla_engine::definition::{
     ApprovalStep, Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
-    RunStep, RunTarget, SignalTypeValue, StepKind, StepOutput, SwitchStep, TimerStep, Tolerance,
-    WaitStep,
+    RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput, StepRetry, SwitchStep,
+    TimerStep, Tolerance, WaitStep,
 };
-use flotilla_engine::ids::{ActionName, SignalType, StreamName, WorkflowName, WorkflowVersion};
+use flotilla_engine::ids::{
+    ActionName, OutcomeName, SignalType, StreamName, WorkflowName, WorkflowVersion,
+};
 
 impl Names {
     /// What a step does, from the words after its name.
@@ -104,7 +106,7 @@ impl Names {
             let policy = policy.and_then(|policy| policy.strip_suffix(')'));
             policy.expect("retry(POLICY)").to_owned()
         });
-        let retry = policy.map(|policy| retry(&policy));
+        let retry = policy.map(|policy| self.step_retry(&policy));
         BlockStep { body, retry }
     }
 
@@ -112,18 +114,39 @@ impl Names {
         let mut step = RunStep {
             target: self.run_target(&line.word()),
             input: line.option("input").map(|text| self.template(&text)),
-            retry: None,
+            retry: Setting::Default,
             poll: None,
             output: self.step_output(line),
         };
         while let Some(word) = line.next() {
             match word.trim_end_matches(')').split_once('(') {
-                Some(("retry", policy)) => step.retry = Some(retry(policy)),
+                Some(("retry", "false")) => step.retry = Setting::Disabled,
+                Some(("retry", policy)) => step.retry = Setting::Own(self.step_retry(policy)),
                 Some(("poll", policy)) => step.poll = Some(poll(policy)),
                 _ => panic!("expected retry(…) or poll(…), but found {word}"),
             }
         }
         step
+    }
+
+    /// A policy, then perhaps `on=timeout,busy except=CODE,CODE when=$.error.code==…`
+    pub(super) fn step_retry(&self, text: &str) -> StepRetry {
+        let mut line = Line::parse(text);
+        let list = |text: Option<String>| {
+            text.map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())
+        };
+        let on = list(line.option("on"));
+        let outcome = |name: String| OutcomeName::new(name).expect("an outcome");
+        let when = line.option("when");
+        let except = list(line.option("except"));
+        let policy = retry_policy(&mut line);
+        line.end();
+        StepRetry {
+            policy,
+            on: on.map(|on| on.into_iter().map(outcome).collect()),
+            non_retryable_errors: except.unwrap_or_default(),
+            when: when.map(|when| condition(&when, |path| self.path(path))),
+        }
     }
 
     fn step_output(&self, line: &mut Line) -> Option<StepOutput> {

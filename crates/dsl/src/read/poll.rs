@@ -1,4 +1,4 @@
-//! The `retry` and `poll` blocks (W12, W14, E401).
+//! The `poll` block (W14, E401).
 
 use super::{
     Bounds, Context, Field, Reported,
@@ -6,18 +6,9 @@ use super::{
     field::or_default,
 };
 use crate::Code;
-use flotilla_engine::{
-    definition::{PollPolicy, RetryPolicy},
-    limits,
-};
+use flotilla_engine::{definition::PollPolicy, limits};
 
-const ATTEMPTS: Bounds = Bounds::new(1, limits::ATTEMPTS_MAX as i64, Code::E401);
-const RETRY_ATTEMPTS_DEFAULT: u32 = 3;
-const RETRY_DELAYS: DelayDefaults = DelayDefaults {
-    initial_ms: 1_000,
-    max_ms: 30_000,
-    is_max_raised: true,
-};
+pub(super) const ATTEMPTS: Bounds = Bounds::new(1, limits::ATTEMPTS_MAX as i64, Code::E401);
 const POLL_ATTEMPTS_DEFAULT: u32 = 10;
 const POLL_DELAYS: DelayDefaults = DelayDefaults {
     initial_ms: 1_000,
@@ -25,37 +16,8 @@ const POLL_DELAYS: DelayDefaults = DelayDefaults {
     is_max_raised: false,
 };
 
-/// Reads the `retry` block of a step or an executor.
-pub(super) fn retry<'doc>(
-    field: &Field<'doc>,
-    context: &mut Context<'doc>,
-) -> Result<RetryPolicy, Reported> {
-    let mut fields = field.fields(context)?;
-    let attempts = fields.take("max_attempts", context);
-    let within = fields.take("within_ms", context);
-    let delays = DelayFields {
-        kind: fields.take("backoff", context),
-        initial: fields.take("initial_delay_ms", context),
-        max: fields.take("max_delay_ms", context),
-    };
-    let known = fields.finish(context);
-    let max_attempts = or_default(attempts, RETRY_ATTEMPTS_DEFAULT, |field| {
-        field.whole(ATTEMPTS, context)
-    });
-    let within_ms = within
-        .map(|field| field.whole(Bounds::duration(0, Code::E401), context))
-        .transpose();
-    let backoff = backoff::read(delays, &RETRY_DELAYS, context);
-    known?;
-    Ok(RetryPolicy {
-        max_attempts: max_attempts?,
-        backoff: backoff?,
-        within_ms: within_ms?,
-    })
-}
-
 /// Reads the `poll` block of a step.
-pub(super) fn poll<'doc>(
+pub(super) fn read<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<PollPolicy, Reported> {

@@ -1,0 +1,174 @@
+//! Trying a step again (W12, W71).
+
+use super::evaluation::Evaluation;
+use super::failure::{self, is_failure};
+use super::outcome::name;
+use super::render::{DataContext, FailedAttempt};
+use super::step_timer::wake_timer;
+use crate::definition::{RetryPolicy, StepRetry};
+use crate::ids::OutcomeName;
+use crate::message::cut;
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{Activation, ActivationState, EventKind, PayloadRef, TargetResult, Work};
+use crate::turn::{Draft, LoadedRun, Turn};
+
+/// When a step is tried again whose attempt ended with `target_result`, in milliseconds; `None` if it is not.
+pub(super) fn due_ms(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: &mut TargetResult,
+) -> Result<Option<u64>, StoreError> {
+    let definition = run.definition.clone();
+    let Some(retry) = definition.definition.retry(active.step) else {
+        return Ok(None);
+    };
+    if !is_listed(retry, &target_result.outcome) || is_final(target_result) {
+        return Ok(None);
+    }
+    let next_ms = next_attempt(turn, &retry.policy, active.attempt, active.started_at_ms);
+    if next_ms.is_none() || (retry.non_retryable_errors.is_empty() && retry.when.is_none()) {
+        return Ok(next_ms);
+    }
+    failure::complete_output(turn, run, target_result);
+    let output = target_result
+        .output
+        .filter(|_| is_failure(&target_result.outcome));
+    if has_final_code(turn, retry, output)? {
+        return Ok(None);
+    }
+    let Some(condition) = &retry.when else {
+        return Ok(next_ms);
+    };
+    let failed = FailedAttempt {
+        attempt: active.attempt,
+        output,
+    };
+    let context = DataContext::of(active.scope).with_failed(failed);
+    let is_true = Evaluation::with(context).is_true(turn, run, condition)?;
+    let is_true = is_true.unwrap_or_else(|reason| {
+        note_unevaluated(target_result, &reason);
+        false
+    });
+    Ok(next_ms.filter(|_| is_true))
+}
+
+/// Whether the policy retries the outcome; by default those of W12.
+fn is_listed(retry: &StepRetry, outcome: &OutcomeName) -> bool {
+    match &retry.on {
+        Some(listed) => listed.contains(outcome),
+        None => matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE),
+    }
+}
+
+/// Whether the failure forbids another attempt (A5). An outcome that only `on` can list never does.
+fn is_final(target_result: &TargetResult) -> bool {
+    match target_result.outcome.as_str() {
+        name::FAILURE | name::EXECUTION_FAILURE => !target_result.is_retryable,
+        _ => false,
+    }
+}
+
+/// Whether the policy lists the code of the error in `output` as one that is not retried.
+fn has_final_code(
+    turn: &mut Turn<'_, '_>,
+    retry: &StepRetry,
+    output: Option<PayloadRef>,
+) -> Result<bool, StoreError> {
+    let Some(output) = output.filter(|_| !retry.non_retryable_errors.is_empty()) else {
+        return Ok(false);
+    };
+    let code = failure::error_field(&turn.payload(output)?, "code");
+    Ok(code.is_some_and(|code| retry.non_retryable_errors.contains(&code)))
+}
+
+/// Says in the reason why `retry.when` has no value.
+fn note_unevaluated(target_result: &mut TargetResult, reason: &str) {
+    let why = format!("retry.when: {reason}");
+    target_result.reason = Some(cut(&match &target_result.reason {
+        Some(before) => format!("{before}; {why}"),
+        None => why,
+    }));
+}
+
+/// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
+/// first attempt's start (W12).
+pub(crate) fn next_attempt(
+    turn: &mut Turn<'_, '_>,
+    retry: &RetryPolicy,
+    attempt: u32,
+    started_at_ms: u64,
+) -> Option<u64> {
+    if attempt >= retry.max_attempts {
+        return None;
+    }
+    let random = turn.random();
+    let due_ms = turn
+        .now_ms()
+        .saturating_add(retry.delays.delay_ms(attempt - 1, random));
+    let budget_ends_ms = retry
+        .within_ms
+        .map(|within| started_at_ms.saturating_add(within));
+    budget_ends_ms
+        .is_none_or(|ends_ms| due_ms <= ends_ms)
+        .then_some(due_ms)
+}
+
+/// A step that is tried again.
+pub(super) struct Retry {
+    pub(super) active: Draft<Activation>,
+    /// When, in milliseconds.
+    pub(super) due_ms: u64,
+}
+
+/// Executes a step again: in this turn if its time has come.
+pub(super) fn retry(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    retry: Retry,
+) {
+    let Retry { active, due_ms } = retry;
+    match due_ms <= turn.now_ms() {
+        true => retry_now(turn, queue, run, active),
+        false => schedule_retry(turn, run, active, due_ms),
+    }
+}
+
+/// Executes the step again, in this turn.
+fn retry_now(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) {
+    if queue.count_step(turn, run, active.scope) {
+        let (activation, attempt) = (active.number, begin_attempt(&mut active));
+        run.note(&active, EventKind::StepRetry { attempt });
+        active.state = ActivationState::Executing;
+        queue.push(run.number, Work::Execute { activation });
+    }
+    run.put_back(active);
+}
+
+/// Sets the timer that executes the step again.
+fn schedule_retry(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+    due_ms: u64,
+) {
+    let attempt = begin_attempt(&mut active);
+    run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
+    active.state = ActivationState::Retry { due_ms };
+    turn.set_timer(wake_timer(run.at(&active), due_ms));
+    run.put_back(active);
+}
+
+/// Counts the step's next attempt, which begins without polls; returns its number.
+fn begin_attempt(active: &mut Activation) -> u32 {
+    active.attempt += 1;
+    active.polls_count = 0;
+    active.attempt
+}
