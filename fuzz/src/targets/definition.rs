@@ -5,9 +5,9 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Branch, Definition, Expression, Part, Root, RunTarget,
-    SignalTypeValue, Step, StepIndex, StepKind, StepRetry, Target as Goal, Template, TimerStep,
-    Variable,
+    Block, BlockForm, BlockIndex, Branch, Call, CallKind, Definition, Expression, Part, Root,
+    RunTarget, SignalTypeValue, Step, StepIndex, StepKind, StepRetry, Target as Goal, Template,
+    TimerStep, Variable,
 };
 use flotilla_engine::limits::{APPROVERS_MAX, CONCURRENT_ITERATIONS_MAX, WAIT_MS_MAX};
 
@@ -39,6 +39,7 @@ pub(super) const TARGET: Target = Target {
         "failure: flo.End.e",
         "inputMapping:",
         "retry:",
+        "fallback: {run: \"@actions/b\", inputMapping: {e: $.error}}",
         "retry: {on: [busy], when: \"error.code == 'x' && attempt < 3\"}",
         "defaults: {retry: {delays: [1s]}}\n",
         "poll:",
@@ -166,7 +167,10 @@ fn check_indexes(definition: &Definition) {
             }
         });
         check_values(definition, step);
-        check_retry(definition, definition.retry(StepIndex(position)));
+        check_retry(
+            definition,
+            definition.retry(StepIndex(position), CallKind::Target),
+        );
         check_kind(definition, step);
     }
     check_template(definition, definition.output.as_ref());
@@ -183,10 +187,12 @@ fn check_indexes(definition: &Definition) {
 fn check_kind(definition: &Definition, step: &Step) {
     match &step.kind {
         StepKind::Run(run) => {
-            if let RunTarget::Plan(plan) = run.target {
-                assert!(plan.position() < definition.plans.len());
+            for call in [Some(&run.call), run.fallback.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                check_call(definition, call);
             }
-            check_template(definition, run.input.as_ref());
         }
         StepKind::Wait(wait) => {
             if let SignalTypeValue::Computed(template) = &wait.signal_type {
@@ -230,6 +236,17 @@ fn check_kind(definition: &Definition, step: &Step) {
             check_opened(definition, step, &each.body);
         }
     }
+}
+
+fn check_call(definition: &Definition, call: &Call) {
+    if let RunTarget::Plan(plan) = call.target {
+        assert!(plan.position() < definition.plans.len());
+    }
+    check_template(definition, call.input.as_ref());
+    check_retry(
+        definition,
+        call.retry.or(definition.defaults.retry.as_ref()),
+    );
 }
 
 /// A block knows the step that opens it.

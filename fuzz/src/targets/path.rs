@@ -80,7 +80,7 @@ fn mapping_of(definition: &Definition) -> Vec<Part> {
     let StepKind::Run(run) = &definition.steps[0].kind else {
         unreachable!("the start step runs an action");
     };
-    let template = run.input.clone();
+    let template = run.call.input.clone();
     template.expect("the start step has a mapping").parts
 }
 

@@ -16,9 +16,11 @@ pub(super) enum Visible {
     /// The data of the run.
     #[default]
     Run,
-    /// That, and `result`: in `set` and in the `output` of a step.
+    /// The data of the run and `result`: in `set` and in the `output` of a step.
     Result,
-    /// That of the run, `error` and `attempt`: in `retry.when`.
+    /// The data of the run and `error`: in the mapping of a fallback.
+    Error,
+    /// The data of the run, `error` and `attempt`: in `retry.when`.
     Attempt,
     /// Nothing: in `state`.
     Nothing,

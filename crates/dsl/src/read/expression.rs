@@ -145,7 +145,7 @@ impl expression::Names for RunNames<'_, '_> {
             ["result", ..] if self.visible == Visible::Result => {
                 (self.variable(Variable::Root(Root::Result)), 1)
             }
-            ["error", ..] if self.visible == Visible::Attempt => {
+            ["error", ..] if matches!(self.visible, Visible::Error | Visible::Attempt) => {
                 (self.variable(Variable::Root(Root::Error)), 1)
             }
             ["attempt", ..] if self.visible == Visible::Attempt => {
@@ -170,11 +170,12 @@ impl expression::Names for RunNames<'_, '_> {
         let names: &[&str] = match self.visible {
             Visible::Run => &["input", "state", "steps", "flo"],
             Visible::Result => &["input", "state", "steps", "flo", "result"],
+            Visible::Error => &["input", "state", "steps", "flo", "error"],
             Visible::Attempt => &["input", "state", "steps", "flo", "error", "attempt"],
             Visible::Nothing => &["input"],
         };
         let items: &[(String, Root)] = match self.visible {
-            Visible::Run | Visible::Result | Visible::Attempt => &self.items,
+            Visible::Run | Visible::Result | Visible::Error | Visible::Attempt => &self.items,
             Visible::Nothing => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());

@@ -9,6 +9,7 @@ mod attributes;
 mod backoff;
 mod blocks;
 mod cache;
+mod call;
 mod context;
 mod defaults;
 mod document;

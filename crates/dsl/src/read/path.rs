@@ -33,10 +33,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         }
         ["state", ..] => (Root::State, 1),
         ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
-        ["result", ..] => {
-            return Err(context.error(wrong(
-                "`$.result` is available only in the `set` and `output` of a step",
-            )));
+        ["error", ..] if matches!(context.visible, Visible::Error | Visible::Attempt) => {
+            (Root::Error, 1)
         }
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
         ["steps", step, "outcome", ..] => {
@@ -52,8 +50,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
             return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`")));
         }
         [first, ..] if let Some(root) = item(first, context) => (root, 1),
-        [first @ ("item" | "index"), ..] => {
-            let why = format!("`$.{first}` is available only in the block of a `forEach`");
+        [first, ..] if let Some(place) = place_of(first) => {
+            let why = format!("`$.{first}` is available only in {place}");
             return Err(context.error(wrong(&why)));
         }
         _ => {
@@ -82,6 +80,16 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         root,
         segments: segments.into_iter().skip(used).collect(),
     })
+}
+
+/// Where a name means something that does not mean anything everywhere.
+fn place_of(name: &str) -> Option<&'static str> {
+    match name {
+        "result" => Some("the `set` and `output` of a step"),
+        "error" => Some("the `inputMapping` of a fallback"),
+        "item" | "index" => Some("the block of a `forEach`"),
+        _ => None,
+    }
 }
 
 fn step_index(

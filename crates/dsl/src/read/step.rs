@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Fields, Reported, approval,
     blocks::StepDraft,
-    emit, expression,
+    call, emit, expression,
     for_each::{self, ForEachDraft},
     graph::Outline,
     output,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
-    BlockForm, BlockStep, Branch, BuiltInTerminal, RunStep, RunTarget, Step, StepExtensions,
+    BlockForm, BlockStep, Branch, BuiltInTerminal, Call, RunStep, RunTarget, Step, StepExtensions,
     StepIndex, StepKind, Target,
 };
 
@@ -62,6 +62,7 @@ pub(super) fn read<'doc>(
         retry: fields.take("retry", context),
         poll: fields.take("poll", context),
         output: fields.take("output", context),
+        fallback: fields.take("fallback", context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
     };
@@ -103,6 +104,7 @@ struct Body<'doc> {
     retry: Option<Field<'doc>>,
     poll: Option<Field<'doc>>,
     output: Option<Field<'doc>>,
+    fallback: Option<Field<'doc>>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
     set_span: Option<Span>,
@@ -260,7 +262,7 @@ impl<'doc> Body<'doc> {
         let kind = match field {
             KindField::Run(run) => self
                 .run_step(&run, transitions, outline, context)
-                .map(StepKind::Run),
+                .map(|step| StepKind::Run(Box::new(step))),
             KindField::Wait(wait) => wait::read(&wait, outline, context).map(StepKind::Wait),
             KindField::Parallel(parallel) => {
                 parallel::read(parallel?, context).map(StepKind::Parallel)
@@ -404,6 +406,10 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| output::read(field, context))
             .transpose();
+        let fallback = self.fallback.as_ref();
+        let fallback = fallback
+            .map(|field| call::fallback(field, context))
+            .transpose();
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {
@@ -416,11 +422,14 @@ impl<'doc> Body<'doc> {
             }
         }
         Ok(RunStep {
-            target: target?,
-            input: input?,
-            retry: retry?.unwrap_or_default(),
+            call: Call {
+                target: target?,
+                input: input?,
+                retry: retry?.unwrap_or_default(),
+            },
             poll: poll?,
             output: output?,
+            fallback: fallback?,
         })
     }
 
@@ -433,7 +442,7 @@ impl<'doc> Body<'doc> {
     ) -> Result<(), Reported> {
         let mut result = Ok(());
         let retry = self.retry.as_ref().filter(|_| !takes_retry);
-        let of_run = [&self.input, &self.poll, &self.output];
+        let of_run = [&self.input, &self.poll, &self.output, &self.fallback];
         for field in of_run.into_iter().flatten().chain(retry) {
             let message = format!(
                 "expected {} to have no `{}`, since it {why}",

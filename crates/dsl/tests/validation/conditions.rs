@@ -361,7 +361,7 @@ output: {cel: "steps.start.output"}
     let StepKind::Run(run) = &definition.steps[0].kind else {
         panic!("expected a run step");
     };
-    let input = run.input.as_ref().expect("a mapping");
+    let input = run.call.input.as_ref().expect("a mapping");
     let texts: Vec<&str> = input.expressions().map(|of| of.text.as_str()).collect();
     assert_eq!(texts, ["input.amount * 1.2", "size(input.lines)"]);
     let output = definition.output.expect("a mapping");

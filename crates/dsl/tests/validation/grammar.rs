@@ -17,7 +17,7 @@ fn mapping(value: &str) -> String {
         "start:\n  run: \"@actions/a\"\n  inputMapping: {value}\n  transitions: {{success: b, failure: flo.Failed}}\nsteps:\n  b: {{run: \"@actions/b\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
     ));
     let step = steps[0].run().expect("a run step");
-    step.input.as_ref().map(shown).unwrap_or_default()
+    step.call.input.as_ref().map(shown).unwrap_or_default()
 }
 
 fn shown(template: &Template) -> String {
@@ -110,7 +110,7 @@ fn targets_are_resolved() {
     );
     let run = |index: usize| {
         let step = steps[index].run().expect("a run step");
-        step.target.clone()
+        step.call.target.clone()
     };
     assert!(
         matches!(run(0), RunTarget::Workflow { name, version: Some(version) } if name.as_str() == "child.flow" && version.as_str() == "2.0.0")

@@ -25,7 +25,7 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 27] = [
+const BLOCKS: [Block; 28] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("Defaults", "", "defaults: {qqqqqqqq: 1}\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
@@ -49,6 +49,11 @@ const BLOCKS: [Block; 27] = [
         "A retry policy",
         "",
         "start: {run: a, retry: {qqqqqqqq: 1}}\n",
+    ),
+    block(
+        "A fallback",
+        "",
+        "start: {run: a, fallback: {qqqqqqqq: 1}}\n",
     ),
     block(
         "A poll policy",

@@ -77,7 +77,7 @@ steps:
     let roots: Vec<Vec<Root>> = definition
         .steps
         .iter()
-        .filter_map(|step| step.run()?.input.as_ref())
+        .filter_map(|step| step.run()?.call.input.as_ref())
         .map(|template| template.paths().map(|path| path.root).collect())
         .collect();
     let (rows, cells) = (StepIndex(0), StepIndex(2));
@@ -86,7 +86,9 @@ steps:
     assert_eq!(roots[0], [of_rows, of_rows].concat());
     assert_eq!(roots[1], of_cells);
     let inner = definition.steps.last().and_then(|step| step.run());
-    let inner = inner.and_then(|run| run.input.as_ref()).expect("a mapping");
+    let inner = inner
+        .and_then(|run| run.call.input.as_ref())
+        .expect("a mapping");
     let expressions = inner
         .parts
         .iter()

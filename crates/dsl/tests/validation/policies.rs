@@ -3,8 +3,8 @@
 use crate::{accept_body, check_body};
 use expect_test::{Expect, expect};
 use flotilla_engine::definition::{
-    Backoff, BackoffKind, Definition, PollPolicy, RetryDelays, RetryPolicy, RunStep, Setting,
-    StepIndex, StepKind, StepRetry,
+    Backoff, BackoffKind, CallKind, Definition, PollPolicy, RetryDelays, RetryPolicy, Root,
+    RunStep, Setting, StepIndex, StepKind, StepRetry,
 };
 
 fn check_step(lines: &str, expected: Expect) {
@@ -20,7 +20,7 @@ fn step(lines: &str) -> String {
 fn run_step(lines: &str) -> RunStep {
     let Definition { steps, .. } = accept_body(&step(lines));
     match steps.into_iter().next().map(|step| step.kind) {
-        Some(StepKind::Run(step)) => step,
+        Some(StepKind::Run(step)) => *step,
         other => panic!("expected a run step, but it is {other:?}"),
     }
 }
@@ -49,7 +49,7 @@ fn policy(max_attempts: u32, backoff: Backoff, within_ms: Option<u64>) -> StepRe
 
 /// The policy of a step with this `retry`.
 fn retry_of(text: &str) -> StepRetry {
-    match run_step(&format!("  retry: {text}\n")).retry {
+    match run_step(&format!("  retry: {text}\n")).call.retry {
         Setting::Own(retry) => retry,
         other => panic!("expected a policy, but it is {other:?}"),
     }
@@ -193,8 +193,8 @@ fn e401_is_found_in_executors_too() {
 #[test]
 fn a_step_without_the_blocks_has_no_policy() {
     let step = run_step("");
-    assert_eq!(step.retry, Setting::Default);
-    assert_eq!((step.poll, step.input), (None, None));
+    assert_eq!(step.call.retry, Setting::Default);
+    assert_eq!((step.poll, step.call.input), (None, None));
 }
 
 #[test]
@@ -206,7 +206,10 @@ fn empty_blocks_have_the_defaults_of_w3() {
         max_attempts: 10,
         backoff: backoff(BackoffKind::Exponential, 1_000, 60_000),
     };
-    assert_eq!((step.retry, step.poll), (Setting::Own(retry), Some(poll)));
+    assert_eq!(
+        (step.call.retry, step.poll),
+        (Setting::Own(retry), Some(poll))
+    );
 }
 
 #[test]
@@ -234,7 +237,10 @@ fn the_manuals_blocks_reach_the_definition() {
         max_attempts: 30,
         backoff: backoff(BackoffKind::Linear, 2_000, 45_000),
     };
-    assert_eq!((step.retry, step.poll), (Setting::Own(retry), Some(poll)));
+    assert_eq!(
+        (step.call.retry, step.poll),
+        (Setting::Own(retry), Some(poll))
+    );
 }
 
 #[test]
@@ -443,13 +449,13 @@ fn defaults_hold_for_steps_without_a_policy() {
         "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
         step("")
     ));
-    let retry = definition.retry(StepIndex::START);
+    let retry = definition.retry(StepIndex::START, CallKind::Target);
     assert_eq!(retry.map(|retry| retry.policy.max_attempts), Some(7));
     let definition = accept_body(&format!(
         "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
         step("  retry: false\n")
     ));
-    assert_eq!(definition.retry(StepIndex::START), None);
+    assert_eq!(definition.retry(StepIndex::START, CallKind::Target), None);
     check_body(
         &format!("defaults: {{retry: false}}\n{}", step("")),
         expect![[r#"
@@ -476,6 +482,54 @@ fn the_retry_of_an_executor_has_no_conditions() {
             9 |         retry: {when: "true"}
               |                 ^^^^
               = hint: the known keys here are max_attempts, within_ms, backoff, initial_delay_ms, max_delay_ms, backoff_coefficient, delays
+        "#]],
+    );
+}
+
+#[test]
+fn a_fallback_is_a_call_that_sees_the_error() {
+    let step = run_step("  fallback: {run: \"@actions/b\", inputMapping: {why: $.error.code}}\n");
+    let fallback = step.fallback.expect("a fallback");
+    let input = fallback.input.expect("a mapping");
+    let roots: Vec<Root> = input.paths().map(|path| path.root).collect();
+    assert_eq!(roots, [Root::Error]);
+    assert_eq!(fallback.retry, Setting::Disabled);
+    check_step("  inputMapping: {why: $.error.code}\n", expect![[r#"
+        error[E508]: invalid path "$.error.code": `$.error` is available only in the `inputMapping` of a fallback
+         --> w.yaml:7:23
+          |
+        7 |   inputMapping: {why: $.error.code}
+          |                       ^^^^^^^^^^^^
+    "#]]);
+    check_step("  fallback: {retry: {}}\n", expect![[r#"
+        error[E100]: expected start.fallback to have `run`, but it is missing
+         --> w.yaml:7:3
+          |
+        7 |   fallback: {retry: {}}
+          |   ^^^^^^^^
+    "#]]);
+    check_body(
+        "start:\n  wait: {duration: 1s}\n  fallback: {run: \"@actions/b\"}\n  transitions: {success: flo.Completed}\n",
+        expect![[r#"
+            error[E100]: expected start to have no `fallback`, since it waits for a time
+             --> w.yaml:6:3
+              |
+            6 |   fallback: {run: "@actions/b"}
+              |   ^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn e519_a_fallback_of_a_fallback() {
+    check_step(
+        "  fallback: {run: \"@actions/b\", fallback: {run: \"@actions/c\"}}\n",
+        expect![[r#"
+            error[E519]: expected start.fallback to have no `fallback`, since it is one
+             --> w.yaml:7:3
+              |
+            7 |   fallback: {run: "@actions/b", fallback: {run: "@actions/c"}}
+              |   ^^^^^^^^
         "#]],
     );
 }

@@ -6,6 +6,7 @@
 mod attribute;
 mod backoff;
 mod block;
+mod call;
 mod expression;
 mod plan;
 mod retry;
@@ -16,6 +17,7 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
+pub use call::{Call, CallKind, RunTarget};
 pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
@@ -26,10 +28,9 @@ pub use retry::{RetryDelays, RetryPolicy, Setting, StepRetry};
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     ApprovalStep, Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex,
-    ForEachStep, Join, Merge, MergeRule, OnFailure, ParallelStep, RunStep, RunTarget,
-    SignalTypeValue, StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput,
-    SwitchStep, Target, TerminalIndex, TerminalStatus, TimerStep, Tolerance, Transition, WaitStep,
-    note_repeats,
+    ForEachStep, Join, Merge, MergeRule, OnFailure, ParallelStep, RunStep, SignalTypeValue,
+    StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target,
+    TerminalIndex, TerminalStatus, TimerStep, Tolerance, Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
@@ -104,11 +105,14 @@ impl Definition {
         parts.fold(self.extensions.since(), u32::max)
     }
 
-    /// The retry policy of the step at `index`, if it has one (W71).
+    /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).
     #[must_use]
-    pub fn retry(&self, index: StepIndex) -> Option<&StepRetry> {
+    pub fn retry(&self, index: StepIndex, call: CallKind) -> Option<&StepRetry> {
         match &self.step(index).kind {
-            StepKind::Run(run) => run.retry.or(self.defaults.retry.as_ref()),
+            StepKind::Run(run) => match call {
+                CallKind::Target => run.call.retry.or(self.defaults.retry.as_ref()),
+                CallKind::Fallback => run.fallback.as_ref()?.retry.or(None),
+            },
             StepKind::Block(block) => block.retry.as_ref(),
             StepKind::Wait(_)
             | StepKind::Parallel(_)
@@ -126,24 +130,26 @@ impl Definition {
         let of_kinds = self.steps.iter().flat_map(|step| match &step.kind {
             StepKind::Run(run) => {
                 let output = run.output.as_ref();
+                let fallback = run.fallback.as_ref();
                 [
-                    run.input.as_ref(),
+                    run.call.input.as_ref(),
                     output.and_then(|output| output.extract.as_ref()),
+                    fallback.and_then(|fallback| fallback.input.as_ref()),
                 ]
             }
-            StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload)],
-            StepKind::Timer(TimerStep::Until(until)) => [Some(until), None],
-            StepKind::ForEach(step) => [Some(&step.items), None],
-            StepKind::Approval(step) => [Some(&step.approvers), None],
+            StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload), None],
+            StepKind::Timer(TimerStep::Until(until)) => [Some(until), None, None],
+            StepKind::ForEach(step) => [Some(&step.items), None, None],
+            StepKind::Approval(step) => [Some(&step.approvers), None, None],
             StepKind::Wait(wait) => match &wait.signal_type {
-                SignalTypeValue::Computed(template) => [Some(template), None],
-                SignalTypeValue::Fixed(_) => [None, None],
+                SignalTypeValue::Computed(template) => [Some(template), None, None],
+                SignalTypeValue::Fixed(_) => [None; 3],
             },
             StepKind::Parallel(_)
             | StepKind::Block(_)
             | StepKind::Switch(_)
             | StepKind::Set
-            | StepKind::Timer(TimerStep::Duration { .. }) => [None, None],
+            | StepKind::Timer(TimerStep::Duration { .. }) => [None; 3],
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());
@@ -236,6 +242,19 @@ impl Definition {
             Target::BuiltIn(terminal) => terminal.name().to_owned(),
             Target::Custom(index) => self.terminal(index).name.to_string(),
             Target::End(index) => format!("flo.End.{}", self.ends[index.position()]),
+        }
+    }
+
+    /// What a call invokes, as the definition's text names it.
+    #[must_use]
+    pub fn target_text(&self, target: &RunTarget) -> String {
+        match target {
+            RunTarget::Action(name) => format!("@actions/{name}"),
+            RunTarget::Plan(index) => format!("@plan/{}", self.plan(*index).name),
+            RunTarget::Workflow { name, version } => match version {
+                Some(version) => format!("@workflow/{name}:{version}"),
+                None => format!("@workflow/{name}"),
+            },
         }
     }
 

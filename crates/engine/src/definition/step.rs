@@ -1,11 +1,8 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, Expression, PlanIndex, PollPolicy, Setting, StepRetry, Template};
+use super::{BlockIndex, Call, CallKind, Expression, PollPolicy, StepRetry, Template};
 use crate::extensions::extensions;
-use crate::ids::{
-    ActionName, OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName,
-    WorkflowName, WorkflowVersion,
-};
+use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName};
 use serde::{Deserialize, Serialize};
 
 /// Makes a newtype over the position of an element in one of a definition's lists.
@@ -92,6 +89,16 @@ impl Step {
         }
     }
 
+    /// One of its calls, if it has it.
+    #[must_use]
+    pub fn call(&self, kind: CallKind) -> Option<&Call> {
+        let run = self.run()?;
+        match kind {
+            CallKind::Target => Some(&run.call),
+            CallKind::Fallback => run.fallback.as_ref(),
+        }
+    }
+
     /// What becomes of the output of its target (W67).
     #[must_use]
     pub fn output(&self) -> Option<&StepOutput> {
@@ -120,7 +127,7 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepKind {
     /// Executes a target.
-    Run(RunStep),
+    Run(Box<RunStep>),
     /// Waits for a signal.
     Wait(WaitStep),
     /// Executes blocks concurrently.
@@ -352,16 +359,14 @@ impl Tolerance {
 /// A step that executes a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// What is executed.
-    pub target: RunTarget,
-    /// The `inputMapping`; without one the run's input is passed on (W15).
-    pub input: Option<Template>,
-    /// The retry policy; without one the step is tried once (W3, W12).
-    pub retry: Setting<StepRetry>,
+    /// The call of its target.
+    pub call: Call,
     /// The poll policy for the outcome `pending` (W14).
     pub poll: Option<PollPolicy>,
     /// What becomes of the output of the target; without it, that is the step's (W67).
     pub output: Option<StepOutput>,
+    /// The call that is made when the target has failed for good (W72).
+    pub fallback: Option<Call>,
 }
 
 /// What becomes of the output of a step's target (W67). Invariant: at least one of the two is there.
@@ -371,22 +376,6 @@ pub struct StepOutput {
     pub extract: Option<Template>,
     /// The JSON Schema of the step's output as compact JSON text, checked outside `apply`.
     pub schema: Option<String>,
-}
-
-/// What a run step executes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunTarget {
-    /// `@actions/NAME`.
-    Action(ActionName),
-    /// `@plan/NAME`, resolved.
-    Plan(PlanIndex),
-    /// `@workflow/NAME[:VERSION]`.
-    Workflow {
-        /// The child's workflow.
-        name: WorkflowName,
-        /// The version wanted; `None` is the latest (W5).
-        version: Option<WorkflowVersion>,
-    },
 }
 
 /// A step that waits for a signal (W19).

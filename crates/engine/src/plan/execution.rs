@@ -1,7 +1,7 @@
 //! The execution of a plan while a turn works on it.
 
 use super::events::{RevisionChange, last_executed_changed};
-use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step, StepKind};
+use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step};
 use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
 use crate::store::StoreError;
 use crate::tables::{
@@ -27,10 +27,8 @@ impl<'r> Execution<'r> {
     /// If the step's target is not a plan.
     pub(crate) fn new(run: &'r mut LoadedRun, active: Draft<Activation>) -> Self {
         let definition = run.definition.clone();
-        let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
-            panic!("only run steps execute plans");
-        };
-        let RunTarget::Plan(plan) = step.target else {
+        let call = definition.definition.step(active.step).call(active.call);
+        let RunTarget::Plan(plan) = call.expect("only run steps execute plans").target else {
             panic!("only steps that target a plan execute one");
         };
         Self {

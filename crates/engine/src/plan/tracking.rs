@@ -1,6 +1,6 @@
 //! Tracking: whether a task's outcome may arrive in a later report (W38).
 
-use crate::definition::{Definition, RunTarget, StepKind, Tracking};
+use crate::definition::{Definition, RunTarget, Tracking};
 use crate::ids::ActionRunNumber;
 use crate::tables::{ActionRunOwner, Activation, ActivationState, EventKind, PlanEvent};
 use crate::turn::{ActivationRef, Turn, TurnResult};
@@ -36,10 +36,7 @@ pub(crate) fn report_timeout_ms(definition: &Definition, active: &Activation) ->
     let ActivationState::Plan(state) = &active.state else {
         return None;
     };
-    let StepKind::Run(step) = &definition.step(active.step).kind else {
-        return None;
-    };
-    let RunTarget::Plan(plan) = step.target else {
+    let RunTarget::Plan(plan) = definition.step(active.step).call(active.call)?.target else {
         return None;
     };
     match definition.plan(plan).executor(state.executor()?).tracking {

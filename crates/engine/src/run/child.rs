@@ -2,7 +2,7 @@
 
 use super::create::{NewRun, Parent, create};
 use super::{outcome, schema_check};
-use crate::definition::{RunTarget, StepIndex, StepKind};
+use crate::definition::{RunTarget, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
@@ -152,10 +152,13 @@ fn target_of(
     run: &LoadedRun,
     active: &Activation,
 ) -> TurnResult<Result<ResolvedDefinition, Refusal>> {
-    let StepKind::Run(step) = &run.definition.definition.step(active.step).kind else {
-        panic!("only run steps have children");
-    };
-    let RunTarget::Workflow { name, version } = &step.target else {
+    let call = run
+        .definition
+        .definition
+        .step(active.step)
+        .call(active.call);
+    let RunTarget::Workflow { name, version } = &call.expect("only run steps have children").target
+    else {
         panic!("only steps that target a workflow have children");
     };
     if run.record.nesting >= NESTING_MAX {

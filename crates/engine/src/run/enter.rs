@@ -4,7 +4,7 @@ use super::evaluation::Evaluation;
 use super::failure::failed;
 use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
-use super::render::{DataContext, EXPRESSION_FAILED, Mapped, MappingRefused};
+use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
     approval, attributes, branches, emit, for_each, render, run_timeout, scope, signal_wait, state,
     switch, timer_step,
@@ -160,7 +160,7 @@ fn enter_run_step(
     mut active: Draft<Activation>,
     step: &RunStep,
 ) -> TurnResult<Work> {
-    let mapped = match &step.input {
+    let mapped = match &step.call.input {
         None => Ok(run.record.input),
         Some(template) => render::stored(turn, run, DataContext::of(active.scope), template)?,
     };
@@ -172,15 +172,7 @@ fn enter_run_step(
             Ok(Work::Execute { activation })
         }
         Err(refused) => {
-            let outcome = match refused {
-                MappingRefused::Expression(_) => name::FAILURE,
-                MappingRefused::Made(_) | MappingRefused::Read(_) => name::EXECUTION_FAILURE,
-            };
-            let (code, message) = (refused.code(Mapped::Input), refused.message(Mapped::Input));
-            let target_result = TargetResult {
-                outcome: name::of(outcome),
-                ..failed(turn, run, code, message)
-            };
+            let target_result = refused.ends_call(turn, run);
             Ok(finish(run, active, target_result))
         }
     }

@@ -27,15 +27,14 @@ pub(super) fn execute(
         return Ok(());
     };
     let definition = run.definition.clone();
-    let step = match &definition.definition.step(active.step).kind {
-        StepKind::Run(step) => step,
-        StepKind::Block(_) => {
-            branches::enter(queue, run, active);
-            return Ok(());
-        }
-        _ => panic!("only steps with a target or a block are executed"),
-    };
-    match &step.target {
+    let step = definition.definition.step(active.step);
+    if let StepKind::Block(_) = step.kind {
+        branches::enter(queue, run, active);
+        return Ok(());
+    }
+    let call = step.call(active.call);
+    let call = call.expect("only steps with a target or a block are executed");
+    match &call.target {
         RunTarget::Action(name) => {
             if let Some(work) = execute_action(turn, run, active, name)? {
                 queue.push(run.number, work);

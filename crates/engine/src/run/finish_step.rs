@@ -1,12 +1,13 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::failure::{self, Exit};
+use super::fallback::{self, Failed};
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
 use super::{output, state};
-use crate::definition::{BuiltInTerminal, PollPolicy, Step, Target};
+use crate::definition::{BuiltInTerminal, CallKind, PollPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -45,7 +46,9 @@ pub(super) fn finish_step(
     }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    if let (Some(poll), name::PENDING) = (poll_policy(step), target_result.outcome.as_str()) {
+    if let (Some(poll), name::PENDING) =
+        (poll_policy(step, &active), target_result.outcome.as_str())
+    {
         let polls = active.polls_count;
         if polls < poll.max_attempts {
             schedule_poll(turn, run, active, poll);
@@ -100,6 +103,17 @@ pub(super) fn conclude(
         }
         return Ok(());
     }
+    if fallback::is_due(&definition.definition, &active, &target_result) {
+        return fallback::begin(
+            turn,
+            queue,
+            run,
+            Failed {
+                active,
+                target_result,
+            },
+        );
+    }
     match (state::set(turn, run, &active, &target_result)?, output) {
         (Ok(()), Some(output)) => target_result.output = output,
         (Ok(()), None) => {}
@@ -126,7 +140,7 @@ fn attempt_of_block(
 ) -> Option<EndedAttempt> {
     let definition = &run.definition.definition;
     let block = active.state.branches();
-    let block = block.filter(|_| definition.retry(active.step).is_some())?;
+    let block = block.filter(|_| definition.retry(active.step, active.call).is_some())?;
     Some(EndedAttempt {
         scope: block.first_scope,
         parent: active.scope,
@@ -175,8 +189,11 @@ pub(super) fn exit_step(
     Ok(())
 }
 
-fn poll_policy(step: &Step) -> Option<&PollPolicy> {
-    step.run()?.poll.as_ref()
+fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy> {
+    match active.call {
+        CallKind::Target => step.run()?.poll.as_ref(),
+        CallKind::Fallback => None,
+    }
 }
 
 /// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
@@ -230,7 +247,7 @@ pub(super) fn leave(
         output: target_result.output,
         visit: active.visit,
         first_scope: branches.map(|branches| branches.first_scope),
-        attempts: active.attempt,
+        attempts: active.earlier_attempts_count + active.attempt,
         started_at_ms: active.started_at_ms,
         completed_at_ms: turn.now_ms(),
         order: run.record.left_count,

@@ -19,6 +19,7 @@ mod enter;
 mod evaluation;
 mod execute;
 mod failure;
+mod fallback;
 mod finish;
 mod finish_step;
 mod for_each;

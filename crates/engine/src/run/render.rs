@@ -5,6 +5,7 @@
 
 use super::evaluation::Evaluation;
 use super::failure::{self, failed};
+use super::outcome::name;
 use super::{state, visible};
 use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
@@ -94,6 +95,23 @@ impl MappingRefused {
         what: Mapped,
     ) -> TargetResult {
         failed(turn, run, self.code(what), cut(&self.message(what)))
+    }
+
+    /// The end of a step whose input was refused: a failure of the expression, or of the execution (W15).
+    pub(super) fn ends_call(&self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
+        let outcome = match self {
+            Self::Expression(_) => name::FAILURE,
+            Self::Made(_) | Self::Read(_) => name::EXECUTION_FAILURE,
+        };
+        TargetResult {
+            outcome: name::of(outcome),
+            ..failed(
+                turn,
+                run,
+                self.code(Mapped::Input),
+                self.message(Mapped::Input),
+            )
+        }
     }
 
     /// The message of the error.

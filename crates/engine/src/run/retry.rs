@@ -21,13 +21,18 @@ pub(super) fn due_ms(
     target_result: &mut TargetResult,
 ) -> Result<Option<u64>, StoreError> {
     let definition = run.definition.clone();
-    let Some(retry) = definition.definition.retry(active.step) else {
+    let Some(retry) = definition.definition.retry(active.step, active.call) else {
         return Ok(None);
     };
     if !is_listed(retry, &target_result.outcome) || is_final(target_result) {
         return Ok(None);
     }
-    let next_ms = next_attempt(turn, &retry.policy, active.attempt, active.started_at_ms);
+    let next_ms = next_attempt(
+        turn,
+        &retry.policy,
+        active.attempt,
+        active.call_started_at_ms,
+    );
     if next_ms.is_none() || (retry.non_retryable_errors.is_empty() && retry.when.is_none()) {
         return Ok(next_ms);
     }

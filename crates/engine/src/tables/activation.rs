@@ -1,7 +1,7 @@
 //! Activations: the open visits of runs to steps, and the results of ended visits.
 
 use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
-use crate::definition::StepIndex;
+use crate::definition::{CallKind, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +24,18 @@ pub struct Activation {
     pub step: StepIndex,
     /// The visit to the step in this scope, from 1.
     pub visit: u32,
-    /// The step attempt, from 1; the action's own attempts are not counted (W13).
+    /// Which call of the step it makes.
+    pub call: CallKind,
+    /// The attempt at this call, from 1; the action's own attempts are not counted (W13).
     pub attempt: u32,
+    /// Attempts at the calls before this one.
+    pub earlier_attempts_count: u32,
     /// Polls since the last attempt began (W14).
     pub polls_count: u32,
-    /// When the first attempt began: `within_ms` counts from here (W12). In milliseconds.
+    /// When the step was entered, in milliseconds.
     pub started_at_ms: u64,
+    /// When the first attempt at this call began: `within_ms` counts from here (W12). In milliseconds.
+    pub call_started_at_ms: u64,
     /// The mapped input.
     pub input: PayloadRef,
     /// What it waits for.

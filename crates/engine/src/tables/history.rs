@@ -88,6 +88,7 @@ impl EventKind {
             Self::WorkflowFailed { detail: text, .. }
             | Self::WorkflowTimedOut { detail: text, .. }
             | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
+            Self::FallbackStarted { code } => code.len(),
             Self::Plan(event) => event.content_bytes(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
@@ -182,6 +183,11 @@ pub enum EventKind {
     StepRetry {
         /// From 2.
         attempt: u32,
+    },
+    /// The step's target has failed, and its fallback is invoked (W72).
+    FallbackStarted {
+        /// The code of the error.
+        code: String,
     },
     /// The next attempt was delayed.
     RetryScheduled {

@@ -2,7 +2,7 @@
 
 use super::run_scopes::RunScopes;
 use super::{Draft, Turn, TurnResult};
-use crate::definition::StepIndex;
+use crate::definition::{CallKind, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::store::StoreError;
@@ -324,9 +324,12 @@ impl LoadedRun {
             scope: new.scope,
             step: new.step,
             visit: new.visit,
+            call: CallKind::Target,
             attempt: 1,
+            earlier_attempts_count: 0,
             polls_count: 0,
             started_at_ms: now_ms,
+            call_started_at_ms: now_ms,
             input: self.record.input,
             state: ActivationState::Executing,
         };

@@ -2,7 +2,7 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use crate::definition::{Definition, StepKind};
+use crate::definition::{CallKind, Definition, StepKind};
 use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
@@ -166,6 +166,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::StepStarted => EventType::StepStarted,
         EventKind::StepCompleted { .. } => EventType::StepCompleted,
         EventKind::StepRetry { .. } => EventType::StepRetry,
+        EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
         EventKind::PollScheduled { .. } => EventType::PollScheduled,
         EventKind::PollExhausted { .. } => EventType::PollExhausted,
@@ -225,6 +226,12 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::PollExhausted { .. } => {
             let name = |step| definition.step(step).name.to_string();
             event.step.map_or_else(String::new, name)
+        }
+        EventKind::FallbackStarted { .. } => {
+            let call = event
+                .step
+                .and_then(|step| definition.step(step).call(CallKind::Fallback));
+            call.map_or_else(String::new, |call| definition.target_text(&call.target))
         }
         EventKind::WaitingForSignal { signal_type, .. }
         | EventKind::SignalReceived { signal_type, .. }
@@ -295,6 +302,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::IterationEnded { outcome, .. } => none.text("outcome", outcome.as_str()),
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
+        EventKind::FallbackStarted { code } => none.text("code", code),
         EventKind::RetryScheduled { attempt, due_ms } => none
             .number("attempt", u64::from(*attempt))
             .number("due_at_ms", *due_ms),

@@ -1,17 +1,15 @@
 //! Reads the state of plans, as `flo plan status` shows it (W31–W33).
 
 use super::cluster;
-use crate::definition::{
-    Definition, Executor, Plan, RateLimit, RateWindow, RunTarget, Selection, StepIndex, StepKind,
-};
+use crate::definition::{Definition, Executor, Plan, RateLimit, RateWindow, RunTarget, Selection};
 use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, PlanRef, WorkflowName};
 use crate::plan::{
     BreakerDecision, decide, full_until_ms, probes_count, probes_max, remaining_calls, score,
 };
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    BreakerState, Definitions, PlanExecutorRecord, PlanExecutors, PlanRecord, Plans, RunRecord,
-    Workflows, read,
+    Activation, BreakerState, Definitions, PlanExecutorRecord, PlanExecutors, PlanRecord, Plans,
+    RunRecord, Workflows, read,
 };
 
 /// A plan of a workflow's latest revision.
@@ -166,15 +164,13 @@ pub(super) fn rate_detail(
     reader: &dyn Reader,
     run: &RunRecord,
     definition: &Definition,
-    step: StepIndex,
+    active: &Activation,
 ) -> Result<Option<String>, StoreError> {
-    let StepKind::Run(step) = &definition.step(step).kind else {
+    let call = definition.step(active.step).call(active.call);
+    let Some(RunTarget::Plan(index)) = call.map(|call| &call.target) else {
         return Ok(None);
     };
-    let RunTarget::Plan(index) = step.target else {
-        return Ok(None);
-    };
-    let plan = definition.plan(index);
+    let plan = definition.plan(*index);
     let key = (
         run.namespace.clone(),
         definition.name.clone(),

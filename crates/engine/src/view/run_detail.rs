@@ -30,7 +30,7 @@ pub(super) fn run_detail(
         };
         let mut detail = step.blocked(reader, run)?;
         if detail.is_none() {
-            detail = rate_detail(reader, run, definition, active.step)?;
+            detail = rate_detail(reader, run, definition, active)?;
         }
         if detail.is_none() {
             detail = step.under_way(reader)?;
@@ -140,10 +140,7 @@ impl Awaiting<'_> {
 
     /// Describes the retry of the current executor of a plan.
     fn executor(&self, state: &PlanState) -> Option<String> {
-        let StepKind::Run(step) = &self.step().kind else {
-            return None;
-        };
-        let RunTarget::Plan(index) = step.target else {
+        let RunTarget::Plan(index) = self.step().call(self.active.call)?.target else {
             return None;
         };
         let plan = self.definition.plan(index);

@@ -529,7 +529,7 @@ fn set_input(definition: &mut Definition, step: usize, input: Template) {
     let StepKind::Run(run) = &mut definition.steps[step].kind else {
         panic!("expected a run step");
     };
-    run.input = Some(input);
+    run.call.input = Some(input);
 }
 
 /// A definition at its bounds: steps in a ring, none of which waits, with mappings into the input and each other.

@@ -3,7 +3,7 @@
 use crate::{samples, tables, testdata};
 use flotilla_engine::NodeId;
 use flotilla_engine::definition::StepIndex;
-use flotilla_engine::rows::{Event, HistoryRecord, ScopeId};
+use flotilla_engine::rows::{Event, EventKind, HistoryRecord, ScopeId};
 use flotilla_engine::view::{self, EventType, EventView};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,10 +33,14 @@ fn views() -> Vec<EventView> {
         events: Vec::new(),
     };
     let view = |kind| {
+        let step = match kind {
+            EventKind::FallbackStarted { .. } => StepIndex::START,
+            // The step with branches.
+            _ => StepIndex(4),
+        };
         let event = Event {
             scope: ScopeId::default(),
-            // The step with branches.
-            step: Some(StepIndex(4)),
+            step: Some(step),
             visit: 1,
             activation: Some(1),
             kind,

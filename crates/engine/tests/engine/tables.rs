@@ -14,7 +14,9 @@ mod worker;
 mod workflow;
 
 use crate::samples;
-use flotilla_engine::definition::{BlockIndex, BuiltInTerminal, StepIndex, Target, TerminalStatus};
+use flotilla_engine::definition::{
+    BlockIndex, BuiltInTerminal, CallKind, StepIndex, Target, TerminalStatus,
+};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -291,9 +293,12 @@ fn activation_rows() -> Vec<Row> {
         scope: ScopeNumber(300),
         step: StepIndex(1),
         visit: 2,
+        call: CallKind::Fallback,
         attempt: 2,
+        earlier_attempts_count: 3,
         polls_count: 1,
         started_at_ms: 1_000,
+        call_started_at_ms: 1_500,
         input: samples::payload(),
         state,
     };

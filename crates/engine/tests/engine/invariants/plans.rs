@@ -2,9 +2,7 @@
 
 use super::{read, rows};
 use flotilla_engine::codec::fingerprint;
-use flotilla_engine::definition::{
-    Definition, Executor, Plan, RateWindow, RunTarget, StepIndex, StepKind,
-};
+use flotilla_engine::definition::{Definition, Executor, Plan, RateWindow, RunTarget};
 use flotilla_engine::ids::{Namespace, PlanName, PlanNumber, RunNumber, WorkflowName};
 use flotilla_engine::limits::{
     CACHED_BYTES_MAX, CACHED_RESULTS_MAX, HEALTH_SAMPLES_MAX, RATE_SLICES,
@@ -163,7 +161,7 @@ fn check_execution(store: &MemoryStore, run: &RunRecord, active: &Activation) {
         return;
     };
     let definition = definition_of(store, run);
-    let plan = plan_of(&definition, active.step);
+    let plan = plan_of(&definition, active);
     let order: BTreeSet<u16> = state.order.iter().map(|index| index.0).collect();
     let all = u16::try_from(plan.executors.len()).expect("few executors");
     assert_eq!(order, (0..all).collect(), "{}: the order", run.id);
@@ -182,14 +180,12 @@ fn tried<'a>(definition: &'a Definition, active: &Activation) -> Option<&'a Exec
     };
     let is_under_way = matches!(state.wait, PlanWait::Action(_));
     let index = state.executor().filter(|_| is_under_way)?;
-    Some(plan_of(definition, active.step).executor(index))
+    Some(plan_of(definition, active).executor(index))
 }
 
-fn plan_of(definition: &Definition, step: StepIndex) -> &Plan {
-    let StepKind::Run(step) = &definition.step(step).kind else {
-        panic!("only run steps execute plans");
-    };
-    let RunTarget::Plan(plan) = step.target else {
+fn plan_of<'d>(definition: &'d Definition, active: &Activation) -> &'d Plan {
+    let call = definition.step(active.step).call(active.call);
+    let RunTarget::Plan(plan) = call.expect("only run steps execute plans").target else {
         panic!("only steps that target a plan execute one");
     };
     definition.plan(plan)

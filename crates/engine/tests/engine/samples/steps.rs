@@ -2,16 +2,18 @@
 
 use super::*;
 use flotilla_engine::definition::{
-    BlockIndex, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites, StepExtensions,
-    StepIndex, StepOutput, TimerStep, Transition,
+    BlockIndex, Call, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites,
+    StepExtensions, StepIndex, StepOutput, TimerStep, Transition,
 };
 
 pub(super) fn steps() -> Vec<Step> {
     let run = |target| {
-        StepKind::Run(RunStep {
-            target,
-            input: Some(template()),
-            retry: Setting::Own(step_retry()),
+        StepKind::Run(Box::new(RunStep {
+            call: Call {
+                target,
+                input: Some(template()),
+                retry: Setting::Own(step_retry()),
+            },
             poll: Some(PollPolicy {
                 initial_delay_ms: 10,
                 max_attempts: 5,
@@ -21,7 +23,12 @@ pub(super) fn steps() -> Vec<Step> {
                 extract: Some(template()),
                 schema: Some("{}".to_owned()),
             }),
-        })
+            fallback: Some(Call {
+                target: RunTarget::Action(action()),
+                input: Some(template()),
+                retry: Setting::Disabled,
+            }),
+        }))
     };
     let child = RunTarget::Workflow {
         name: workflow(),
@@ -79,11 +86,14 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
 
 /// A step's target and input, without policies.
 pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
-    StepKind::Run(RunStep {
-        target,
-        input: Some(input),
-        retry: Setting::Disabled,
+    StepKind::Run(Box::new(RunStep {
+        call: Call {
+            target,
+            input: Some(input),
+            retry: Setting::Disabled,
+        },
         poll: None,
         output: None,
-    })
+        fallback: None,
+    }))
 }

@@ -111,11 +111,12 @@ fn kind_in_words(
     kind: &EventKind,
 ) -> (&'static str, String) {
     let content = |reference: &PayloadRef| payload(world, *reference);
+    let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
-        EventKind::WorkflowStarted { input, parent } => (
-            "workflow_started",
-            format!("input={}{}", content(input), option(" parent=", parent)),
-        ),
+        EventKind::WorkflowStarted { input, parent } => {
+            let (input, parent) = (content(input), option(" parent=", parent));
+            ("workflow_started", format!("input={input}{parent}"))
+        }
         EventKind::StepCompleted { outcome, output } => (
             "step_completed",
             format!(
@@ -124,12 +125,11 @@ fn kind_in_words(
             ),
         ),
         EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
+        EventKind::FallbackStarted { code } => ("fallback_started", code.clone()),
         EventKind::RetryScheduled { attempt, due_ms } => {
-            ("retry_scheduled", format!("attempt {attempt} at {due_ms}"))
+            ("retry_scheduled", due("attempt", attempt, due_ms))
         }
-        EventKind::PollScheduled { poll, due_ms } => {
-            ("poll_scheduled", format!("poll {poll} at {due_ms}"))
-        }
+        EventKind::PollScheduled { poll, due_ms } => ("poll_scheduled", due("poll", poll, due_ms)),
         EventKind::PollExhausted { polls } => ("poll_exhausted", format!("after {polls}")),
         EventKind::WaitingForSignal {
             signal_type,

@@ -5,7 +5,7 @@ use super::definition::{Names, poll, position, retry_policy};
 use super::join::{join, merge};
 use super::line::Line;
 use flotilla_engine::definition::{
-    ApprovalStep, Arm, BlockStep, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
+    ApprovalStep, Arm, BlockStep, Call, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
     RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput, StepRetry, SwitchStep,
     TimerStep, Tolerance, WaitStep,
 };
@@ -18,7 +18,7 @@ impl Names {
     pub(super) fn kind(&self, name: &str, line: &mut Line) -> StepKind {
         let condition = |text: &str| condition(text, |path| self.path(path));
         match line.word().as_str() {
-            "run" => StepKind::Run(self.run_step(line)),
+            "run" => StepKind::Run(Box::new(self.run_step(line))),
             "wait" => StepKind::Wait(WaitStep {
                 signal_type: self.signal_type(&line.word()),
                 timeout_ms: line.number("timeout"),
@@ -112,18 +112,24 @@ impl Names {
 
     fn run_step(&self, line: &mut Line) -> RunStep {
         let mut step = RunStep {
-            target: self.run_target(&line.word()),
-            input: line.option("input").map(|text| self.template(&text)),
-            retry: Setting::Default,
+            call: Call {
+                target: self.run_target(&line.word()),
+                input: line.option("input").map(|text| self.template(&text)),
+                retry: Setting::Default,
+            },
             poll: None,
             output: self.step_output(line),
+            fallback: None,
         };
         while let Some(word) = line.next() {
             match word.trim_end_matches(')').split_once('(') {
-                Some(("retry", "false")) => step.retry = Setting::Disabled,
-                Some(("retry", policy)) => step.retry = Setting::Own(self.step_retry(policy)),
+                Some(("retry", "false")) => step.call.retry = Setting::Disabled,
+                Some(("retry", policy)) => {
+                    step.call.retry = Setting::Own(self.step_retry(policy));
+                }
                 Some(("poll", policy)) => step.poll = Some(poll(policy)),
-                _ => panic!("expected retry(…) or poll(…), but found {word}"),
+                Some(("fallback", call)) => step.fallback = Some(self.fallback(call)),
+                _ => panic!("expected retry(…), poll(…) or fallback(…), but found {word}"),
             }
         }
         step
@@ -146,6 +152,28 @@ impl Names {
             on: on.map(|on| on.into_iter().map(outcome).collect()),
             non_retryable_errors: except.unwrap_or_default(),
             when: when.map(|when| condition(&when, |path| self.path(path))),
+        }
+    }
+
+    /// `@refund input={"why":"$.error.code"} 3 constant 100`
+    fn fallback(&self, text: &str) -> Call {
+        let mut line = Line::parse(text);
+        let target = self.run_target(&line.word());
+        let input = line.option("input").map(|text| self.template(&text));
+        let retry = match line.has_words() {
+            true => Setting::Own(StepRetry {
+                policy: retry_policy(&mut line),
+                on: None,
+                non_retryable_errors: Vec::new(),
+                when: None,
+            }),
+            false => Setting::Disabled,
+        };
+        line.end();
+        Call {
+            target,
+            input,
+            retry,
         }
     }
 

@@ -68,6 +68,9 @@ fn step_events() -> Vec<EventKind> {
             output: Some(payload),
         },
         EventKind::StepRetry { attempt: 2 },
+        EventKind::FallbackStarted {
+            code: "fraud".to_owned(),
+        },
         EventKind::RetryScheduled {
             attempt: 2,
             due_ms: 5_000,

@@ -59,7 +59,8 @@ pub(super) enum SignalType {
 #[derive(Debug, Deserialize)]
 pub(super) enum Kind {
     Run {
-        target: RunTarget,
+        call: Call,
+        fallback: Option<Call>,
     },
     Wait {
         signal_type: SignalType,
@@ -124,6 +125,12 @@ pub(super) struct Branch {
     pub(super) name: String,
     /// The position of the block.
     pub(super) block: usize,
+}
+
+/// A call of a run step.
+#[derive(Debug, Deserialize)]
+pub(super) struct Call {
+    pub(super) target: RunTarget,
 }
 
 #[derive(Debug, Deserialize)]

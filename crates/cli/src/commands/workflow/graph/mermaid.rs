@@ -230,18 +230,34 @@ fn shape(form: &Form, step: &Step) -> String {
             format!("{{{{{}}}}}", label(&format!("{quorum} approvals")))
         }
         Kind::Timer(Timer::Until(_)) => format!("{{{{{}}}}}", label("wait until")),
-        Kind::Run { target } => match target {
-            RunTarget::Action(name) => format!("[{}]", label(&format!("@actions/{name}"))),
-            RunTarget::Plan(position) => {
-                let name = form.plans.get(*position).map_or("", |plan| &plan.name);
-                format!("[{}]", label(&format!("@plan/{name}")))
+        Kind::Run { call, fallback } => {
+            let mut what = target_text(form, &call.target);
+            if let Some(fallback) = fallback {
+                let fallback = target_text(form, &fallback.target);
+                what = format!("{what}\nfallback: {fallback}");
             }
-            RunTarget::Workflow { name, version } => {
-                let version = version.iter().map(|version| format!(":{version}"));
-                let version: String = version.collect();
-                format!("[[{}]]", label(&format!("@workflow/{name}{version}")))
+            let label = label(&what);
+            match call.target {
+                RunTarget::Action(_) | RunTarget::Plan(_) => format!("[{label}]"),
+                RunTarget::Workflow { .. } => format!("[[{label}]]"),
             }
-        },
+        }
+    }
+}
+
+/// A target, as the definition's text names it.
+fn target_text(form: &Form, target: &RunTarget) -> String {
+    match target {
+        RunTarget::Action(name) => format!("@actions/{name}"),
+        RunTarget::Plan(position) => {
+            let name = form.plans.get(*position).map_or("", |plan| &plan.name);
+            format!("@plan/{name}")
+        }
+        RunTarget::Workflow { name, version } => {
+            let version = version.iter().map(|version| format!(":{version}"));
+            let version: String = version.collect();
+            format!("@workflow/{name}{version}")
+        }
     }
 }
 
@@ -313,6 +329,7 @@ terminals:
   Unused: {status: completed}
 start:
   run: "@actions/check"
+  fallback: {run: "@actions/ask"}
   transitions: {success: approve, failure: flo.Failed, odd: start}
 steps:
   approve:
@@ -325,23 +342,23 @@ steps:
         check(
             text,
             expect![[r#"
-            %% order 1.0.0
-            flowchart TD
-                s0["start<br/>@actions/check"]
-                s1{{"approve<br/>signal approval"}}
-                s2[["ship<br/>@workflow/shipping:2.0.0"]]
-                flo_completed(["flo.Completed"])
-                flo_failed(["flo.Failed"])
-                t0(["Rejected<br/>failed"])
-                t1(["Unused<br/>completed"])
-                s0 -->|"success"| s1
-                s0 -->|"failure"| flo_failed
-                s0 -->|"odd"| s0
-                s1 -->|"success"| s2
-                s1 -.->|"after 60m"| t0
-                s2 -->|"success"| flo_completed
-                s2 -->|"failure"| t0
-        "#]],
+                %% order 1.0.0
+                flowchart TD
+                    s0["start<br/>@actions/check<br/>fallback: @actions/ask"]
+                    s1{{"approve<br/>signal approval"}}
+                    s2[["ship<br/>@workflow/shipping:2.0.0"]]
+                    flo_completed(["flo.Completed"])
+                    flo_failed(["flo.Failed"])
+                    t0(["Rejected<br/>failed"])
+                    t1(["Unused<br/>completed"])
+                    s0 -->|"success"| s1
+                    s0 -->|"failure"| flo_failed
+                    s0 -->|"odd"| s0
+                    s1 -->|"success"| s2
+                    s1 -.->|"after 60m"| t0
+                    s2 -->|"success"| flo_completed
+                    s2 -->|"failure"| t0
+            "#]],
         );
     }
 

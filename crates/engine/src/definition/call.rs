@@ -1,0 +1,42 @@
+//! Calls: the targets that a run step invokes.
+
+use super::{PlanIndex, Setting, StepRetry, Template};
+use crate::ids::{ActionName, WorkflowName, WorkflowVersion};
+use serde::{Deserialize, Serialize};
+
+/// A target, with what is passed to it and what happens when it fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// What is invoked.
+    pub target: RunTarget,
+    /// The `inputMapping`; without one, the target gets the run's input (W15), that of a fallback the step's (W72).
+    pub input: Option<Template>,
+    /// The retry policy; without one the target is tried once (W3, W12).
+    pub retry: Setting<StepRetry>,
+}
+
+/// Which of the calls of a run step is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallKind {
+    /// That of its target.
+    #[default]
+    Target,
+    /// That of its fallback, after its target has failed (W72).
+    Fallback,
+}
+
+/// What a call invokes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunTarget {
+    /// `@actions/NAME`.
+    Action(ActionName),
+    /// `@plan/NAME`, resolved.
+    Plan(PlanIndex),
+    /// `@workflow/NAME[:VERSION]`.
+    Workflow {
+        /// The child's workflow.
+        name: WorkflowName,
+        /// The version wanted; `None` is the latest (W5).
+        version: Option<WorkflowVersion>,
+    },
+}
