@@ -103,7 +103,7 @@ codes! {
     E518 Error "An invalid regular expression.";
     E519 Error "A fallback that has a fallback.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
-    E521 Warning "A wait that is longer than the run may take.";
+    E521 Warning "A wait or timeout that is longer than the run may take.";
     E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";
     E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";

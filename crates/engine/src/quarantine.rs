@@ -196,7 +196,9 @@ fn of_timer(
         TimerKind::StepWake
         | TimerKind::StepDeadline
         | TimerKind::Continuation
-        | TimerKind::RunTimeout => existing_run(turn, Some(RunNumber(timer.subject))),
+        | TimerKind::RunTimeout
+        | TimerKind::StepTotal
+        | TimerKind::StepAttempt => existing_run(turn, Some(RunNumber(timer.subject))),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => {
             of_action_run(turn, ids::ActionRunNumber(timer.subject))
         }

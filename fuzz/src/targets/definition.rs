@@ -40,6 +40,7 @@ pub(super) const TARGET: Target = Target {
         "inputMapping:",
         "retry:",
         "fallback: {run: \"@actions/b\", inputMapping: {e: $.error}}",
+        "timeouts: {attempt: 1s, total: 1m}",
         "retry: {on: [busy], when: \"error.code == 'x' && attempt < 3\"}",
         "defaults: {retry: {delays: [1s]}}\n",
         "poll:",

@@ -1,6 +1,8 @@
 //! Calls beside that of a step's target: its `fallback` (W72, E519).
 
-use super::{Context, Field, Reported, context::Visible, retry, target, template};
+use super::{
+    Context, Field, Reported, context::Visible, retry, target, template, timeouts::TimeoutFields,
+};
 use crate::{Code, Finding};
 use flotilla_engine::definition::{Call, Setting};
 
@@ -13,6 +15,7 @@ pub(super) fn fallback<'doc>(
     let run = fields.require(&["run"], context);
     let input = fields.take_any(&["inputMapping", "input"], context);
     let retry = fields.take("retry", context);
+    let timeouts = TimeoutFields::take(&mut fields, context);
     let is_nested = fields.has("fallback");
     let known = if is_nested {
         let message = format!(
@@ -30,10 +33,12 @@ pub(super) fn fallback<'doc>(
     let retry = retry
         .map(|field| retry::setting(&field, context))
         .transpose();
+    let timeouts = timeouts.of_call(target.as_ref().ok(), context);
     known?;
     Ok(Call {
         target: target?,
         input: input?,
         retry: retry?.unwrap_or(Setting::Disabled),
+        timeouts: timeouts?.map_or(Setting::Disabled, Setting::Own),
     })
 }

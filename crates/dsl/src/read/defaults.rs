@@ -1,6 +1,6 @@
 //! The `defaults` of a definition: settings of run steps that have none (W71).
 
-use super::{Context, Field, Reported, retry};
+use super::{Context, Field, Reported, retry, timeouts};
 use flotilla_engine::definition::StepDefaults;
 
 /// Reads the block.
@@ -10,10 +10,17 @@ pub(super) fn read<'doc>(
 ) -> Result<StepDefaults, Reported> {
     let mut fields = field.fields(context)?;
     let retry = fields.take("retry", context);
+    let timeouts = fields.take("timeouts", context);
     let known = fields.finish(context);
     let retry = retry
         .map(|field| retry::of_step(&field, context))
         .transpose();
+    let timeouts = timeouts
+        .map(|field| timeouts::read(&field, None, context))
+        .transpose();
     known?;
-    Ok(StepDefaults { retry: retry? })
+    Ok(StepDefaults {
+        retry: retry?,
+        timeouts: timeouts?,
+    })
 }

@@ -101,7 +101,7 @@ fn lint_whole(metadata: Option<&Metadata>, trigger: Option<&Trigger>, context: &
     lint_waits(metadata.and_then(|metadata| metadata.timeout_ms), context);
 }
 
-/// E521 for waits that are longer than the run may take.
+/// E521 for waits and timeouts that are longer than the run may take.
 fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
     let waits = std::mem::take(&mut context.waits);
     let Some(timeout_ms) = timeout_ms else {
@@ -110,7 +110,7 @@ fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
     for (wait_ms, span) in waits {
         if wait_ms > timeout_ms {
             let message = format!(
-                "the run times out after {timeout_ms} ms, before this wait of {wait_ms} ms ends"
+                "the run times out after {timeout_ms} ms, before these {wait_ms} ms have passed"
             );
             context.warn(Finding::new(Code::E521, span, message));
         }

@@ -195,6 +195,7 @@ pub(super) fn read<'doc>(
         tolerate: tolerate?,
         collects_outputs: collects_outputs?,
         merge: merge?,
+        timeout_ms: None,
     })
 }
 

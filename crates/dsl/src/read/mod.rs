@@ -37,6 +37,7 @@ mod switch;
 mod target;
 mod template;
 mod terminals;
+mod timeouts;
 mod timer;
 mod transitions;
 mod trigger;

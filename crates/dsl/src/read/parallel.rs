@@ -78,6 +78,7 @@ pub(super) fn read<'doc>(
         join: join?,
         on_failure: on_failure?,
         merge: merge?,
+        timeout_ms: None,
     })
 }
 

@@ -10,14 +10,16 @@ use super::{
     parallel::{self, ParallelDraft},
     poll, retry, state,
     switch::{self, SwitchFields},
-    target, template, timer,
+    target, template,
+    timeouts::TimeoutFields,
+    timer,
     transitions::{self, Transitions},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
-    BlockForm, BlockStep, Branch, BuiltInTerminal, Call, RunStep, RunTarget, Step, StepExtensions,
-    StepIndex, StepKind, Target,
+    BlockForm, BlockStep, Branch, BuiltInTerminal, Call, RunStep, RunTarget, Setting, Step,
+    StepExtensions, StepIndex, StepKind, Target,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
@@ -63,6 +65,7 @@ pub(super) fn read<'doc>(
         poll: fields.take("poll", context),
         output: fields.take("output", context),
         fallback: fields.take("fallback", context),
+        timeouts: TimeoutFields::take(&mut fields, context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
     };
@@ -105,6 +108,7 @@ struct Body<'doc> {
     poll: Option<Field<'doc>>,
     output: Option<Field<'doc>>,
     fallback: Option<Field<'doc>>,
+    timeouts: TimeoutFields<'doc>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
     set_span: Option<Span>,
@@ -191,6 +195,11 @@ impl<'doc> KindField<'doc> {
         matches!(self, Self::Run(_) | Self::Block(_))
     }
 
+    /// Whether it opens blocks.
+    fn opens_blocks(&self) -> bool {
+        matches!(self, Self::Parallel(_) | Self::Block(_) | Self::ForEach(_))
+    }
+
     /// Completes "since it …".
     fn what_the_step_does(&self) -> &'static str {
         match self {
@@ -264,11 +273,9 @@ impl<'doc> Body<'doc> {
                 .run_step(&run, transitions, outline, context)
                 .map(|step| StepKind::Run(Box::new(step))),
             KindField::Wait(wait) => wait::read(&wait, outline, context).map(StepKind::Wait),
-            KindField::Parallel(parallel) => {
-                parallel::read(parallel?, context).map(StepKind::Parallel)
-            }
+            KindField::Parallel(parallel) => self.parallel_step(parallel, context),
             KindField::Block(body) => self.block_step(body, context).map(StepKind::Block),
-            KindField::ForEach(draft) => for_each::read(draft?, context).map(StepKind::ForEach),
+            KindField::ForEach(draft) => self.for_each_step(draft, context),
             KindField::Set => Ok(StepKind::Set),
             KindField::Emit(emit) => emit::read(&emit, context).map(StepKind::Emit),
             KindField::Timer(timer) => timer::read(&timer, context).map(StepKind::Timer),
@@ -328,7 +335,7 @@ impl<'doc> Body<'doc> {
         let what = field.what_the_step_does();
         let of_run = match field {
             KindField::Run(_) => Ok(()),
-            _ => self.refuse_run_keys(what, field.takes_retry(), context),
+            _ => self.refuse_run_keys(what, field, context),
         };
         let default = match field {
             KindField::Switch(_) => Ok(()),
@@ -364,6 +371,28 @@ impl<'doc> Body<'doc> {
         context.malformed(self.span, message)
     }
 
+    fn parallel_step(
+        &self,
+        draft: Result<ParallelDraft<'doc>, Reported>,
+        context: &mut Context<'doc>,
+    ) -> Result<StepKind, Reported> {
+        let timeout_ms = self.timeouts.of_blocks(context);
+        let mut step = parallel::read(draft?, context)?;
+        step.timeout_ms = timeout_ms?;
+        Ok(StepKind::Parallel(step))
+    }
+
+    fn for_each_step(
+        &self,
+        draft: Result<ForEachDraft<'doc>, Reported>,
+        context: &mut Context<'doc>,
+    ) -> Result<StepKind, Reported> {
+        let timeout_ms = self.timeouts.of_blocks(context);
+        let mut step = for_each::read(draft?, context)?;
+        step.timeout_ms = timeout_ms?;
+        Ok(StepKind::ForEach(step))
+    }
+
     fn block_step(
         &self,
         body: Result<Branch, Reported>,
@@ -373,9 +402,11 @@ impl<'doc> Body<'doc> {
         let retry = retry
             .map(|field| retry::of_step(field, context))
             .transpose();
+        let timeout_ms = self.timeouts.of_blocks(context);
         Ok(BlockStep {
             body: body?,
             retry: retry?,
+            timeout_ms: timeout_ms?,
         })
     }
 
@@ -406,6 +437,7 @@ impl<'doc> Body<'doc> {
             .as_ref()
             .map(|field| output::read(field, context))
             .transpose();
+        let timeouts = self.timeouts.of_call(target.as_ref().ok(), context);
         let fallback = self.fallback.as_ref();
         let fallback = fallback
             .map(|field| call::fallback(field, context))
@@ -426,6 +458,7 @@ impl<'doc> Body<'doc> {
                 target: target?,
                 input: input?,
                 retry: retry?.unwrap_or_default(),
+                timeouts: timeouts?.map_or(Setting::Default, Setting::Own),
             },
             poll: poll?,
             output: output?,
@@ -433,17 +466,22 @@ impl<'doc> Body<'doc> {
         })
     }
 
-    /// Rejects keys that only steps with a target have, and perhaps `retry`.
+    /// Rejects keys that only steps with a target have, and those that this kind of step does not share with them.
     fn refuse_run_keys(
         &self,
         why: &str,
-        takes_retry: bool,
+        kind: &KindField<'doc>,
         context: &mut Context<'doc>,
     ) -> Result<(), Reported> {
         let mut result = Ok(());
-        let retry = self.retry.as_ref().filter(|_| !takes_retry);
+        let retry = self.retry.as_ref().filter(|_| !kind.takes_retry());
         let of_run = [&self.input, &self.poll, &self.output, &self.fallback];
-        for field in of_run.into_iter().flatten().chain(retry) {
+        let timeouts: Vec<&Field<'doc>> = match kind.opens_blocks() {
+            true => self.timeouts.of_calls().into_iter().collect(),
+            false => self.timeouts.all().collect(),
+        };
+        let refused = of_run.into_iter().flatten().chain(retry);
+        for field in refused.chain(timeouts) {
             let message = format!(
                 "expected {} to have no `{}`, since it {why}",
                 self.place, field.key

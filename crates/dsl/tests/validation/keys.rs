@@ -25,7 +25,7 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 28] = [
+const BLOCKS: [Block; 29] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("Defaults", "", "defaults: {qqqqqqqq: 1}\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
@@ -55,6 +55,7 @@ const BLOCKS: [Block; 28] = [
         "",
         "start: {run: a, fallback: {qqqqqqqq: 1}}\n",
     ),
+    block("Timeouts", "", "start: {run: a, timeouts: {qqqqqqqq: 1}}\n"),
     block(
         "A poll policy",
         "",

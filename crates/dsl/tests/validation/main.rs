@@ -22,6 +22,7 @@ mod policies;
 mod sources;
 mod state;
 mod structure;
+mod timeouts;
 mod waits;
 
 use expect_test::Expect;

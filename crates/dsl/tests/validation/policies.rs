@@ -494,20 +494,26 @@ fn a_fallback_is_a_call_that_sees_the_error() {
     let roots: Vec<Root> = input.paths().map(|path| path.root).collect();
     assert_eq!(roots, [Root::Error]);
     assert_eq!(fallback.retry, Setting::Disabled);
-    check_step("  inputMapping: {why: $.error.code}\n", expect![[r#"
+    check_step(
+        "  inputMapping: {why: $.error.code}\n",
+        expect![[r#"
         error[E508]: invalid path "$.error.code": `$.error` is available only in the `inputMapping` of a fallback
          --> w.yaml:7:23
           |
         7 |   inputMapping: {why: $.error.code}
           |                       ^^^^^^^^^^^^
-    "#]]);
-    check_step("  fallback: {retry: {}}\n", expect![[r#"
+    "#]],
+    );
+    check_step(
+        "  fallback: {retry: {}}\n",
+        expect![[r#"
         error[E100]: expected start.fallback to have `run`, but it is missing
          --> w.yaml:7:3
           |
         7 |   fallback: {retry: {}}
           |   ^^^^^^^^
-    "#]]);
+    "#]],
+    );
     check_body(
         "start:\n  wait: {duration: 1s}\n  fallback: {run: \"@actions/b\"}\n  transitions: {success: flo.Completed}\n",
         expect![[r#"

@@ -1,7 +1,9 @@
 //! Creating action runs, which are not ready yet.
 
+use crate::definition::Timeouts;
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
+use crate::limits::ACTION_RUN_WAIT_MS_MAX;
 use crate::tables::{
     ActionRecord, ActionRunBlock, ActionRunOwner, ActionRunRecord, ActionRunStatus,
     ActionRunsByAction, Activation, PayloadOwner, PayloadRef, Payloads, StoredPayload,
@@ -66,6 +68,16 @@ pub(crate) fn create(
         ActionRunBlock::of(number),
     );
     turn.insert_member::<ActionRunsByAction>(&by_action, number)?;
+    let limits = match &new_action_run.owner {
+        Owner::Step(run, active) => {
+            let definition = &run.definition.definition;
+            definition.timeouts(active.step, active.call)
+        }
+        Owner::Caller => Timeouts {
+            queue_ms: Some(ACTION_RUN_WAIT_MS_MAX),
+            ..Timeouts::default()
+        },
+    };
     let (owner, first_event) = match new_action_run.owner {
         Owner::Step(run, active) => {
             let first_event = run.next_event();
@@ -87,7 +99,9 @@ pub(crate) fn create(
         attempt: 1,
         attempts_max: action.max_retries.saturating_add(1),
         retry_delay_ms: action.retry_delay_ms,
-        timeout_ms: action.timeout_ms,
+        timeout_ms: limits.heartbeat_ms.unwrap_or(action.timeout_ms),
+        has_step_heartbeat: limits.heartbeat_ms.is_some(),
+        queue_timeout_ms: limits.queue_ms,
         priority: new_action_run.priority,
         labels: new_action_run.labels,
         idempotency_key: new_action_run.idempotency_key,

@@ -13,6 +13,21 @@ pub struct Call {
     pub input: Option<Template>,
     /// The retry policy; without one the target is tried once (W3, W12).
     pub retry: Setting<StepRetry>,
+    /// How long parts of it may take (W70).
+    pub timeouts: Setting<Timeouts>,
+}
+
+/// How long the parts of a call may take, in milliseconds; `None` is for ever (W70).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeouts {
+    /// One attempt, its polls included: from the time when a worker takes the task, or when a plan or child begins.
+    pub attempt_ms: Option<u64>,
+    /// All attempts, with what is between them.
+    pub total_ms: Option<u64>,
+    /// A task that is ready, until a worker takes it.
+    pub queue_ms: Option<u64>,
+    /// A task that a worker has, until its next report: it replaces the lease of the action.
+    pub heartbeat_ms: Option<u64>,
 }
 
 /// Which of the calls of a run step is meant.

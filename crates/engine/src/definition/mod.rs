@@ -17,7 +17,7 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
-pub use call::{Call, CallKind, RunTarget};
+pub use call::{Call, CallKind, RunTarget, Timeouts};
 pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
@@ -117,6 +117,35 @@ impl Definition {
             StepKind::Wait(_)
             | StepKind::Parallel(_)
             | StepKind::ForEach(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_)
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => None,
+        }
+    }
+
+    /// How long the parts of a call of the step at `index` may take; no limits for a step without calls (W70).
+    #[must_use]
+    pub fn timeouts(&self, index: StepIndex, call: CallKind) -> Timeouts {
+        let default = match call {
+            CallKind::Target => self.defaults.timeouts.as_ref(),
+            CallKind::Fallback => None,
+        };
+        let call = self.step(index).call(call);
+        let timeouts = call.and_then(|call| call.timeouts.or(default));
+        timeouts.copied().unwrap_or_default()
+    }
+
+    /// How long a call of the step at `index`, or the blocks that it opens, may take in all, in milliseconds (W70).
+    #[must_use]
+    pub fn total_ms(&self, index: StepIndex, call: CallKind) -> Option<u64> {
+        match &self.step(index).kind {
+            StepKind::Run(_) => self.timeouts(index, call).total_ms,
+            StepKind::Parallel(parallel) => parallel.timeout_ms,
+            StepKind::Block(block) => block.timeout_ms,
+            StepKind::ForEach(step) => step.timeout_ms,
+            StepKind::Wait(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)
@@ -274,6 +303,8 @@ impl Definition {
 pub struct StepDefaults {
     /// The retry policy.
     pub retry: Option<StepRetry>,
+    /// How long they may take.
+    pub timeouts: Option<Timeouts>,
 }
 
 /// Whether starts carry an idempotency key (the manual's `idempotency`).

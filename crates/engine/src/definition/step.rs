@@ -222,6 +222,8 @@ pub struct ParallelStep {
     /// What becomes of keys of the state that its branches write, in document order; each key is unique. Of another key
     /// the last value counts.
     pub merge: Vec<MergeRule>,
+    /// How long the step may take, in milliseconds; `None` is for ever (W70).
+    pub timeout_ms: Option<u64>,
 }
 
 /// What becomes of a key of the state that branches write (W58).
@@ -305,6 +307,8 @@ pub struct BlockStep {
     pub body: Branch,
     /// The retry policy; without it, the block is executed once.
     pub retry: Option<StepRetry>,
+    /// How long the step may take, in milliseconds; `None` is for ever (W70).
+    pub timeout_ms: Option<u64>,
 }
 
 /// A step that executes a block for each element of an array (W57).
@@ -325,6 +329,8 @@ pub struct ForEachStep {
     /// What becomes of keys of the state that the iterations write, in document order; each key is unique. Of another
     /// key the last value counts.
     pub merge: Vec<MergeRule>,
+    /// How long the step may take, in milliseconds; `None` is for ever (W70).
+    pub timeout_ms: Option<u64>,
 }
 
 /// How many iterations of a step may fail (W57).

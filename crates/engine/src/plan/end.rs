@@ -79,6 +79,7 @@ pub(super) fn exhaust(
             output: failure.output,
             reason: None,
             is_retryable: failure.is_retryable,
+            timeout: None,
         },
         (None, None) => {
             let output = Json::error(EXHAUSTED, reason.as_deref().unwrap_or_default());
@@ -127,6 +128,7 @@ fn stored(
         output: Some(execution.run.store_payload(turn, output)),
         reason: None,
         is_retryable: true,
+        timeout: None,
     }
 }
 

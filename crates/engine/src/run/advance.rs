@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
-    for_each, kept_signals, output, scope, state,
+    for_each, kept_signals, output, scope, state, step_timeout,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -157,5 +157,6 @@ fn carry_out(
         }
         Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),
         Work::TimeOut => finish::time_out(turn, queue, run),
+        Work::TimeOutStep(overdue) => step_timeout::time_out(turn, queue, run, overdue),
     }
 }

@@ -13,7 +13,7 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Awaited, BranchPlace, BranchResult, BranchResults, Branches,
-    EventKind, JoinDecision, ScopeRecord, TargetResult, Work,
+    EventKind, JoinDecision, ScopeRecord, StepTimeout, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
@@ -123,25 +123,64 @@ pub(super) fn join(
         run.note(&active, kind);
     }
     turn.put::<BranchResults>(&(run.number, active.number, scope.position), result);
-    let at = run.at(&active);
-    if let Some(decision) = state
-        .decision
-        .filter(|_| state.ended_count == state.begun_count)
-    {
-        run.add_steps(active.scope, state.has_waited, state.steps_since_wait);
+    let is_new = before.decision.is_none();
+    settle(turn, queue, run, Settling { active, is_new })
+}
+
+/// The step has taken too long (W70): its open branches are cancelled, unless they are already.
+pub(super) fn time_out(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
+    let ActivationState::Branches(mut state) = active.state else {
+        panic!("only a step with branches waits for them");
+    };
+    if state.decision.is_some() {
         run.put_back(active);
-        let target_result = joined(turn, run, at, decision)?;
-        let work = Work::FinishStep {
-            activation: at.activation,
-            target_result,
-        };
-        queue.push(run.number, work);
         return Ok(());
     }
+    state.decision = Some(JoinDecision::TimedOut);
+    active.state = ActivationState::Branches(state);
+    let is_new = true;
+    settle(turn, queue, run, Settling { active, is_new })
+}
+
+/// A step with branches of which one has ended, or that was decided.
+struct Settling {
+    active: Draft<Activation>,
+    /// Whether it was not decided before.
+    is_new: bool,
+}
+
+/// Ends the step if it is decided and no branch is open. If it has just been decided, the open branches are cancelled.
+fn settle(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    settling: Settling,
+) -> TurnResult<()> {
+    let Settling { active, is_new } = settling;
+    let state = *active.state.branches().expect("a step with branches");
+    let (at, scope) = (run.at(&active), active.scope);
     run.put_back(active);
-    if before.decision.is_none() && state.decision.is_some() {
-        cancel_open(turn, queue, at, &state)?;
+    let Some(decision) = state.decision else {
+        return Ok(());
+    };
+    if state.ended_count < state.begun_count {
+        if is_new {
+            cancel_open(turn, queue, at, &state)?;
+        }
+        return Ok(());
     }
+    run.add_steps(scope, state.has_waited, state.steps_since_wait);
+    let target_result = joined(turn, run, at, decision)?;
+    let work = Work::FinishStep {
+        activation: at.activation,
+        target_result,
+    };
+    queue.push(run.number, work);
     Ok(())
 }
 
@@ -238,6 +277,9 @@ fn joined(
             ..not_written.ends_step(turn, run)
         });
     }
+    if decision == JoinDecision::TimedOut {
+        return timed_out(turn, run, &active, &results);
+    }
     if let StepKind::Block(_) = kind {
         return Ok(of_block(turn, run, &results));
     }
@@ -247,7 +289,12 @@ fn joined(
         None => (None, outputs(turn, &results)?),
         Some((branch, result)) => {
             let message = describe(branch, result);
-            let output = failure_output(turn, &results, (&branch.name, &message))?;
+            let error = BranchesError {
+                code: "branch_failed",
+                message: &message,
+                branch: Some(&branch.name),
+            };
+            let output = failure_output(turn, &results, &error)?;
             (Some(message), output)
         }
     };
@@ -260,6 +307,41 @@ fn joined(
         output: Some(run.store_payload(turn, Json::from_checked(output))),
         reason,
         is_retryable,
+        timeout: None,
+    })
+}
+
+/// The result of a step that has taken too long (W70). The branches that it has are in its output.
+fn timed_out(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    results: &Results<'_>,
+) -> TurnResult<TargetResult> {
+    let definition = run.definition.clone();
+    let definition = &definition.definition;
+    let results = match definition.step(active.step).kind {
+        StepKind::Parallel(_) => results,
+        _ => &[],
+    };
+    let timeout = StepTimeout::Total;
+    let limit_ms = definition.total_ms(active.step, active.call);
+    let message = timeout.message(limit_ms.unwrap_or_default());
+    let error = BranchesError {
+        code: timeout.code(),
+        message: &message,
+        branch: None,
+    };
+    let output = match failure_output(turn, results, &error)? {
+        Some(output) => Json::from_checked(output),
+        None => Json::error(timeout.code(), &message),
+    };
+    Ok(TargetResult {
+        from: Awaited::Branches,
+        output: Some(run.store_payload(turn, output)),
+        reason: Some(message),
+        timeout: Some(timeout),
+        ..TargetResult::of_engine(name::of(name::TIMEOUT))
     })
 }
 
@@ -287,6 +369,7 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
         output: result.output,
         reason: result.reason.clone(),
         is_retryable: result.is_retryable,
+        timeout: None,
     }
 }
 
@@ -307,6 +390,7 @@ fn ending<'r>(
                 ended.find(|(_, result)| !result.is_cancelled && !is_good(&result.outcome));
             (name::of(name::FAILURE), failed)
         }
+        JoinDecision::TimedOut => (name::of(name::TIMEOUT), None),
         JoinDecision::First(position) => {
             let first =
                 known(&results[position as usize]).expect("a branch that decided has ended");
@@ -332,17 +416,33 @@ fn outputs(turn: &mut Turn<'_, '_>, results: &Results<'_>) -> Result<Option<Stri
     Ok(is_whole.then_some(text))
 }
 
-/// The error of a step of which a branch failed, with the outcomes and outputs of all branches.
+/// Why a step with branches has failed.
+struct BranchesError<'a> {
+    code: &'static str,
+    message: &'a str,
+    /// The branch that failed.
+    branch: Option<&'a StepName>,
+}
+
+/// The error of a step with branches, with the outcomes and outputs of all branches.
 fn failure_output(
     turn: &mut Turn<'_, '_>,
     results: &Results<'_>,
-    (branch, message): (&StepName, &str),
+    error: &BranchesError<'_>,
 ) -> Result<Option<String>, StoreError> {
-    let mut text = String::from("{\"error\":{\"code\":\"branch_failed\",\"message\":");
-    quote(message, &mut text);
-    text.push_str(",\"branch\":");
-    quote(branch.as_str(), &mut text);
-    text.push_str("},\"branches\":");
+    let code = error.code;
+    let mut text = format!("{{\"error\":{{\"code\":\"{code}\",\"message\":");
+    quote(error.message, &mut text);
+    if let Some(branch) = error.branch {
+        text.push_str(",\"branch\":");
+        quote(branch.as_str(), &mut text);
+    }
+    text.push('}');
+    if results.is_empty() {
+        text.push('}');
+        return Ok(Some(text));
+    }
+    text.push_str(",\"branches\":");
     let is_whole = by_name(turn, results, &mut text, |result, output, text| {
         text.push_str("{\"outcome\":");
         quote(result.outcome.as_str(), text);

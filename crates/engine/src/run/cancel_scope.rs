@@ -4,7 +4,7 @@ use super::branches::EndedScope;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, index, scope, state};
+use super::{approval, index, scope, state, step_deadline};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -40,6 +40,7 @@ pub(super) fn cancel(
         forgotten.extend(rows_left(&active));
         children.extend(child.map(|child| (child, active.step)));
         run.note(&active, EventKind::StepCancelled);
+        step_deadline::clear(turn, run.at(&active), &active);
         run.leave(&active);
         run.record.left_count += 1;
     }

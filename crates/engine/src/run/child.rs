@@ -130,6 +130,7 @@ pub(super) fn refuse(
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
+        timeout: None,
     };
     Work::FinishStep {
         activation,

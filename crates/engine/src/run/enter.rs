@@ -7,7 +7,7 @@ use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
     approval, attributes, branches, emit, for_each, render, run_timeout, scope, signal_wait, state,
-    switch, timer_step,
+    step_deadline, switch, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -67,6 +67,7 @@ pub(super) fn enter(
         };
         return exit_step(turn, queue, run, left);
     }
+    step_deadline::begin_total(turn, run, &mut active);
     match &entered.kind {
         StepKind::Run(run_step) => {
             let work = enter_run_step(turn, run, active, run_step)?;

@@ -1,7 +1,7 @@
 //! Invoking the target of a run step, or the block of a block step again.
 
-use super::branches;
 use super::outcome::name;
+use super::{branches, step_deadline};
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
@@ -23,7 +23,7 @@ pub(super) fn execute(
     run: &mut LoadedRun,
     activation: u64,
 ) -> TurnResult<()> {
-    let Some(active) = run.take(turn, activation)? else {
+    let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());
     };
     let definition = run.definition.clone();
@@ -42,11 +42,15 @@ pub(super) fn execute(
             Ok(())
         }
         RunTarget::Workflow { .. } => {
+            step_deadline::begin_attempt(turn, run, &mut active);
             queue.push(run.number, Work::BeginChild { activation });
             run.put_back(active);
             Ok(())
         }
-        RunTarget::Plan(_) => plan::execute(turn, queue, run, active),
+        RunTarget::Plan(_) => {
+            step_deadline::begin_attempt(turn, run, &mut active);
+            plan::execute(turn, queue, run, active)
+        }
     }
 }
 
@@ -132,6 +136,7 @@ fn refuse(
         output: Some(run.store_payload(turn, output)),
         reason: Some(refusal.message),
         is_retryable: false,
+        timeout: None,
     }
 }
 

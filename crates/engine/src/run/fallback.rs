@@ -2,6 +2,7 @@
 
 use super::failure::{self, error_field, is_failure};
 use super::render::{self, DataContext, FailedAttempt};
+use super::step_deadline;
 use crate::definition::{CallKind, Definition};
 use crate::limits::NAME_BYTES_MAX;
 use crate::run::work_queue::WorkQueue;
@@ -56,6 +57,7 @@ pub(super) fn begin(
     active.polls_count = 0;
     active.call_started_at_ms = turn.now_ms();
     active.state = ActivationState::Executing;
+    step_deadline::begin_total(turn, run, &mut active);
     if let Some(template) = &call.input {
         let failed = FailedAttempt {
             attempt: active.earlier_attempts_count,

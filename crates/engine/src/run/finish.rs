@@ -2,7 +2,7 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, run_timeout};
+use super::{attributes, cancel_scope, index, run_timeout, step_deadline};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -142,6 +142,7 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
             children.extend(cancel_scope::stop(turn, run, &active)?);
+            step_deadline::clear(turn, run.at(&active), &active);
             run.leave(&active);
         }
     }
@@ -210,6 +211,7 @@ pub(super) fn note_child_end(
         output,
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
+        timeout: None,
     };
     Ok(Some(Work::FinishStep {
         activation,

@@ -6,7 +6,7 @@ use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{output, state};
+use super::{output, state, step_deadline};
 use crate::definition::{BuiltInTerminal, CallKind, PollPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -31,7 +31,7 @@ pub(super) fn finish_step(
     run: &mut LoadedRun,
     end: StepEnd,
 ) -> TurnResult<()> {
-    let Some(active) = run.take(turn, end.activation)? else {
+    let Some(mut active) = run.take(turn, end.activation)? else {
         return Ok(());
     };
     let mut target_result = end.target_result;
@@ -59,6 +59,7 @@ pub(super) fn finish_step(
         target_result.output = None;
         target_result.reason = Some(format!("still pending after poll {polls}"));
     }
+    step_deadline::end_attempt(turn, run.at(&active), &mut active);
     let attempt = Attempt {
         active,
         target_result,
@@ -236,6 +237,7 @@ pub(super) fn leave(
         output: target_result.output,
     };
     run.note(active, kind);
+    step_deadline::clear(turn, run.at(active), active);
     run.leave(active);
     run.record.left_count += 1;
     if run.definition.definition.step(active.step).has_output() {

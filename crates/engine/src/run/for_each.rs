@@ -84,6 +84,7 @@ fn begin_iterations(
         is_too_large: false,
         is_begin_queued: true,
         is_stopped: false,
+        is_timed_out: false,
         has_waited: false,
         steps_since_wait: 0,
     };
@@ -235,32 +236,19 @@ pub(super) fn note_end(
     if continues {
         queue.push(run.number, Work::BeginIteration { activation });
     }
-    let target_result = match not_written {
-        Some(not_written) => Some(not_written),
-        None if state.have_all_ended() => {
-            let ended = EndedLoop {
-                activation,
-                scope: around,
-                step,
-                state: &state,
-            };
-            Some(loop_result::of(turn, run, ended)?)
-        }
-        None => None,
+    let ended = EndedLoop {
+        activation,
+        scope: around,
+        step,
+        state: &state,
     };
-    if let Some(target_result) = target_result {
-        run.add_steps(around, state.has_waited, state.steps_since_wait);
-        let target_result = TargetResult {
-            from: Awaited::Branches,
-            ..target_result
-        };
-        let work = Work::FinishStep {
-            activation,
-            target_result,
-        };
-        queue.push(run.number, work);
-        let former = FormerItems::of(activation, &state);
-        queue.push(run.number, Work::ForgetItems(former));
+    match not_written {
+        Some(not_written) => finish(queue, run, &ended, not_written),
+        None if state.have_all_ended() => {
+            let target_result = loop_result::of(turn, run, &ended)?;
+            finish(queue, run, &ended, target_result);
+        }
+        None => {}
     }
     let former = FormerBranches {
         first_scope: scope.id.number,
@@ -268,6 +256,56 @@ pub(super) fn note_end(
     };
     queue.push(run.number, Work::ForgetBranches(former));
     Ok(())
+}
+
+/// The step has taken too long (W70): no further iteration begins, and the open ones are cancelled.
+pub(super) fn time_out(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let (step, mut state) = of(&definition.definition, &active);
+    state.is_stopped = true;
+    state.is_timed_out = true;
+    active.state = ActivationState::Iterations(state);
+    let (activation, scope) = (active.number, active.scope);
+    run.put_back(active);
+    if !state.have_all_ended() {
+        return Ok(cancel_open(turn, queue, run, activation)?);
+    }
+    let ended = EndedLoop {
+        activation,
+        scope,
+        step,
+        state: &state,
+    };
+    let target_result = loop_result::of(turn, run, &ended)?;
+    finish(queue, run, &ended, target_result);
+    Ok(())
+}
+
+/// Ends a step whose iterations are over, and has the rows of its items deleted.
+fn finish(
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ended: &EndedLoop<'_>,
+    target_result: TargetResult,
+) {
+    let (activation, state) = (ended.activation, ended.state);
+    run.add_steps(ended.scope, state.has_waited, state.steps_since_wait);
+    let target_result = TargetResult {
+        from: Awaited::Branches,
+        ..target_result
+    };
+    let work = Work::FinishStep {
+        activation,
+        target_result,
+    };
+    queue.push(run.number, work);
+    let former = FormerItems::of(activation, state);
+    queue.push(run.number, Work::ForgetItems(former));
 }
 
 /// An iteration that has ended.

@@ -7,7 +7,7 @@ use crate::ids::ScopeNumber;
 use crate::json::{Json, quote};
 use crate::limits::{FAILED_ITEMS_SHOWN_MAX, PAYLOAD_BYTES_MAX};
 use crate::message::cut;
-use crate::tables::{IterationResults, Iterations, TargetResult};
+use crate::tables::{IterationResults, Iterations, StepTimeout, TargetResult};
 use crate::turn::{LoadedRun, Row, Turn, TurnResult};
 
 /// The result of a step without items.
@@ -36,9 +36,9 @@ pub(super) struct EndedLoop<'a> {
 pub(super) fn of(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    ended: EndedLoop<'_>,
+    ended: &EndedLoop<'_>,
 ) -> TurnResult<TargetResult> {
-    let EndedLoop {
+    let &EndedLoop {
         activation,
         scope,
         step,
@@ -55,6 +55,16 @@ pub(super) fn of(
     };
     if let Err(not_written) = state::join(turn, run, &writers)? {
         return Ok(not_written.ends_step(turn, run));
+    }
+    if state.is_timed_out {
+        let limit_ms = step.timeout_ms.unwrap_or_default();
+        let message = StepTimeout::Total.message(limit_ms);
+        return Ok(timed_out(
+            turn,
+            run,
+            message,
+            shown_outputs(state, &results),
+        ));
     }
     if state.failed_count > step.tolerate.of(state.total_count) {
         return Ok(items_failed(turn, run, state, &results));
@@ -154,15 +164,48 @@ fn items_failed(
         text.push('}');
     }
     text.push_str("]}");
-    let outputs = (state.collected_bytes > 0).then(|| outputs(state, results));
-    let outputs = outputs
-        .flatten()
-        .map(|outputs| format!(",\"outputs\":{outputs}"));
-    let has_room = |outputs: &String| text.len() + outputs.len() < PAYLOAD_BYTES_MAX;
-    let outputs = outputs.filter(has_room).unwrap_or_default();
+    close(&mut text, shown_outputs(state, results));
     TargetResult {
         is_retryable,
-        ..failed_with(turn, run, (text + &outputs + "}", message))
+        ..failed_with(turn, run, (text, message))
+    }
+}
+
+/// The outputs that a failed step shows: those that it has collected.
+fn shown_outputs(state: &Iterations, results: &[Row<IterationResults>]) -> Option<String> {
+    (state.collected_bytes > 0)
+        .then(|| outputs(state, results))
+        .flatten()
+}
+
+/// Completes the output of a failed step, with the outputs of its items if there is room for them.
+fn close(text: &mut String, outputs: Option<String>) {
+    let outputs = outputs.map(|outputs| format!(",\"outputs\":{outputs}"));
+    let has_room = |outputs: &String| text.len() + outputs.len() < PAYLOAD_BYTES_MAX;
+    let outputs = outputs.filter(has_room).unwrap_or_default();
+    text.push_str(&outputs);
+    text.push('}');
+}
+
+/// The result of a step that has taken too long (W70).
+fn timed_out(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    message: String,
+    outputs: Option<String>,
+) -> TargetResult {
+    let timeout = StepTimeout::Total;
+    let error = Json::error(timeout.code(), &message);
+    let text = error
+        .as_str()
+        .strip_suffix('}')
+        .expect("an error is an object");
+    let mut text = text.to_owned();
+    close(&mut text, outputs);
+    TargetResult {
+        outcome: name::of(name::TIMEOUT),
+        timeout: Some(timeout),
+        ..failed_with(turn, run, (text, message))
     }
 }
 

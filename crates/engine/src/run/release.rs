@@ -4,7 +4,7 @@
 use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
-use super::{continuation, index, run_timeout, schema_check};
+use super::{continuation, index, run_timeout, schema_check, step_deadline};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
@@ -130,6 +130,7 @@ fn release_step(
     if active.state != state {
         active.state = state;
     }
+    step_deadline::restore(turn, at, &mut active)?;
     let awaited = active.state.awaits();
     run.put_back(active);
     match awaited {
@@ -168,6 +169,7 @@ fn release_child(
             output: None,
             reason: Some("the child run was deleted while this run was quarantined".to_owned()),
             is_retryable: false,
+            timeout: None,
         };
         return Ok(Some(Work::FinishStep {
             activation,

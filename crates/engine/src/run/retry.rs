@@ -6,11 +6,12 @@ use super::outcome::name;
 use super::render::{DataContext, FailedAttempt};
 use super::step_timer::wake_timer;
 use crate::definition::{RetryPolicy, StepRetry};
-use crate::ids::OutcomeName;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{Activation, ActivationState, EventKind, PayloadRef, TargetResult, Work};
+use crate::tables::{
+    Activation, ActivationState, EventKind, PayloadRef, StepTimeout, TargetResult, Work,
+};
 use crate::turn::{Draft, LoadedRun, Turn};
 
 /// When a step is tried again whose attempt ended with `target_result`, in milliseconds; `None` if it is not.
@@ -24,7 +25,7 @@ pub(super) fn due_ms(
     let Some(retry) = definition.definition.retry(active.step, active.call) else {
         return Ok(None);
     };
-    if !is_listed(retry, &target_result.outcome) || is_final(target_result) {
+    if !is_listed(retry, target_result) || is_final(target_result) {
         return Ok(None);
     }
     let next_ms = next_attempt(
@@ -59,16 +60,24 @@ pub(super) fn due_ms(
     Ok(next_ms.filter(|_| is_true))
 }
 
-/// Whether the policy retries the outcome; by default those of W12.
-fn is_listed(retry: &StepRetry, outcome: &OutcomeName) -> bool {
+/// Whether the policy retries the outcome; by default those of W12, and what a timeout of the step has cut (W70).
+fn is_listed(retry: &StepRetry, target_result: &TargetResult) -> bool {
+    let outcome = &target_result.outcome;
     match &retry.on {
         Some(listed) => listed.contains(outcome),
-        None => matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE),
+        None => {
+            let is_failure = matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE);
+            is_failure || target_result.timeout.is_some()
+        }
     }
 }
 
-/// Whether the failure forbids another attempt (A5). An outcome that only `on` can list never does.
+/// Whether another attempt is forbidden: by the failure (A5), or because the time for all attempts is over. An outcome
+/// that only `on` can list never forbids it.
 fn is_final(target_result: &TargetResult) -> bool {
+    if target_result.timeout == Some(StepTimeout::Total) {
+        return true;
+    }
     match target_result.outcome.as_str() {
         name::FAILURE | name::EXECUTION_FAILURE => !target_result.is_retryable,
         _ => false,

@@ -8,9 +8,10 @@ use super::{approval, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, TargetResult, TimerKey, Work,
+    Activation, ActivationState, Awaited, EventKind, OverdueStep, StepTimeout, TargetResult,
+    TimerKey, TimerKind, Work,
 };
-use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// The timer of a retry, of a poll or of a step that waits for a time has fired.
 pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
@@ -92,6 +93,28 @@ pub(crate) fn time_out_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResu
     Ok(())
 }
 
+/// The timer of a step, or of an attempt at it, has fired (W70).
+pub(crate) fn time_out_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let number = RunNumber(timer.subject);
+    // The timers of a quarantined run are restored when the run is released.
+    if turn.is_quarantined(number) {
+        return Ok(());
+    }
+    let overdue = OverdueStep {
+        activation: timer.detail,
+        due_ms: timer.due_ms,
+        timeout: match timer.kind {
+            TimerKind::StepTotal => StepTimeout::Total,
+            _ => StepTimeout::Attempt,
+        },
+    };
+    let at = ActivationRef {
+        run: number,
+        activation: timer.detail,
+    };
+    advance_after_wait(turn, at, Work::TimeOutStep(overdue))
+}
+
 /// What a step ends with when its wait has expired. The run continues at `target`.
 fn expired(
     turn: &mut Turn<'_, '_>,
@@ -127,6 +150,7 @@ fn expired(
         output,
         reason: Some(reason),
         is_retryable: false,
+        timeout: None,
     })
 }
 

@@ -43,6 +43,10 @@ pub struct ActionRunRecord {
     pub retry_delay_ms: u64,
     /// The lease's length, in milliseconds.
     pub timeout_ms: u64,
+    /// Whether that is the heartbeat timeout of its step, and not the timeout of the action (W70).
+    pub has_step_heartbeat: bool,
+    /// How long it waits for a worker at most, in milliseconds (A2, W70); `None` for as long as it takes.
+    pub queue_timeout_ms: Option<u64>,
     /// Higher goes first (A2).
     pub priority: u8,
     /// The labels that a worker must have to take it (A3).
@@ -61,7 +65,7 @@ pub struct ActionRunRecord {
     pub lease: Option<Lease>,
     /// The report that is awaited, once the task was accepted (W38).
     pub report: Option<AwaitedReport>,
-    /// The deadline for a worker to take it, while it is pending and stand-alone (A2); in milliseconds.
+    /// The deadline for a worker to take it, while it is pending and has one; in milliseconds.
     pub wait_ends_at_ms: Option<u64>,
     /// In milliseconds.
     pub created_at_ms: u64,

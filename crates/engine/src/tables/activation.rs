@@ -36,6 +36,10 @@ pub struct Activation {
     pub started_at_ms: u64,
     /// When the first attempt at this call began: `within_ms` counts from here (W12). In milliseconds.
     pub call_started_at_ms: u64,
+    /// When the call has taken too long in all, in milliseconds; `None` without a limit (W70).
+    pub total_ends_at_ms: Option<u64>,
+    /// When the attempt has taken too long, in milliseconds; `None` without a limit, and before it began (W70).
+    pub attempt_ends_at_ms: Option<u64>,
     /// The mapped input.
     pub input: PayloadRef,
     /// What it waits for.
@@ -163,8 +167,10 @@ pub struct Iterations {
     pub is_too_large: bool,
     /// Whether work that begins the next one is queued.
     pub is_begin_queued: bool,
-    /// Whether no further one may begin, because too many have failed.
+    /// Whether no further one may begin, because too many have failed or the step has taken too long.
     pub is_stopped: bool,
+    /// Whether the step has taken too long (W70).
+    pub is_timed_out: bool,
     /// Whether one of them has waited for something from outside.
     pub has_waited: bool,
     /// The largest number of steps that one of them took since it last waited.
@@ -195,6 +201,8 @@ pub enum JoinDecision {
     Failure,
     /// With the outcome of the branch at this position.
     First(u32),
+    /// With `timeout`: the step has taken too long (W70).
+    TimedOut,
 }
 
 impl Branches {

@@ -113,6 +113,57 @@ pub enum Work {
     },
     /// The run has timed out (W73).
     TimeOut,
+    /// A step or an attempt at it has taken too long (W70).
+    TimeOutStep(OverdueStep),
+}
+
+/// A step whose timer has fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverdueStep {
+    /// The activation.
+    pub activation: u64,
+    /// When it was due, in milliseconds.
+    pub due_ms: u64,
+    /// The timeout: [`StepTimeout::Attempt`] or [`StepTimeout::Total`].
+    pub timeout: StepTimeout,
+}
+
+/// The timeouts of a step (W70).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepTimeout {
+    /// Of an attempt.
+    Attempt,
+    /// Of all attempts.
+    Total,
+    /// Of a task that waits for a worker.
+    Queue,
+    /// Of the reports on a task.
+    Heartbeat,
+}
+
+impl StepTimeout {
+    /// The code of the error.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Attempt => "attempt_timeout",
+            Self::Total => "total_timeout",
+            Self::Queue => "queue_timeout",
+            Self::Heartbeat => "heartbeat_timeout",
+        }
+    }
+
+    /// Describes what did not happen within `ms`.
+    pub(crate) fn message(self, ms: u64) -> String {
+        match self {
+            Self::Attempt => format!("expected the attempt to end within {ms} ms, but it did not"),
+            Self::Total => format!("expected the step to end within {ms} ms, but it did not"),
+            Self::Queue => {
+                format!("expected a worker to take the task within {ms} ms, but none did")
+            }
+            Self::Heartbeat => format!("expected a report within {ms} ms, but none came"),
+        }
+    }
 }
 
 /// The place of a branch.
@@ -206,6 +257,8 @@ pub struct TargetResult {
     pub reason: Option<String>,
     /// False for a failure that must skip the step's retries (A5, W12).
     pub is_retryable: bool,
+    /// The timeout of the step that ended the attempt, if one did (W70).
+    pub timeout: Option<StepTimeout>,
 }
 
 impl TargetResult {
@@ -217,6 +270,7 @@ impl TargetResult {
             output: None,
             reason: None,
             is_retryable: false,
+            timeout: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, PlanEvent, ScopeId, TaskError, tables};
+use super::{PayloadRef, PlanEvent, ScopeId, StepTimeout, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
@@ -95,6 +95,7 @@ impl EventKind {
             | Self::StepStarted
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
+            | Self::StepTimeout { .. }
             | Self::RetryScheduled { .. }
             | Self::PollScheduled { .. }
             | Self::PollExhausted { .. }
@@ -188,6 +189,11 @@ pub enum EventKind {
     FallbackStarted {
         /// The code of the error.
         code: String,
+    },
+    /// The step or an attempt at it has taken too long (W70).
+    StepTimeout {
+        /// The timeout.
+        timeout: StepTimeout,
     },
     /// The next attempt was delayed.
     RetryScheduled {

@@ -56,7 +56,7 @@ pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
     AttemptSignals, BranchPlace, Continuation, FormerBranches, FormerItems, ItemPosition,
-    PendingWorks, SchemaVerdict, ScopeEnd, TargetResult, Work,
+    OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout, TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,

@@ -53,11 +53,15 @@ pub enum TimerKind {
     WorkerGone = 12,
     /// A run times out; the subject is the run.
     RunTimeout = 13,
+    /// A step has taken too long in all; the subject is a run, the detail its activation.
+    StepTotal = 14,
+    /// An attempt at a step has taken too long; the subject is a run, the detail its activation.
+    StepAttempt = 15,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::StepWake,
         Self::StepDeadline,
         Self::TaskReady,
@@ -71,6 +75,8 @@ impl TimerKind {
         Self::WaitExpiry,
         Self::WorkerGone,
         Self::RunTimeout,
+        Self::StepTotal,
+        Self::StepAttempt,
     ];
 
     /// Whether a change of leader postpones the timer (A4).
@@ -86,7 +92,9 @@ impl TimerKind {
             | Self::Continuation
             | Self::WaitExpiry
             | Self::WorkerGone
-            | Self::RunTimeout => false,
+            | Self::RunTimeout
+            | Self::StepTotal
+            | Self::StepAttempt => false,
         }
     }
 }
@@ -107,6 +115,8 @@ impl Key for TimerKind {
             Self::WaitExpiry => 11,
             Self::WorkerGone => 12,
             Self::RunTimeout => 13,
+            Self::StepTotal => 14,
+            Self::StepAttempt => 15,
         };
         byte.encode(out);
     }

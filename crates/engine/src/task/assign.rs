@@ -15,7 +15,7 @@ use crate::tables::{
     ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease, LeasePlace,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{plan, worker};
+use crate::{plan, run, worker};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -210,6 +210,11 @@ pub(super) fn assign(
         attempt: task.record.attempt,
     };
     task.note(turn, run.as_deref_mut(), kind)?;
+    if let (ActionRunOwner::Step { activation, .. }, Some(run)) =
+        (task.record.owner, run.as_deref_mut())
+    {
+        run::note_taken(turn, run, activation)?;
+    }
     let origin = origin_of(turn, run, &task)?;
     turn.effect(Effect::DeliverTask {
         worker: offer.worker.clone(),

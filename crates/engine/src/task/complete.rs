@@ -36,6 +36,7 @@ impl CompleteTask {
             outcome: self.outcome.clone(),
             output: Some(self.output.clone()),
             is_retryable: true,
+            timeout: None,
         };
         end(turn, task, ending)?;
         Ok(Done {})

@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::run;
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, Awaited, EventKind, PayloadOwner, PayloadRef, Payloads,
-    StoredPayload, TargetResult, Work,
+    StepTimeout, StoredPayload, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 
@@ -22,6 +22,8 @@ pub(super) struct Ending {
     pub(super) output: Option<Json>,
     /// False when a step must not try again (A5).
     pub(super) is_retryable: bool,
+    /// The timeout of the step that ended it, if one did (W70).
+    pub(super) timeout: Option<StepTimeout>,
 }
 
 impl Ending {
@@ -42,7 +44,7 @@ impl Ending {
 pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending) -> TurnResult<()> {
     let is_dead_letter = ending.is_dead_letter();
     label_queue::close(turn, &task.record)?;
-    let output = ending.output.or_else(|| {
+    let output = ending.output.clone().or_else(|| {
         let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
     });
@@ -58,7 +60,7 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
                 let step = step_of(turn, &mut owner, activation)?;
                 dead_letter::add(turn, task.number, &task.record, Some(step))?;
             }
-            end_step(turn, owner, task, ending.is_retryable)
+            end_step(turn, owner, task, &ending)
         }
         ActionRunOwner::Caller => {
             if let Some(output) = output {
@@ -102,7 +104,7 @@ fn end_step(
     turn: &mut Turn<'_, '_>,
     mut owner: LoadedRun,
     mut task: LoadedTask,
-    is_retryable: bool,
+    ending: &Ending,
 ) -> TurnResult<()> {
     let ActionRunOwner::Step { run, activation } = task.record.owner else {
         panic!("only a step's action run settles a step");
@@ -115,7 +117,8 @@ fn end_step(
         outcome: outcome.clone(),
         output: task.record.output,
         reason: error.as_ref().map(|error| error.describe(&outcome)),
-        is_retryable,
+        is_retryable: ending.is_retryable,
+        timeout: ending.timeout,
     };
     let kind = EventKind::ActionCompleted {
         action_run: task.number,

@@ -7,10 +7,9 @@ use super::loaded::{load, with_owner};
 use super::queue;
 use super::ready::make_ready;
 use crate::ids::ActionRunNumber;
-use crate::limits::ACTION_RUN_WAIT_MS_MAX;
 use crate::run::outcome_name;
 use crate::subject::Subject;
-use crate::tables::{ActionRunStatus, LEASE_SUSPENDED_MS, TaskError};
+use crate::tables::{ActionRunOwner, ActionRunStatus, LEASE_SUSPENDED_MS, StepTimeout, TaskError};
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
 
@@ -27,9 +26,13 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
     };
     revoke(turn, &task, &lease);
     let timeout_ms = task.record.timeout_ms;
+    let has_step_heartbeat = task.record.has_step_heartbeat;
+    let timeout = has_step_heartbeat.then_some(StepTimeout::Heartbeat);
     task.record.error = Some(TaskError {
-        code: outcome_name::TIMEOUT.to_owned(),
-        message: format!("expected a report within {timeout_ms} ms, but none came"),
+        code: timeout
+            .map_or(outcome_name::TIMEOUT, StepTimeout::code)
+            .to_owned(),
+        message: StepTimeout::Heartbeat.message(timeout_ms),
     });
     if task.record.attempt < task.record.attempts_max {
         task.record.attempt += 1;
@@ -44,6 +47,7 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
         outcome: outcome_name::of(outcome_name::TIMEOUT),
         output: None,
         is_retryable: true,
+        timeout,
     };
     end::end(turn, task, ending)
 }
@@ -83,11 +87,12 @@ pub(crate) fn expire_report(
         outcome: outcome_name::of(outcome_name::TIMEOUT),
         output: None,
         is_retryable: true,
+        timeout: None,
     };
     end::end(turn, task, ending)
 }
 
-/// No worker has taken the action run in time: it ends `timed_out`.
+/// No worker has taken the action run in time: it ends `timed_out` (A2, W70).
 pub(crate) fn expire_wait(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
@@ -104,17 +109,23 @@ pub(crate) fn expire_wait(
     );
     queue::withdraw(turn, &task)?;
     task.record.wait_ends_at_ms = None;
+    let timeout = match task.record.owner {
+        ActionRunOwner::Step { .. } => Some(StepTimeout::Queue),
+        ActionRunOwner::Caller => None,
+    };
+    let waited_ms = task.record.queue_timeout_ms.unwrap_or_default();
     task.record.error = Some(TaskError {
-        code: outcome_name::TIMEOUT.to_owned(),
-        message: format!(
-            "expected a worker to take the task within {ACTION_RUN_WAIT_MS_MAX} ms, but none did"
-        ),
+        code: timeout
+            .map_or(outcome_name::TIMEOUT, StepTimeout::code)
+            .to_owned(),
+        message: StepTimeout::Queue.message(waited_ms),
     });
     let ending = Ending {
         status: ActionRunStatus::TimedOut,
         outcome: outcome_name::of(outcome_name::TIMEOUT),
         output: None,
         is_retryable: true,
+        timeout,
     };
     end::end(turn, task, ending)
 }

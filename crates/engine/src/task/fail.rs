@@ -71,6 +71,7 @@ impl FailTask {
             outcome: outcome_name::of(self.outcome.name()),
             output: None,
             is_retryable: self.kind != FailKind::NonRetryable,
+            timeout: None,
         };
         end(turn, task, ending)?;
         Ok(Done {})

@@ -37,6 +37,7 @@ pub(crate) fn release_from_quarantine(
         reason: error.map(|error| error.describe(outcome)),
         // While reports were rejected, only its timer could end it.
         is_retryable: true,
+        timeout: None,
     }))
 }
 

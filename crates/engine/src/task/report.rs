@@ -48,6 +48,7 @@ impl ReportTask {
             outcome: self.outcome.clone(),
             output: Some(self.output.clone()),
             is_retryable: true,
+            timeout: None,
         };
         end(turn, task, ending)?;
         Ok(Done {})

@@ -1,25 +1,23 @@
-//! How long a stand-alone action run waits for a worker (A2).
+//! How long an action run waits for a worker (A2, W70).
 //!
-//! A step's action run ends with its run at the latest. A stand-alone one has no owner that would end it, and while it
-//! is open its namespace cannot be deleted (A41): so it expires. Its time runs from the end of its delay, and starts
-//! over with each attempt. One that a worker takes in the turn that makes it ready sets no timer.
+//! A step's action run ends with its run at the latest, and sooner if the step has a queue timeout. A stand-alone one has
+//! no owner that would end it, and while it is open its namespace cannot be deleted (A41): so it expires. The time runs
+//! from the end of its delay, and starts over with each attempt. One that a worker takes in the turn that makes it ready sets no timer.
 
 use super::loaded::LoadedTask;
-use crate::limits::ACTION_RUN_WAIT_MS_MAX;
-use crate::tables::{ActionRunOwner, TimerKey, TimerKind};
+use crate::tables::{TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{Turn, TurnResult};
 
 /// The action run waits for a worker from `from_ms` on, unless it does already. The record is yet to be put.
 pub(super) fn begin(turn: &mut Turn<'_, '_>, task: &mut LoadedTask, from_ms: u64) {
-    let is_own = match task.record.owner {
-        ActionRunOwner::Step { .. } => false,
-        ActionRunOwner::Caller => true,
+    let Some(timeout_ms) = task.record.queue_timeout_ms else {
+        return;
     };
-    if !is_own || task.record.wait_ends_at_ms.is_some() {
+    if task.record.wait_ends_at_ms.is_some() {
         return;
     }
-    let due_ms = from_ms.saturating_add(ACTION_RUN_WAIT_MS_MAX);
+    let due_ms = from_ms.saturating_add(timeout_ms);
     task.record.wait_ends_at_ms = Some(due_ms);
     turn.set_timer(timer_of(task, due_ms));
 }

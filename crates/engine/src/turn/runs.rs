@@ -330,6 +330,8 @@ impl LoadedRun {
             polls_count: 0,
             started_at_ms: now_ms,
             call_started_at_ms: now_ms,
+            total_ends_at_ms: None,
+            attempt_ends_at_ms: None,
             input: self.record.input,
             state: ActivationState::Executing,
         };

@@ -167,6 +167,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::StepCompleted { .. } => EventType::StepCompleted,
         EventKind::StepRetry { .. } => EventType::StepRetry,
         EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
+        EventKind::StepTimeout { .. } => EventType::StepTimeout,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
         EventKind::PollScheduled { .. } => EventType::PollScheduled,
         EventKind::PollExhausted { .. } => EventType::PollExhausted,
@@ -219,6 +220,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
+        | EventKind::StepTimeout { .. }
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
         | EventKind::WaitStarted { .. }
@@ -303,6 +305,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::FallbackStarted { code } => none.text("code", code),
+        EventKind::StepTimeout { timeout } => none.text("code", timeout.code()),
         EventKind::RetryScheduled { attempt, due_ms } => none
             .number("attempt", u64::from(*attempt))
             .number("due_at_ms", *due_ms),

@@ -50,6 +50,8 @@ pub(super) struct VisitEnd {
     is_remembered: bool,
     /// The attempt that was begun last, where that was not the first.
     attempt: Option<u32>,
+    /// The attempts at its fallback, once the search has passed the beginning of that.
+    fallback_attempts: u32,
     pub(super) events: VisitEvents,
 }
 
@@ -193,8 +195,14 @@ impl<'a> VisitSearch<'a> {
             self.found.push(end.entered(place, entry.record.at_ms));
             return;
         }
-        if let EventKind::StepRetry { attempt } = entry.event.kind {
-            end.attempt.get_or_insert(attempt);
+        match entry.event.kind {
+            EventKind::StepRetry { attempt } => {
+                end.attempt.get_or_insert(attempt);
+            }
+            EventKind::FallbackStarted { .. } => {
+                end.fallback_attempts = end.attempt.take().unwrap_or(1);
+            }
+            _ => {}
         }
         end.events.add(self.describe(entry));
         self.ended.insert(place, end);
@@ -249,6 +257,7 @@ impl HistoryEntry<'_> {
             outcome,
             is_remembered,
             attempt: None,
+            fallback_attempts: 0,
             events: VisitEvents::default(),
         }
     }
@@ -260,7 +269,7 @@ impl VisitEnd {
         FoundVisit {
             place,
             entered_at_ms,
-            attempts: self.attempt.unwrap_or(1),
+            attempts: self.attempt.unwrap_or(1) + self.fallback_attempts,
             is_beginning_missing: false,
             end: self,
         }

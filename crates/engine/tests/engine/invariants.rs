@@ -63,6 +63,7 @@ pub(crate) fn check(store: &MemoryStore) {
     dead_letters::check(store);
     approvals::check(store);
     timeouts::check(store);
+    timeouts::check_steps(store);
     keys::check(store);
     namespaces::check(store);
     streams::check(store);
@@ -231,6 +232,7 @@ impl<'a> State<'a> {
             Work::BeginBranch(place) => place.activation == awaiting,
             Work::BeginIteration { activation } => activation == awaiting,
             Work::SplitItems(place) => place.activation == awaiting,
+            Work::TimeOutStep(overdue) => overdue.activation == awaiting,
             Work::Enter { .. }
             | Work::EndScope(_)
             | Work::CancelScope { .. }
@@ -416,6 +418,9 @@ impl<'a> State<'a> {
         let is_wanted = match timer.kind {
             TimerKind::StepWake => timeouts::wakes(state, timer.due_ms),
             TimerKind::RunTimeout => true,
+            TimerKind::StepTotal | TimerKind::StepAttempt => {
+                timeouts::has_step_timer(self.activations.get(&at), timer)
+            }
             TimerKind::StepDeadline => approvals::has_deadline(state, timer.due_ms),
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.

@@ -18,7 +18,7 @@ use flotilla_engine::definition::{
     ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
     Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy, Root, Schedule,
     SearchAttribute, Segment, Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry,
-    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Trigger,
+    Target, Template, TerminalIndex, TerminalStatus, Timeouts, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -387,6 +387,7 @@ pub(crate) fn definition() -> Definition {
         output: Some(template()),
         defaults: StepDefaults {
             retry: Some(listed_retry()),
+            timeouts: Some(timeouts()),
         },
         terminals: vec![CustomTerminal {
             name: name("Rejected"),
@@ -496,6 +497,15 @@ fn retry() -> RetryPolicy {
         max_attempts: 3,
         delays: RetryDelays::Backoff(backoff(BackoffKind::ExponentialJitter)),
         within_ms: Some(60_000),
+    }
+}
+
+pub(crate) fn timeouts() -> Timeouts {
+    Timeouts {
+        attempt_ms: Some(1_000),
+        total_ms: Some(60_000),
+        queue_ms: Some(500),
+        heartbeat_ms: None,
     }
 }
 

@@ -30,9 +30,9 @@ use flotilla_engine::rows::{
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
     RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
     ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, StateRecord, States,
-    StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind,
-    Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    StepResult, StepResults, StepTimeout, StoredPayload, Table, TargetResult, TaskError, TimerKey,
+    TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row,
+    encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -299,6 +299,8 @@ fn activation_rows() -> Vec<Row> {
         polls_count: 1,
         started_at_ms: 1_000,
         call_started_at_ms: 1_500,
+        total_ends_at_ms: Some(61_000),
+        attempt_ends_at_ms: Some(2_500),
         input: samples::payload(),
         state,
     };
@@ -377,6 +379,7 @@ fn work() -> Work {
             output: Some(samples::payload()),
             reason: Some("because".to_owned()),
             is_retryable: true,
+            timeout: Some(StepTimeout::Total),
         },
     }
 }
@@ -576,6 +579,8 @@ fn action_run() -> ActionRunRecord {
             deadline_at_ms: 301_000,
         }),
         wait_ends_at_ms: Some(604_801_000),
+        has_step_heartbeat: true,
+        queue_timeout_ms: Some(604_800_000),
         created_at_ms: 1_000,
         started_at_ms: Some(1_500),
         completed_at_ms: Some(2_000),

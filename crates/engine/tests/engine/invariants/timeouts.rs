@@ -1,9 +1,10 @@
 //! The timers of steps that wait for a time, and those of runs (W73).
 
-use super::rows;
+use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    ActivationState, PendingWorks, PlanWait, Runs, TimerKey, TimerKind, Timers, Work,
+    Activation, ActivationState, Activations, OverdueStep, PendingWorks, PlanWait, Quarantine,
+    QuarantinedKind, Runs, StepTimeout, TimerKey, TimerKind, Timers, Work,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
@@ -18,6 +19,58 @@ pub(super) fn wakes(state: Option<&ActivationState>, due_ms: u64) -> bool {
         ) => *due == due_ms,
         Some(ActivationState::Plan(plan)) => plan.wait == PlanWait::Retry { due_ms },
         _ => false,
+    }
+}
+
+/// Whether the step has the deadline that a timer is set for (W70).
+pub(super) fn has_step_timer(active: Option<&Activation>, timer: &TimerKey) -> bool {
+    active.is_some_and(|active| {
+        let due_ms = match timer.kind {
+            TimerKind::StepTotal => active.total_ends_at_ms,
+            _ => active.attempt_ends_at_ms,
+        };
+        due_ms == Some(timer.due_ms)
+    })
+}
+
+/// Each deadline of a step has its timer, unless that has fired and what follows is deferred or the run is quarantined.
+pub(super) fn check_steps(store: &MemoryStore) {
+    for ((run, number), active) in rows::<Activations>(store, &()) {
+        if read::<Quarantine>(store, &(QuarantinedKind::Run, run.0)).is_some() {
+            continue;
+        }
+        let works = rows::<PendingWorks>(store, &run);
+        let deadlines = [
+            (
+                TimerKind::StepTotal,
+                StepTimeout::Total,
+                active.total_ends_at_ms,
+            ),
+            (
+                TimerKind::StepAttempt,
+                StepTimeout::Attempt,
+                active.attempt_ends_at_ms,
+            ),
+        ];
+        for (kind, timeout, due_ms) in deadlines {
+            let Some(due_ms) = due_ms else {
+                continue;
+            };
+            let key = TimerKey {
+                kind,
+                due_ms,
+                subject: run.0,
+                detail: number,
+            };
+            let overdue = Work::TimeOutStep(OverdueStep {
+                activation: number,
+                due_ms,
+                timeout,
+            });
+            let is_set = read::<Timers>(store, &key).is_some();
+            let is_deferred = works.iter().any(|(_, work)| *work == overdue);
+            assert!(is_set || is_deferred, "{run:?} {active:?}");
+        }
     }
 }
 

@@ -5,10 +5,10 @@ pub(super) const DEFINITIONS: [&str; 11] = [
     "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
-     nest: run @workflow/leaf:1 input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
+     nest: run @workflow/leaf:1 timeouts(attempt=300) retry(2 listed=0) input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
      -> success=flo.Completed failure=flo.Failed",
     "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
-     start: run @b retry(2 constant 0) poll(1 constant 10) \
+     start: run @b retry(2 constant 0) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
      wait: wait go timeout=300 -> success=flo.Completed",
@@ -16,11 +16,11 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) -> failure=body success=body\n \
-     body: block retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
+     body: block timeout=130 retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
      first: wait go timeout=80 -> timeout=flo.Failed\n inner: block retry(2 constant 0)\n \
      branch inner-block of inner list\n second: wait go timeout=70\n third: run @a",
     "define looped 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
-     start: foreach items=[1,{\"a\":2},\"x\"] concurrency=2 tolerate=50% cancel merge=n=sum -> success=each failure=flo.Failed\n \
+     start: foreach items=[1,{\"a\":2},\"x\"] timeout=150 concurrency=2 tolerate=50% cancel merge=n=sum -> success=each failure=flo.Failed\n \
      each: foreach items=\"$.steps.start.output\" concurrency=1 -> success=flo.Completed failure=start\n \
      branch start-item of start list\n ask: wait go timeout=90 set=n=$.index.start\n \
      call: run @a input=\"$.item.start\" retry(2 constant 30) -> stop=Stopped\n \
@@ -34,7 +34,7 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
      executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
      executor pay two @b breaker(1 60 2) rate(second=2)\n \
-     start: run @plan/pay check={} retry(2 constant 30) poll(1 constant 20) \
+     start: run @plan/pay check={} timeouts(attempt=120 total=300) retry(2 constant 30) poll(1 constant 20) \
      -> success=flo.Completed failure=flo.Failed pending=flo.Failed",
     "define turns 1\n plan pay round-robin fallback({\"spare\":1})\n \
      executor pay one @missing\n \
@@ -42,7 +42,7 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
     "define fanned 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
-     start: parallel -> success=which failure=flo.Failed\n \
+     start: parallel timeout=220 -> success=which failure=flo.Failed\n \
      which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
      never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \
      branch quick of start single\n quick: run @a extract={\"got\":\"$.result\"} check={} set=quick=$.result retry(2 constant 100)\n \

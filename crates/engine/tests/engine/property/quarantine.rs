@@ -121,7 +121,9 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         TimerKind::StepWake
         | TimerKind::StepDeadline
         | TimerKind::Continuation
-        | TimerKind::RunTimeout => (QuarantinedKind::Run, timer.subject) == (kind, number),
+        | TimerKind::RunTimeout
+        | TimerKind::StepTotal
+        | TimerKind::StepAttempt => (QuarantinedKind::Run, timer.subject) == (kind, number),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => of_task(timer),
         TimerKind::LeaseExpiry | TimerKind::WorkerSilence | TimerKind::WorkerGone => {
             (QuarantinedKind::Worker, timer.subject) == (kind, number)

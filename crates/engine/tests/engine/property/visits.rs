@@ -6,6 +6,7 @@ use flotilla_engine::ids::{OutcomeName, RunNumber};
 use flotilla_engine::rows::{EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view;
+use std::collections::BTreeMap;
 
 /// A visit: its step, when it began and ended, its outcome and how many attempts were begun.
 type Visit = (StepIndex, u64, u64, Option<OutcomeName>, u32);
@@ -37,6 +38,8 @@ pub(super) fn expect_each_once(store: &MemoryStore, raft_index: u64) {
 fn ended_in(store: &MemoryStore, run: RunNumber, raft_index: u64) -> Vec<Visit> {
     // The open steps: since when, and at which attempt.
     let mut under_way: Vec<(StepIndex, u64, u32)> = Vec::new();
+    // The attempts at their targets, of those whose fallback was invoked.
+    let mut earlier: BTreeMap<StepIndex, u32> = BTreeMap::new();
     let mut ended = Vec::new();
     for (_, record) in rows::<History>(store, &run) {
         let mut end = |(step, entered_at_ms, attempts), outcome| {
@@ -50,9 +53,20 @@ fn ended_in(store: &MemoryStore, run: RunNumber, raft_index: u64) -> Vec<Visit> 
                 (EventKind::StepStarted, None) => {
                     let step = event.step.expect("a step is entered");
                     under_way.push((step, record.at_ms, 1));
+                    earlier.remove(&step);
                 }
                 (EventKind::StepRetry { attempt }, Some(position)) => {
-                    under_way[position].2 = *attempt;
+                    let (step, ..) = under_way[position];
+                    under_way[position].2 = earlier.get(&step).unwrap_or(&0) + attempt;
+                }
+                (EventKind::FallbackStarted { .. }, Some(position)) => {
+                    let (step, _, attempts) = &mut under_way[position];
+                    earlier.insert(*step, *attempts);
+                    *attempts += 1;
+                }
+                (EventKind::StepCancelled, Some(position)) => {
+                    let outcome = OutcomeName::new("cancelled").expect("an outcome");
+                    end(under_way.remove(position), Some(outcome));
                 }
                 (EventKind::StepCompleted { outcome, .. }, Some(position)) => {
                     end(under_way.remove(position), Some(outcome.clone()));

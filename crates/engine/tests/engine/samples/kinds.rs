@@ -28,6 +28,7 @@ pub(super) fn block() -> StepKind {
             block: BlockIndex(1),
         },
         retry: Some(super::step_retry()),
+        timeout_ms: Some(1_000),
     })
 }
 
@@ -43,6 +44,7 @@ pub(super) fn for_each() -> StepKind {
         tolerate: Tolerance::Percent(10),
         collects_outputs: true,
         merge: Vec::new(),
+        timeout_ms: Some(1_000),
     })
 }
 
@@ -58,6 +60,7 @@ pub(super) fn parallel() -> StepKind {
             key: name("total"),
             merge: Merge::Sum,
         }],
+        timeout_ms: Some(1_000),
     })
 }
 

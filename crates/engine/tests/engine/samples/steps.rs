@@ -13,6 +13,7 @@ pub(super) fn steps() -> Vec<Step> {
                 target,
                 input: Some(template()),
                 retry: Setting::Own(step_retry()),
+                timeouts: Setting::Own(timeouts()),
             },
             poll: Some(PollPolicy {
                 initial_delay_ms: 10,
@@ -27,6 +28,7 @@ pub(super) fn steps() -> Vec<Step> {
                 target: RunTarget::Action(action()),
                 input: Some(template()),
                 retry: Setting::Disabled,
+                timeouts: Setting::Disabled,
             }),
         }))
     };
@@ -91,6 +93,7 @@ pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
             target,
             input: Some(input),
             retry: Setting::Disabled,
+            timeouts: Setting::Disabled,
         },
         poll: None,
         output: None,

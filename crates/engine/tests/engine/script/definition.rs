@@ -4,6 +4,7 @@
 //! define order 1.0.0 idempotency=required state={"n":0} output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
 //!   default retry 3 constant 100 on=failure,busy except=fraud when=$.error.code!=lost
+//!   default timeouts attempt=100 total=500 queue=50 heartbeat=20
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
 //!   attribute customer string $.input.customer
 //!   look: run @look extract={"n":"$.result.n"} check={"type":"object"} -> success=start
@@ -29,6 +30,7 @@
 //! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
 use super::condition::condition;
+use super::kinds::timeouts;
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
@@ -74,6 +76,7 @@ pub(crate) fn define(text: &str) -> Definition {
         output: head.option("output").map(|text| names.template(&text)),
         defaults: StepDefaults {
             retry: default(&body, "retry").map(|policy| names.step_retry(policy)),
+            timeouts: default(&body, "timeouts").map(timeouts),
         },
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),

@@ -105,6 +105,15 @@ fn event_in_words(world: &World, definition: &Definition, event: &Event) -> Stri
         .join(" ")
 }
 
+/// An event that shows a code.
+fn code_in_words(kind: &EventKind) -> (&'static str, String) {
+    match kind {
+        EventKind::StepTimeout { timeout } => ("step_timeout", timeout.code().to_owned()),
+        EventKind::FallbackStarted { code } => ("fallback_started", code.clone()),
+        other => panic!("expected an event with a code, but found {other:?}"),
+    }
+}
+
 fn kind_in_words(
     world: &World,
     definition: &Definition,
@@ -125,7 +134,7 @@ fn kind_in_words(
             ),
         ),
         EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
-        EventKind::FallbackStarted { code } => ("fallback_started", code.clone()),
+        EventKind::StepTimeout { .. } | EventKind::FallbackStarted { .. } => code_in_words(kind),
         EventKind::RetryScheduled { attempt, due_ms } => {
             ("retry_scheduled", due("attempt", attempt, due_ms))
         }

@@ -7,7 +7,7 @@ use super::line::Line;
 use flotilla_engine::definition::{
     ApprovalStep, Arm, BlockStep, Call, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
     RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput, StepRetry, SwitchStep,
-    TimerStep, Tolerance, WaitStep,
+    Timeouts, TimerStep, Tolerance, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, OutcomeName, SignalType, StreamName, WorkflowName, WorkflowVersion,
@@ -29,6 +29,7 @@ impl Names {
                 join: join(line.option("join").as_deref()),
                 on_failure: on_failure(line),
                 merge: merge(line.option("merge")),
+                timeout_ms: line.number("timeout"),
             }),
             "block" => StepKind::Block(self.block_step(name, line)),
             "foreach" => StepKind::ForEach(self.for_each_step(name, line)),
@@ -80,6 +81,7 @@ impl Names {
         let [body] = self.branches(name).try_into().expect("one block");
         let tolerate = line.option("tolerate");
         ForEachStep {
+            timeout_ms: line.number("timeout"),
             items: self.template(&line.option("items").expect("items=VALUE")),
             body,
             concurrency: line.number("concurrency").unwrap_or(10),
@@ -101,13 +103,18 @@ impl Names {
 
     fn block_step(&self, name: &str, line: &mut Line) -> BlockStep {
         let [body] = self.branches(name).try_into().expect("one block");
+        let timeout_ms = line.number("timeout");
         let policy = line.next().map(|word| {
             let policy = word.strip_prefix("retry(");
             let policy = policy.and_then(|policy| policy.strip_suffix(')'));
             policy.expect("retry(POLICY)").to_owned()
         });
         let retry = policy.map(|policy| self.step_retry(&policy));
-        BlockStep { body, retry }
+        BlockStep {
+            body,
+            retry,
+            timeout_ms,
+        }
     }
 
     fn run_step(&self, line: &mut Line) -> RunStep {
@@ -116,6 +123,7 @@ impl Names {
                 target: self.run_target(&line.word()),
                 input: line.option("input").map(|text| self.template(&text)),
                 retry: Setting::Default,
+                timeouts: Setting::Default,
             },
             poll: None,
             output: self.step_output(line),
@@ -128,8 +136,11 @@ impl Names {
                     step.call.retry = Setting::Own(self.step_retry(policy));
                 }
                 Some(("poll", policy)) => step.poll = Some(poll(policy)),
+                Some(("timeouts", text)) => step.call.timeouts = Setting::Own(timeouts(text)),
                 Some(("fallback", call)) => step.fallback = Some(self.fallback(call)),
-                _ => panic!("expected retry(…), poll(…) or fallback(…), but found {word}"),
+                _ => panic!(
+                    "expected retry(…), poll(…), timeouts(…) or fallback(…), but found {word}"
+                ),
             }
         }
         step
@@ -155,11 +166,18 @@ impl Names {
         }
     }
 
-    /// `@refund input={"why":"$.error.code"} 3 constant 100`
+    /// `@refund input={"why":"$.error.code"} total=500 3 constant 100`
     fn fallback(&self, text: &str) -> Call {
         let mut line = Line::parse(text);
         let target = self.run_target(&line.word());
         let input = line.option("input").map(|text| self.template(&text));
+        let timeouts = match line.number("total") {
+            Some(total_ms) => Setting::Own(Timeouts {
+                total_ms: Some(total_ms),
+                ..Timeouts::default()
+            }),
+            None => Setting::Disabled,
+        };
         let retry = match line.has_words() {
             true => Setting::Own(StepRetry {
                 policy: retry_policy(&mut line),
@@ -174,6 +192,7 @@ impl Names {
             target,
             input,
             retry,
+            timeouts,
         }
     }
 
@@ -202,6 +221,19 @@ impl Names {
             version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
         }
     }
+}
+
+/// `attempt=100 total=500 queue=50 heartbeat=20`
+pub(super) fn timeouts(text: &str) -> Timeouts {
+    let mut line = Line::parse(text);
+    let timeouts = Timeouts {
+        attempt_ms: line.number("attempt"),
+        total_ms: line.number("total"),
+        queue_ms: line.number("queue"),
+        heartbeat_ms: line.number("heartbeat"),
+    };
+    line.end();
+    timeouts
 }
 
 fn on_failure(line: &mut Line) -> OnFailure {

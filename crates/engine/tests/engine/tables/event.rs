@@ -4,7 +4,7 @@ use super::{error, plan};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalIndex};
 use flotilla_engine::ids::ActionRunNumber;
-use flotilla_engine::rows::EventKind;
+use flotilla_engine::rows::{EventKind, StepTimeout};
 
 /// One event of each kind, in the order of the enum.
 pub(crate) fn events() -> Vec<EventKind> {
@@ -70,6 +70,9 @@ fn step_events() -> Vec<EventKind> {
         EventKind::StepRetry { attempt: 2 },
         EventKind::FallbackStarted {
             code: "fraud".to_owned(),
+        },
+        EventKind::StepTimeout {
+            timeout: StepTimeout::Attempt,
         },
         EventKind::RetryScheduled {
             attempt: 2,

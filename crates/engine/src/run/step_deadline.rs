@@ -1,0 +1,119 @@
+//! When steps, and attempts at them, have taken too long (W70).
+
+use crate::store::StoreError;
+use crate::tables::{Activation, ActivationState, TimerKey, TimerKind};
+use crate::timer;
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+
+/// Begins to count the time of a call or of a step that opens blocks; a former call no longer counts.
+pub(super) fn begin_total(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &mut Draft<Activation>,
+) {
+    let at = run.at(active);
+    if let Some(due_ms) = active.total_ends_at_ms {
+        turn.clear_timer(total_timer(at, due_ms));
+        active.total_ends_at_ms = None;
+    }
+    let definition = &run.definition.definition;
+    if let Some(total_ms) = definition.total_ms(active.step, active.call) {
+        let due_ms = turn.now_ms().saturating_add(total_ms);
+        turn.set_timer(total_timer(at, due_ms));
+        active.total_ends_at_ms = Some(due_ms);
+    }
+}
+
+/// Begins to count the time of an attempt, unless it is counted already: its polls belong to it.
+pub(super) fn begin_attempt(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &mut Draft<Activation>,
+) {
+    let definition = &run.definition.definition;
+    let timeouts = definition.timeouts(active.step, active.call);
+    let Some(attempt_ms) = timeouts.attempt_ms else {
+        return;
+    };
+    if active.attempt_ends_at_ms.is_none() {
+        let due_ms = turn.now_ms().saturating_add(attempt_ms);
+        turn.set_timer(attempt_timer(run.at(active), due_ms));
+        active.attempt_ends_at_ms = Some(due_ms);
+    }
+}
+
+/// A worker has taken the task of a step: from now on, the time of the attempt counts.
+pub(crate) fn note_taken(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let active = run.activation(turn, activation)?;
+    let is_counted = active.is_some_and(|active| {
+        let timeouts = definition.definition.timeouts(active.step, active.call);
+        let is_of_step = matches!(active.state, ActivationState::Action(_));
+        is_of_step && timeouts.attempt_ms.is_some() && active.attempt_ends_at_ms.is_none()
+    });
+    if is_counted && let Some(mut active) = run.take(turn, activation)? {
+        begin_attempt(turn, run, &mut active);
+        run.put_back(active);
+    }
+    Ok(())
+}
+
+/// The attempt has ended.
+pub(super) fn end_attempt(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+) {
+    if let Some(due_ms) = active.attempt_ends_at_ms {
+        turn.clear_timer(attempt_timer(at, due_ms));
+        active.attempt_ends_at_ms = None;
+    }
+}
+
+/// Clears the timers of a step that the run leaves.
+pub(super) fn clear(turn: &mut Turn<'_, '_>, at: ActivationRef, active: &Activation) {
+    if let Some(due_ms) = active.attempt_ends_at_ms {
+        turn.clear_timer(attempt_timer(at, due_ms));
+    }
+    if let Some(due_ms) = active.total_ends_at_ms {
+        turn.clear_timer(total_timer(at, due_ms));
+    }
+}
+
+/// Restores the timers of a step of a released run, which may have fired without effect.
+pub(super) fn restore(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+) -> Result<(), StoreError> {
+    if let Some(due_ms) = active.attempt_ends_at_ms {
+        let due_ms = timer::restore(turn, attempt_timer(at, due_ms))?;
+        active.attempt_ends_at_ms = Some(due_ms);
+    }
+    if let Some(due_ms) = active.total_ends_at_ms {
+        let due_ms = timer::restore(turn, total_timer(at, due_ms))?;
+        active.total_ends_at_ms = Some(due_ms);
+    }
+    Ok(())
+}
+
+fn total_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
+    timer_of(TimerKind::StepTotal, at, due_ms)
+}
+
+fn attempt_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
+    timer_of(TimerKind::StepAttempt, at, due_ms)
+}
+
+fn timer_of(kind: TimerKind, at: ActivationRef, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind,
+        due_ms,
+        subject: at.run.0,
+        detail: at.activation,
+    }
+}
