@@ -45,6 +45,10 @@ pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// Steps that a run takes between two waits, including immediate retries and those of its children (W16).
 pub const RUN_STEPS_MAX: u32 = 256;
+/// The largest `maxSteps` and `loopWarnAfter` of a definition (W78).
+pub const STEPS_COUNTED_MAX: u32 = 1_000_000;
+/// How often a run visits a step before its detail warns of it, unless the definition says otherwise (W78).
+pub const LOOP_WARN_AFTER_DEFAULT: u32 = 100;
 /// Steps that a run enters or retries immediately in all of its scopes together, since one of them last waited for
 /// something from outside (W16).
 pub const UNWAITED_STEPS_MAX: u32 = 1_000_000;

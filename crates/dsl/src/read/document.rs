@@ -64,6 +64,8 @@ pub(super) fn read<'doc>(
         idempotency,
         retention_ms,
         timeout_ms,
+        max_steps,
+        loop_warn_after,
         input,
     } = metadata?;
     let (blocks, steps) = blocks_read?;
@@ -75,6 +77,8 @@ pub(super) fn read<'doc>(
         idempotency,
         retention_ms,
         timeout_ms,
+        max_steps,
+        loop_warn_after,
         input_schema: input.schema,
         input_defaults: input.defaults,
         state: state?,

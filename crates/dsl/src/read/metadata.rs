@@ -2,6 +2,7 @@
 
 use super::{
     Bounds, Context, Field, Fields, Reported, duration,
+    field::or_default,
     inputs::{self, Input},
 };
 use crate::{
@@ -17,6 +18,8 @@ use flotilla_engine::{
 
 /// The only kind of document.
 const KIND: &str = "Workflow";
+/// The bounds of counts of steps (W78).
+const STEPS: Bounds = Bounds::new(1, limits::STEPS_COUNTED_MAX as i64, Code::E100);
 
 /// The values of the top-level keys.
 pub(super) struct Metadata {
@@ -27,6 +30,8 @@ pub(super) struct Metadata {
     pub(super) idempotency: Idempotency,
     pub(super) retention_ms: Option<u64>,
     pub(super) timeout_ms: Option<u64>,
+    pub(super) max_steps: Option<u32>,
+    pub(super) loop_warn_after: u32,
     pub(super) input: Input,
 }
 
@@ -58,6 +63,14 @@ pub(super) fn read<'doc>(
     let timeout = fields.take("timeout", context);
     let timeout_ms = fields.take("timeoutMs", context);
     let timeout_ms = duration::either(timeout.as_ref(), timeout_ms.as_ref(), 1, context);
+    let max_steps = fields.take("maxSteps", context);
+    let max_steps = max_steps
+        .map(|field| field.whole(STEPS, context))
+        .transpose();
+    let loop_warn_after = fields.take("loopWarnAfter", context);
+    let loop_warn_after = or_default(loop_warn_after, limits::LOOP_WARN_AFTER_DEFAULT, |field| {
+        field.whole(STEPS, context)
+    });
     let input = input(fields, context);
     kind?;
     Ok(Metadata {
@@ -68,6 +81,8 @@ pub(super) fn read<'doc>(
         idempotency: idempotency?.unwrap_or_default(),
         retention_ms: retention?,
         timeout_ms: timeout_ms?,
+        max_steps: max_steps?,
+        loop_warn_after: loop_warn_after?,
         input: input?,
     })
 }

@@ -1,4 +1,4 @@
-//! The timeouts of steps (W70).
+//! The timeouts of steps (W70), and the bounds of step counts (W78).
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
@@ -130,6 +130,36 @@ fn e100_a_timeout_given_twice() {
         7 |   timeouts: {queue: 1s, queueMs: 2}
           |                         ^^^^^^^
     "#]],
+    );
+}
+
+#[test]
+fn step_counts_have_bounds() {
+    let definition = accept_body(&format!("maxSteps: 5\nloopWarnAfter: 7\n{}", step("")));
+    assert_eq!(
+        (definition.max_steps, definition.loop_warn_after),
+        (Some(5), 7)
+    );
+    let definition = accept_body(&step(""));
+    assert_eq!(
+        (definition.max_steps, definition.loop_warn_after),
+        (None, 100)
+    );
+    check_body(
+        &format!("maxSteps: 0\nloopWarnAfter: 1000001\n{}", step("")),
+        expect![[r#"
+            error[E100]: expected maxSteps to be from 1 to 1000000, but it is the number 0
+             --> w.yaml:4:11
+              |
+            4 | maxSteps: 0
+              |           ^
+
+            error[E100]: expected loopWarnAfter to be from 1 to 1000000, but it is the number 1000001
+             --> w.yaml:5:16
+              |
+            5 | loopWarnAfter: 1000001
+              |                ^^^^^^^
+        "#]],
     );
 }
 

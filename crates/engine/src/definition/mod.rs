@@ -57,6 +57,10 @@ pub struct Definition {
     pub retention_ms: Option<u64>,
     /// How long a run takes at most, in milliseconds; `None` for as long as it needs (W73).
     pub timeout_ms: Option<u64>,
+    /// How many steps may be entered in one instance of a scope; `None` is any number (W78).
+    pub max_steps: Option<u32>,
+    /// The visit to a step, in one instance of a scope, that the run warns of (W78).
+    pub loop_warn_after: u32,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
     /// What an input is given that lacks it: an object as compact JSON text (W68).

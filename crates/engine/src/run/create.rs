@@ -79,6 +79,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         unwaited_steps_count: 0,
         state_writes_bytes: 0,
         progress: ScopeProgress::default(),
+        looping_step: None,
         continuation: None,
         attributes: BTreeMap::new(),
         times_out_at_ms: None,

@@ -6,8 +6,8 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
-    approval, attributes, branches, emit, for_each, render, run_timeout, scope, signal_wait, state,
-    step_deadline, switch, timer_step,
+    approval, attributes, branches, emit, for_each, loop_warning, render, run_timeout, scope,
+    signal_wait, state, step_deadline, switch, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -34,7 +34,7 @@ pub(super) fn enter(
     let Entry { scope, step } = entry;
     let is_scope_open = scope == ScopeNumber::ROOT || run.scope(turn, scope)?.is_some();
     let is_open = is_scope_open && run.record.status.is_open();
-    if !is_open || !queue.count_step(turn, run, scope) {
+    if !is_open || !queue.count_step(turn, run, scope) || !queue.count_entry(run, scope) {
         return Ok(());
     }
     if run.record.activations_count == 0 {
@@ -53,6 +53,7 @@ pub(super) fn enter(
     };
     let mut active = run.activate(turn.now_ms(), visit);
     run.note(&active, EventKind::StepStarted);
+    loop_warning::note_visit(run, &active);
     if former.is_some() && !run.definition.definition.branches(step).is_empty() {
         scope::hide_branches(turn, queue, run, entry)?;
     }

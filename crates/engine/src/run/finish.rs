@@ -2,7 +2,7 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, run_timeout, step_deadline};
+use super::{attributes, cancel_scope, index, loop_warning, run_timeout, step_deadline};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -49,11 +49,13 @@ pub(super) fn finish(
     run.count_open_scopes(turn, ending.scope)?;
     run_timeout::clear(turn, run);
     let children = tear_down(turn, run)?;
-    run.record.detail = match (ending.detail.as_deref(), note) {
-        (Some(detail), Some(note)) => Some(cut(&format!("{detail}; {note}"))),
-        (None, Some(note)) => Some(cut(&note)),
-        (detail, None) => detail.map(ToOwned::to_owned),
-    };
+    let notes = [
+        ending.detail.clone(),
+        note,
+        loop_warning::describe(definition, &run.record),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    run.record.detail = (!notes.is_empty()).then(|| cut(&notes.join("; ")));
     run.record.become_status(RunStatus::Ended(status));
     run.record.end = Some(End {
         terminal: ending.terminal,

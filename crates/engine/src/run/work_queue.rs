@@ -35,13 +35,31 @@ impl WorkQueue {
         run.record.unwaited_steps_count += 1;
         let is_within = is_scope_within && run.record.unwaited_steps_count <= UNWAITED_STEPS_MAX;
         if !is_within {
-            let work = Work::Finish {
-                scope,
-                terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-                detail: Some("max step limit reached".to_owned()),
-            };
-            self.push(run.number, work);
+            self.push_step_limit(run.number, scope);
         }
         is_within
+    }
+
+    /// Counts a step that a scope enters. False if the scope has entered as many as the definition allows (W78): the run
+    /// then ends.
+    pub(super) fn count_entry(&mut self, run: &mut LoadedRun, scope: ScopeNumber) -> bool {
+        let max_steps = run.definition.definition.max_steps;
+        let progress = run.progress(scope);
+        progress.entered_count = progress.entered_count.saturating_add(1);
+        let is_within = max_steps.is_none_or(|max_steps| progress.entered_count <= max_steps);
+        if !is_within {
+            self.push_step_limit(run.number, scope);
+        }
+        is_within
+    }
+
+    /// Ends a run of which a scope has taken too many steps.
+    fn push_step_limit(&mut self, run: RunNumber, scope: ScopeNumber) {
+        let work = Work::Finish {
+            scope,
+            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+            detail: Some("max step limit reached".to_owned()),
+        };
+        self.push(run, work);
     }
 }

@@ -96,6 +96,7 @@ impl EventKind {
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
             | Self::StepTimeout { .. }
+            | Self::LoopWarning { .. }
             | Self::RetryScheduled { .. }
             | Self::PollScheduled { .. }
             | Self::PollExhausted { .. }
@@ -189,6 +190,11 @@ pub enum EventKind {
     FallbackStarted {
         /// The code of the error.
         code: String,
+    },
+    /// The scope has visited the step often (W78).
+    LoopWarning {
+        /// How often.
+        visits: u32,
     },
     /// The step or an attempt at it has taken too long (W70).
     StepTimeout {

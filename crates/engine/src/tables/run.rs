@@ -1,7 +1,7 @@
 //! Workflow runs: the engine's hottest record.
 
 use super::{Continuation, DefinitionNumber, PayloadRef, ScopeProgress, SignalCounts, tables};
-use crate::definition::{Target, TerminalStatus};
+use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::stream::RecordId;
@@ -63,6 +63,8 @@ pub struct RunRecord {
     pub state_writes_bytes: u64,
     /// How far the run itself has come, without the scopes below it.
     pub progress: ScopeProgress,
+    /// The step that was first visited so often that the run warns of it (W78).
+    pub looping_step: Option<StepIndex>,
     /// Present while work is deferred to a later entry (design rule 13).
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).

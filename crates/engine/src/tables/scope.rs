@@ -48,6 +48,8 @@ pub struct ScopeProgress {
     pub last_left: Option<StepIndex>,
     /// Steps entered or retried immediately since it last waited; for a run, including those of its children (W16).
     pub steps_since_wait: u32,
+    /// Steps entered (W78).
+    pub entered_count: u32,
     /// Whether it has ever waited for something from outside, or for a scope or child that has.
     pub has_waited: bool,
 }

@@ -85,6 +85,12 @@ impl Attributes {
         }
     }
 
+    /// Something numbered that was put off.
+    fn due(self, name: &str, number: u32, due_ms: u64) -> Self {
+        self.number(name, u64::from(number))
+            .number("due_at_ms", due_ms)
+    }
+
     fn attempt_of(self, action_run: ActionRunNumber, attempt: u32) -> Self {
         self.text("action_run_id", &action_run.to_string())
             .number("attempt", u64::from(attempt))
@@ -168,6 +174,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::StepRetry { .. } => EventType::StepRetry,
         EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
         EventKind::StepTimeout { .. } => EventType::StepTimeout,
+        EventKind::LoopWarning { .. } => EventType::LoopWarning,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
         EventKind::PollScheduled { .. } => EventType::PollScheduled,
         EventKind::PollExhausted { .. } => EventType::PollExhausted,
@@ -221,6 +228,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
         | EventKind::StepTimeout { .. }
+        | EventKind::LoopWarning { .. }
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
         | EventKind::WaitStarted { .. }
@@ -306,12 +314,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::FallbackStarted { code } => none.text("code", code),
         EventKind::StepTimeout { timeout } => none.text("code", timeout.code()),
-        EventKind::RetryScheduled { attempt, due_ms } => none
-            .number("attempt", u64::from(*attempt))
-            .number("due_at_ms", *due_ms),
-        EventKind::PollScheduled { poll, due_ms } => none
-            .number("poll", u64::from(*poll))
-            .number("due_at_ms", *due_ms),
+        EventKind::LoopWarning { visits } => none.number("visits", u64::from(*visits)),
+        EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
+        EventKind::PollScheduled { poll, due_ms } => none.due("poll", *poll, *due_ms),
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
         EventKind::WaitingForSignal { .. }
         | EventKind::SignalReceived { .. }

@@ -70,6 +70,7 @@ types! {
     StepRetry "step_retry" "The step started another attempt." ["the step"] ["attempt"];
     FallbackStarted "fallback_started" "The step's target failed, and its fallback was invoked." ["the fallback's target"]
         ["code"];
+    LoopWarning "loop_warning" "The step was visited often." ["the step"] ["visits"];
     StepTimeout "step_timeout" "The step, or an attempt at it, took too long." ["the step"] ["code"];
     RetryScheduled "retry_scheduled" "The step's next attempt was scheduled." ["the step"] ["attempt" "due_at_ms"];
     PollScheduled "poll_scheduled" "The step's next poll was scheduled." ["the step"] ["poll" "due_at_ms"];

@@ -6,6 +6,7 @@ use super::worker::has_live_worker;
 use crate::definition::{Definition, RunTarget, Step, StepKind};
 use crate::expression::Timestamp;
 use crate::ids::RunNumber;
+use crate::run;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRunStatus, ActionType, Actions, Activation, ActivationState, PlanState,
@@ -19,9 +20,25 @@ pub(super) fn run_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
-    if run.detail.is_some() {
+    if run.detail.is_some() && !run.status.is_open() {
         return Ok(run.detail.clone());
     }
+    let detail = match &run.detail {
+        Some(detail) => Some(detail.clone()),
+        None => wait_detail(reader, run, active, definition)?,
+    };
+    let notes = [detail, run::describe_loop(definition, run)];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    Ok((!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+/// What an open run waits for, if that is not obvious.
+fn wait_detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    active: &[Activation],
+    definition: &Definition,
+) -> Result<Option<String>, StoreError> {
     for active in active {
         let step = Awaiting {
             active,

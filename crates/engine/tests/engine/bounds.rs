@@ -191,7 +191,7 @@ fn a_loop_that_copies_its_input_stores_it_once() {
 #[test]
 fn a_loop_that_copies_a_signal_continues_in_later_entries() {
     let mut world = World::new();
-    let text = r#"define hammer 1
+    let text = r#"define hammer 1 warn-after=1000
  start: wait go -> success=hammer
  hammer: run @missing input={"all":"$.steps.start.output"} -> failure=hammer"#;
     world.create(define(text));

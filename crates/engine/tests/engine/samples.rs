@@ -381,6 +381,8 @@ pub(crate) fn definition() -> Definition {
         idempotency: Idempotency::Required,
         retention_ms: Some(60_000),
         timeout_ms: Some(50_000),
+        max_steps: Some(20_000),
+        loop_warn_after: 100,
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),

@@ -367,6 +367,7 @@ fn progress() -> ScopeProgress {
         last_left: Some(StepIndex(1)),
         steps_since_wait: 3,
         has_waited: true,
+        entered_count: 5,
     }
 }
 
@@ -388,6 +389,7 @@ fn work() -> Work {
 fn run_record() -> RunRecord {
     let payload = samples::payload();
     RunRecord {
+        looping_step: Some(StepIndex(1)),
         namespace: samples::namespace(),
         id: samples::run_id(),
         definition: DefinitionNumber(4),

@@ -112,7 +112,8 @@ fn a_step_that_is_left_in_the_entry_in_which_it_is_entered_is_a_visit() {
 
 #[test]
 fn each_of_many_visits_in_one_entry_is_found() {
-    let mut replica = replica("define order 1\n start: run @missing -> target_not_found=start");
+    let mut replica =
+        replica("define order 1 warn-after=1000\n start: run @missing -> target_not_found=start");
     start(&mut replica);
     let visits = left_last(&replica);
     // The last step that the turn has no room for is not entered.

@@ -15,7 +15,7 @@ pub(super) const DEFINITIONS: [&str; 11] = [
     "define parent 1 timeout=600\n start: run @workflow/checked retry(3 exponential 50 within=400) \
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
-    "define rounds 1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) -> failure=body success=body\n \
+    "define rounds 1 max-steps=40 warn-after=1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) -> failure=body success=body\n \
      body: block timeout=130 retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
      first: wait go timeout=80 -> timeout=flo.Failed\n inner: block retry(2 constant 0)\n \
      branch inner-block of inner list\n second: wait go timeout=70\n third: run @a",

@@ -70,6 +70,8 @@ pub(crate) fn define(text: &str) -> Definition {
         idempotency: idempotency(head.option("idempotency").as_deref()),
         retention_ms: head.number("retention"),
         timeout_ms: head.number("timeout"),
+        max_steps: head.number("max-steps"),
+        loop_warn_after: head.number("warn-after").unwrap_or(100),
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),

@@ -105,12 +105,13 @@ fn event_in_words(world: &World, definition: &Definition, event: &Event) -> Stri
         .join(" ")
 }
 
-/// An event that shows a code.
-fn code_in_words(kind: &EventKind) -> (&'static str, String) {
+/// An event about how a step fares.
+fn about_step(kind: &EventKind) -> (&'static str, String) {
     match kind {
         EventKind::StepTimeout { timeout } => ("step_timeout", timeout.code().to_owned()),
         EventKind::FallbackStarted { code } => ("fallback_started", code.clone()),
-        other => panic!("expected an event with a code, but found {other:?}"),
+        EventKind::LoopWarning { visits } => ("loop_warning", format!("visits {visits}")),
+        other => panic!("expected an event about a step, but found {other:?}"),
     }
 }
 
@@ -134,7 +135,9 @@ fn kind_in_words(
             ),
         ),
         EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
-        EventKind::StepTimeout { .. } | EventKind::FallbackStarted { .. } => code_in_words(kind),
+        EventKind::StepTimeout { .. }
+        | EventKind::LoopWarning { .. }
+        | EventKind::FallbackStarted { .. } => about_step(kind),
         EventKind::RetryScheduled { attempt, due_ms } => {
             ("retry_scheduled", due("attempt", attempt, due_ms))
         }

@@ -71,6 +71,7 @@ fn step_events() -> Vec<EventKind> {
         EventKind::FallbackStarted {
             code: "fraud".to_owned(),
         },
+        EventKind::LoopWarning { visits: 100 },
         EventKind::StepTimeout {
             timeout: StepTimeout::Attempt,
         },
