@@ -23,7 +23,7 @@ pub(super) fn read<'doc>(
     let metadata = metadata::read(&mut fields, context);
     let sections = Sections::take(&mut fields, context);
     let blocks = blocks::collect(&mut fields, context);
-    let known = fields.finish(context);
+    let keys_known = fields.finish(context);
 
     let terminals = entries(sections.terminals, context);
     let plans = entries(sections.plans, context);
@@ -44,43 +44,36 @@ pub(super) fn read<'doc>(
     let output = optional(sections.output, context, output::of_run);
     let defaults = optional(sections.defaults, context, defaults::read);
     let attributes = optional(sections.attributes, context, attributes::read);
-    let input = metadata.as_ref().ok().map(|metadata| &metadata.input);
+    let known = metadata.as_ref().ok();
+    let input = known.map(|metadata| &metadata.input);
     let schedule = optional(sections.schedule, context, |field, context| {
         schedule::read(field, input, context)
     });
     let trigger = optional(sections.trigger, context, |field, context| {
-        trigger::read(field, metadata.as_ref().ok(), context)
+        trigger::read(field, known, context)
     });
-    let known_trigger = trigger.as_ref().ok().and_then(Option::as_ref);
-    lint_whole(metadata.as_ref().ok(), known_trigger, context);
+    lint_whole(
+        known,
+        trigger.as_ref().ok().and_then(Option::as_ref),
+        context,
+    );
     context.references.sort_by_key(|reference| reference.span);
 
-    known.and(terminals.map(drop)).and(plans.map(drop))?;
-    let Metadata {
-        name,
-        version,
-        description,
-        namespace,
-        idempotency,
-        retention_ms,
-        timeout_ms,
-        max_steps,
-        loop_warn_after,
-        input,
-    } = metadata?;
+    keys_known.and(terminals.map(drop)).and(plans.map(drop))?;
+    let metadata = metadata?;
     let (blocks, steps) = blocks_read?;
     Ok(Definition {
-        name,
-        version,
-        description,
-        namespace,
-        idempotency,
-        retention_ms,
-        timeout_ms,
-        max_steps,
-        loop_warn_after,
-        input_schema: input.schema,
-        input_defaults: input.defaults,
+        name: metadata.name,
+        version: metadata.version,
+        description: metadata.description,
+        namespace: metadata.namespace,
+        idempotency: metadata.idempotency,
+        retention_ms: metadata.retention_ms,
+        timeout_ms: metadata.timeout_ms,
+        max_steps: metadata.max_steps,
+        loop_warn_after: metadata.loop_warn_after,
+        input_schema: metadata.input.schema,
+        input_defaults: metadata.input.defaults,
         state: state?,
         output: output?,
         defaults: defaults?.unwrap_or_default(),
@@ -113,9 +106,8 @@ fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
     };
     for (wait_ms, span) in waits {
         if wait_ms > timeout_ms {
-            let message = format!(
-                "the run times out after {timeout_ms} ms, before these {wait_ms} ms have passed"
-            );
+            let message =
+                format!("{wait_ms} ms is longer than the workflow timeout of {timeout_ms} ms");
             context.warn(Finding::new(Code::E521, span, message));
         }
     }

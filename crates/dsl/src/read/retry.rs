@@ -162,7 +162,7 @@ impl<'doc> PolicyFields<'doc> {
     fn delays(self, context: &mut Context<'doc>) -> Result<RetryDelays, Reported> {
         if let Some(listed) = &self.listed {
             let others = [&self.kind, &self.initial, &self.max, &self.coefficient];
-            self.refuse(others, "since `delays` lists them", context)?;
+            self.refuse(others, "since `delays` lists the delays", context)?;
             return listed_delays(listed, context).map(RetryDelays::Listed);
         }
         if self.has_none() {

@@ -24,12 +24,12 @@ impl<'doc> TimeoutFields<'doc> {
         }
     }
 
-    /// Those that a step without calls does not have.
+    /// The field that only run steps and fallbacks can have: `timeouts`.
     pub(super) fn of_calls(&self) -> Option<&Field<'doc>> {
         self.block.as_ref()
     }
 
-    /// Those that a step has neither blocks nor calls for.
+    /// All fields that are present. A step that makes no calls and opens no blocks can have none of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &Field<'doc>> {
         [&self.text, &self.ms, &self.block].into_iter().flatten()
     }

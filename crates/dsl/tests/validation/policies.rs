@@ -311,12 +311,12 @@ fn e401_delays_that_exclude_each_other() {
     check_step(
         "  retry: {delays: [1s], max_delay_ms: 5}\n",
         expect![[r#"
-        error[E401]: expected no `max_delay_ms`, since `delays` lists them
-         --> w.yaml:7:25
-          |
-        7 |   retry: {delays: [1s], max_delay_ms: 5}
-          |                         ^^^^^^^^^^^^
-    "#]],
+            error[E401]: expected no `max_delay_ms`, since `delays` lists the delays
+             --> w.yaml:7:25
+              |
+            7 |   retry: {delays: [1s], max_delay_ms: 5}
+              |                         ^^^^^^^^^^^^
+        "#]],
     );
     check_step(
         "  retry: {delays: [soon]}\n",

@@ -179,7 +179,7 @@ fn timeouts_without_effect_are_warned_of() {
     check_body(
         &format!("timeout: 1m\n{}", step("  timeouts: {total: 2m}\n")),
         expect![[r#"
-            warning[E521]: the run times out after 60000 ms, before these 120000 ms have passed
+            warning[E521]: 120000 ms is longer than the workflow timeout of 60000 ms
              --> w.yaml:8:21
               |
             8 |   timeouts: {total: 2m}

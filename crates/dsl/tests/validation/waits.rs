@@ -184,25 +184,25 @@ steps:
   - {name: short, approval: {timeoutMs: 3600000}}
 "#,
         expect![[r#"
-            warning[E521]: the run times out after 3600000 ms, before these 3660000 ms have passed
+            warning[E521]: 3660000 ms is longer than the workflow timeout of 3600000 ms
              --> w.yaml:6:35
               |
             6 |   - {name: rest, wait: {duration: 61m}}
               |                                   ^^^
 
-            warning[E521]: the run times out after 3600000 ms, before these 3600001 ms have passed
+            warning[E521]: 3600001 ms is longer than the workflow timeout of 3600000 ms
              --> w.yaml:7:36
               |
             7 |   - {name: ms, wait: {duration_ms: 3600001}}
               |                                    ^^^^^^^
 
-            warning[E521]: the run times out after 3600000 ms, before these 3600001 ms have passed
+            warning[E521]: 3600001 ms is longer than the workflow timeout of 3600000 ms
              --> w.yaml:8:57
               |
             8 |   - {name: signal, waitForSignal: {type: go, timeoutMs: 3600001}}
               |                                                         ^^^^^^^
 
-            warning[E521]: the run times out after 3600000 ms, before these 86400000 ms have passed
+            warning[E521]: 86400000 ms is longer than the workflow timeout of 3600000 ms
              --> w.yaml:9:38
               |
             9 |   - {name: gate, approval: {timeout: P1D}}

@@ -17,7 +17,7 @@ pub struct Call {
     pub timeouts: Setting<Timeouts>,
 }
 
-/// How long the parts of a call may take, in milliseconds; `None` is for ever (W70).
+/// The timeouts of a call, in milliseconds; `None` without a limit (W70).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// One attempt, its polls included: from the time when a worker takes the task, or when a plan or child begins.

@@ -24,16 +24,16 @@ pub(super) struct DataContext {
     pub(super) scope: ScopeNumber,
     /// What `$.result` is, where it means something.
     pub(super) result: Option<PayloadRef>,
-    /// The failed attempt, where its error means something.
+    /// The attempt that has ended, where its error or number can be read.
     pub(super) failed: Option<FailedAttempt>,
 }
 
-/// An attempt that has failed.
+/// The last attempt at a step, as `retry.when` and the mapping of a fallback see it.
 #[derive(Clone, Copy)]
 pub(super) struct FailedAttempt {
     /// Its number.
     pub(super) attempt: u32,
-    /// Its output, which has the error in it (W10a).
+    /// Its output, which has the error (W10a); `None` if its outcome is not a failure.
     pub(super) output: Option<PayloadRef>,
 }
 

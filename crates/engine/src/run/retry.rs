@@ -60,7 +60,7 @@ pub(super) fn due_ms(
     Ok(next_ms.filter(|_| is_true))
 }
 
-/// Whether the policy retries the outcome; by default those of W12, and what a timeout of the step has cut (W70).
+/// Whether the policy applies to the outcome: by default, to failures (W12) and to step attempts that timed out (W70).
 fn is_listed(retry: &StepRetry, target_result: &TargetResult) -> bool {
     let outcome = &target_result.outcome;
     match &retry.on {

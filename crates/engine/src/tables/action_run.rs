@@ -43,9 +43,9 @@ pub struct ActionRunRecord {
     pub retry_delay_ms: u64,
     /// The lease's length, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether that is the heartbeat timeout of its step, and not the timeout of the action (W70).
+    /// Whether `timeout_ms` is the heartbeat timeout of the step instead of the action's timeout (W70).
     pub has_step_heartbeat: bool,
-    /// How long it waits for a worker at most, in milliseconds (A2, W70); `None` for as long as it takes.
+    /// The maximum wait for a worker, in milliseconds (A2, W70); `None` without a limit.
     pub queue_timeout_ms: Option<u64>,
     /// Higher goes first (A2).
     pub priority: u8,

@@ -36,9 +36,9 @@ pub struct Activation {
     pub started_at_ms: u64,
     /// When the first attempt at this call began: `within_ms` counts from here (W12). In milliseconds.
     pub call_started_at_ms: u64,
-    /// When the call has taken too long in all, in milliseconds; `None` without a limit (W70).
+    /// The deadline of the call, or of a step that opens blocks, in milliseconds; `None` without a total timeout (W70).
     pub total_ends_at_ms: Option<u64>,
-    /// When the attempt has taken too long, in milliseconds; `None` without a limit, and before it began (W70).
+    /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts (W70).
     pub attempt_ends_at_ms: Option<u64>,
     /// The mapped input.
     pub input: PayloadRef,

@@ -137,7 +137,7 @@ pub enum StepTimeout {
     Total,
     /// Of a task that waits for a worker.
     Queue,
-    /// Of the reports on a task.
+    /// Of a task that a worker holds, from touch to touch.
     Heartbeat,
 }
 

@@ -46,8 +46,7 @@ pub enum TimerKind {
     GroupDue = 9,
     /// Work on a run was deferred to a later entry (design rule 13); the subject is the run.
     Continuation = 10,
-    /// No worker has taken a stand-alone action run (A2); the subject is the action run, the detail its
-    /// attempt.
+    /// No worker has taken an action run in time (A2, W70); the subject is the action run, the detail its attempt.
     WaitExpiry = 11,
     /// Leases of a worker that is gone are left to free (A4); the subject is the worker.
     WorkerGone = 12,

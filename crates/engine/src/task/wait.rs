@@ -1,8 +1,9 @@
 //! How long an action run waits for a worker (A2, W70).
 //!
-//! A step's action run ends with its run at the latest, and sooner if the step has a queue timeout. A stand-alone one has
-//! no owner that would end it, and while it is open its namespace cannot be deleted (A41): so it expires. The time runs
-//! from the end of its delay, and starts over with each attempt. One that a worker takes in the turn that makes it ready sets no timer.
+//! A step's action run ends with its run at the latest, or earlier if the step has a queue timeout. A stand-alone one
+//! has no owner that would end it, and its namespace cannot be deleted while it is open (A41), so it always expires.
+//! The time counts from the end of the delay, and starts again with each attempt. If a worker takes the action run in
+//! the turn that makes it ready, no timer is set.
 
 use super::loaded::LoadedTask;
 use crate::tables::{TimerKey, TimerKind};
