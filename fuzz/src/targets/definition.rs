@@ -5,7 +5,7 @@ use crate::target::{Target, Verdict};
 use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
 use flotilla_engine::codec;
 use flotilla_engine::definition::{
-    Block, BlockForm, BlockIndex, Branch, Call, CallKind, Definition, Expression, Part, Root,
+    Block, BlockForm, BlockIndex, Branch, Call, CallRole, Definition, Expression, Part, Root,
     RunTarget, SignalTypeValue, Step, StepIndex, StepKind, StepRetry, Target as Goal, Template,
     TimerStep, Variable,
 };
@@ -170,7 +170,7 @@ fn check_indexes(definition: &Definition) {
         check_values(definition, step);
         check_retry(
             definition,
-            definition.retry(StepIndex(position), CallKind::Target),
+            definition.retry(StepIndex(position), CallRole::Target),
         );
         check_kind(definition, step);
     }

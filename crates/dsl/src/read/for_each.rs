@@ -37,9 +37,9 @@ const CONCURRENCY: Bounds = Bounds::new(1, CONCURRENT_ITERATIONS_MAX as i64, Cod
 const TOLERANCE: Bounds = Bounds::new(0, ITEMS_MAX as i64, Code::E100);
 
 /// Names that have another meaning in paths or expressions.
-const RESERVED: [&str; 11] = [
-    "input", "state", "steps", "flo", "item", "index", "error", "result", "output", "cancel",
-    "meta",
+const RESERVED: [&str; 12] = [
+    "input", "state", "steps", "flo", "item", "index", "error", "attempt", "result", "output",
+    "cancel", "meta",
 ];
 /// The words that CEL reserves.
 const CEL_WORDS: [&str; 21] = [

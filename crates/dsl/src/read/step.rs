@@ -13,7 +13,7 @@ use super::{
     target, template,
     timeouts::TimeoutFields,
     timer,
-    transitions::{self, Transitions},
+    transitions::{self, RunStepEnding, Transitions},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
@@ -310,11 +310,15 @@ impl<'doc> Body<'doc> {
             return;
         }
         match field {
-            KindField::Run(_) => {
-                transitions::lint_run_step(transitions, outline, self.poll.is_some(), context);
-            }
-            KindField::Parallel(_) | KindField::Block(_) | KindField::ForEach(_) => {
-                transitions::lint_run_step(transitions, outline, false, context);
+            KindField::Run(_)
+            | KindField::Parallel(_)
+            | KindField::Block(_)
+            | KindField::ForEach(_) => {
+                let ending = RunStepEnding {
+                    is_polling: self.poll.is_some(),
+                    has_timeout: self.timeouts.all().next().is_some(),
+                };
+                transitions::lint_run_step(transitions, outline, ending, context);
             }
             KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
                 transitions::lint_wait_step(transitions, outline, context);
@@ -400,12 +404,12 @@ impl<'doc> Body<'doc> {
     ) -> Result<BlockStep, Reported> {
         let retry = self.retry.as_ref();
         let retry = retry
-            .map(|field| retry::of_step(field, context))
+            .map(|field| retry::setting(field, context))
             .transpose();
         let timeout_ms = self.timeouts.of_blocks(context);
         Ok(BlockStep {
             body: body?,
-            retry: retry?,
+            retry: retry?.and_then(Setting::own),
             timeout_ms: timeout_ms?,
         })
     }

@@ -167,13 +167,26 @@ fn within_block<'doc>(
     Err(context.error(finding.hint(hint)))
 }
 
+/// What can end a step with a target or blocks, beside its outcomes.
+#[derive(Clone, Copy)]
+pub(super) struct RunStepEnding {
+    /// Whether it polls.
+    pub(super) is_polling: bool,
+    /// Whether a timeout limits it.
+    pub(super) has_timeout: bool,
+}
+
 /// E502 for a step that runs a target.
 pub(super) fn lint_run_step<'doc>(
     transitions: &Transitions<'doc>,
     outline: &Outline<'doc>,
-    is_polling: bool,
+    ending: RunStepEnding,
     context: &mut Context<'doc>,
 ) {
+    let RunStepEnding {
+        is_polling,
+        has_timeout,
+    } = ending;
     let Some(outcomes) = &transitions.outcomes else {
         return;
     };
@@ -183,7 +196,7 @@ pub(super) fn lint_run_step<'doc>(
     if !transitions.has("failure") {
         warn_missing("failure", outline, context);
     }
-    if is_polling && !transitions.has("timeout") {
+    if (is_polling || has_timeout) && !transitions.has("timeout") {
         warn_missing("timeout", outline, context);
     }
     if let Some((_, span)) = outcomes

@@ -3,7 +3,7 @@
 use crate::{accept_body, check_body};
 use expect_test::{Expect, expect};
 use flotilla_engine::definition::{
-    Backoff, BackoffKind, CallKind, Definition, PollPolicy, RetryDelays, RetryPolicy, Root,
+    Backoff, BackoffKind, CallRole, Definition, PollPolicy, RetryDelays, RetryPolicy, Root,
     RunStep, Setting, StepIndex, StepKind, StepRetry,
 };
 
@@ -449,13 +449,13 @@ fn defaults_hold_for_steps_without_a_policy() {
         "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
         step("")
     ));
-    let retry = definition.retry(StepIndex::START, CallKind::Target);
+    let retry = definition.retry(StepIndex::START, CallRole::Target);
     assert_eq!(retry.map(|retry| retry.policy.max_attempts), Some(7));
     let definition = accept_body(&format!(
         "defaults: {{retry: {{max_attempts: 7}}}}\n{}",
         step("  retry: false\n")
     ));
-    assert_eq!(definition.retry(StepIndex::START, CallKind::Target), None);
+    assert_eq!(definition.retry(StepIndex::START, CallRole::Target), None);
     check_body(
         &format!("defaults: {{retry: false}}\n{}", step("")),
         expect![[r#"

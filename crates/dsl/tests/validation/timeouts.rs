@@ -2,7 +2,7 @@
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
-use flotilla_engine::definition::{CallKind, StepIndex, Timeouts};
+use flotilla_engine::definition::{CallRole, StepIndex, Timeouts};
 
 fn step(lines: &str) -> String {
     format!(
@@ -11,7 +11,7 @@ fn step(lines: &str) -> String {
 }
 
 fn timeouts(text: &str) -> Timeouts {
-    accept_body(text).timeouts(StepIndex::START, CallKind::Target)
+    accept_body(text).timeouts(StepIndex::START, CallRole::Target)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn defaults_hold_for_run_steps_without_timeouts() {
     assert_eq!(attempt("  timeout: 3s\n").queue_ms, None);
     let fallback = "  fallback: {run: \"@actions/b\", timeouts: {total: 9s}}\n";
     let definition = accept_body(&format!("{defaults}{}", step(fallback)));
-    let fallback = definition.timeouts(StepIndex::START, CallKind::Fallback);
+    let fallback = definition.timeouts(StepIndex::START, CallRole::Fallback);
     assert_eq!(
         (fallback.total_ms, fallback.attempt_ms),
         (Some(9_000), None)
@@ -54,7 +54,7 @@ fn steps_that_open_blocks_have_one_timeout() {
     let body =
         |lines: &str| format!("steps:\n  - name: all\n    block: {{run: \"@actions/a\"}}\n{lines}");
     let definition = accept_body(&body("    timeout: P1D\n"));
-    let total_ms = definition.total_ms(StepIndex::START, CallKind::Target);
+    let total_ms = definition.total_ms(StepIndex::START, CallRole::Target);
     assert_eq!(total_ms, Some(86_400_000));
     check_body(
         &body("    timeouts: {total: 1s}\n"),
@@ -168,6 +168,13 @@ fn timeouts_without_effect_are_warned_of() {
     check_body(
         "start: {run: \"@workflow/w\", timeouts: {queue: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}\n",
         expect![[r#"
+            warning[E502]: outcome `timeout` of step "start" has no transition: the run fails there
+             --> w.yaml:4:1
+              |
+            4 | start: {run: "@workflow/w", timeouts: {queue: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}
+              | ^^^^^
+              = hint: add a transition for `timeout`
+
             warning[E524]: start.timeouts.queue has no effect for a child workflow
              --> w.yaml:4:40
               |

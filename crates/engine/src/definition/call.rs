@@ -32,7 +32,7 @@ pub struct Timeouts {
 
 /// Which of the calls of a run step is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CallKind {
+pub enum CallRole {
     /// That of its target.
     #[default]
     Target,

@@ -17,7 +17,7 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
-pub use call::{Call, CallKind, RunTarget, Timeouts};
+pub use call::{Call, CallRole, RunTarget, Timeouts};
 pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
@@ -111,11 +111,11 @@ impl Definition {
 
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).
     #[must_use]
-    pub fn retry(&self, index: StepIndex, call: CallKind) -> Option<&StepRetry> {
+    pub fn retry(&self, index: StepIndex, call: CallRole) -> Option<&StepRetry> {
         match &self.step(index).kind {
             StepKind::Run(run) => match call {
-                CallKind::Target => run.call.retry.or(self.defaults.retry.as_ref()),
-                CallKind::Fallback => run.fallback.as_ref()?.retry.or(None),
+                CallRole::Target => run.call.retry.or(self.defaults.retry.as_ref()),
+                CallRole::Fallback => run.fallback.as_ref()?.retry.or(None),
             },
             StepKind::Block(block) => block.retry.as_ref(),
             StepKind::Wait(_)
@@ -131,10 +131,10 @@ impl Definition {
 
     /// How long the parts of a call of the step at `index` may take; no limits for a step without calls (W70).
     #[must_use]
-    pub fn timeouts(&self, index: StepIndex, call: CallKind) -> Timeouts {
+    pub fn timeouts(&self, index: StepIndex, call: CallRole) -> Timeouts {
         let default = match call {
-            CallKind::Target => self.defaults.timeouts.as_ref(),
-            CallKind::Fallback => None,
+            CallRole::Target => self.defaults.timeouts.as_ref(),
+            CallRole::Fallback => None,
         };
         let call = self.step(index).call(call);
         let timeouts = call.and_then(|call| call.timeouts.or(default));
@@ -143,7 +143,7 @@ impl Definition {
 
     /// How long a call of the step at `index`, or the blocks that it opens, may take in all, in milliseconds (W70).
     #[must_use]
-    pub fn total_ms(&self, index: StepIndex, call: CallKind) -> Option<u64> {
+    pub fn total_ms(&self, index: StepIndex, call: CallRole) -> Option<u64> {
         match &self.step(index).kind {
             StepKind::Run(_) => self.timeouts(index, call).total_ms,
             StepKind::Parallel(parallel) => parallel.timeout_ms,

@@ -65,6 +65,15 @@ pub enum Setting<T> {
 }
 
 impl<T> Setting<T> {
+    /// The step's own value.
+    #[must_use]
+    pub fn own(self) -> Option<T> {
+        match self {
+            Self::Default | Self::Disabled => None,
+            Self::Own(own) => Some(own),
+        }
+    }
+
     /// The value that holds.
     pub fn or<'s>(&'s self, default: Option<&'s T>) -> Option<&'s T> {
         match self {

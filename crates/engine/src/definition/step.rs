@@ -1,6 +1,6 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, Call, CallKind, Expression, PollPolicy, StepRetry, Template};
+use super::{BlockIndex, Call, CallRole, Expression, PollPolicy, StepRetry, Template};
 use crate::extensions::extensions;
 use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName};
 use serde::{Deserialize, Serialize};
@@ -91,11 +91,11 @@ impl Step {
 
     /// One of its calls, if it has it.
     #[must_use]
-    pub fn call(&self, kind: CallKind) -> Option<&Call> {
+    pub fn call(&self, kind: CallRole) -> Option<&Call> {
         let run = self.run()?;
         match kind {
-            CallKind::Target => Some(&run.call),
-            CallKind::Fallback => run.fallback.as_ref(),
+            CallRole::Target => Some(&run.call),
+            CallRole::Fallback => run.fallback.as_ref(),
         }
     }
 

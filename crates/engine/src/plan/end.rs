@@ -5,7 +5,9 @@ use super::execution::Execution;
 use crate::json::Json;
 use crate::run::{WorkQueue, error_in, outcome_name as name};
 use crate::store::StoreError;
-use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, TargetResult, Work};
+use crate::tables::{
+    ActivationState, Awaited, FailureCause, PlanEvent, PlanFailure, TargetResult, Work,
+};
 use crate::turn::{Turn, TurnResult};
 
 /// The outcome of a fallback, where the step has a transition for it (W36).
@@ -79,7 +81,7 @@ pub(super) fn exhaust(
             output: failure.output,
             reason: None,
             is_retryable: failure.is_retryable,
-            timeout: None,
+            cause: FailureCause::default(),
         },
         (None, None) => {
             let output = Json::error(EXHAUSTED, reason.as_deref().unwrap_or_default());
@@ -128,7 +130,7 @@ fn stored(
         output: Some(execution.run.store_payload(turn, output)),
         reason: None,
         is_retryable: true,
-        timeout: None,
+        cause: FailureCause::default(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Awaited, BranchPlace, BranchResult, BranchResults, Branches,
-    EventKind, JoinDecision, ScopeRecord, StepTimeout, TargetResult, Work,
+    EventKind, FailureCause, JoinDecision, ScopeRecord, StepTimeout, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
@@ -271,7 +271,10 @@ fn joined(
             _ => &[],
         },
     };
-    if let Err(not_written) = state::join(turn, run, &writers)? {
+    // Those of a block are joined once it is known that the block is not tried again.
+    if let StepKind::Parallel(_) = kind
+        && let Err(not_written) = state::join(turn, run, &writers)?
+    {
         return Ok(TargetResult {
             from: Awaited::Branches,
             ..not_written.ends_step(turn, run)
@@ -307,8 +310,53 @@ fn joined(
         output: Some(run.store_payload(turn, Json::from_checked(output))),
         reason,
         is_retryable,
-        timeout: None,
+        cause: FailureCause::default(),
     })
+}
+
+/// Drops what an attempt at a block has written to the state, which is tried again (W69).
+pub(super) fn drop_writes(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> Result<(), StoreError> {
+    match block_scope(run, active) {
+        Some(scope) => state::forget(turn, run, scope),
+        None => Ok(()),
+    }
+}
+
+/// Writes what a block has written to the state that ended with this result, and is not tried again. If it cannot be
+/// written, the result says so.
+pub(super) fn join_block(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: &mut TargetResult,
+) -> Result<(), StoreError> {
+    let definition = run.definition.clone();
+    let kind = &definition.definition.step(active.step).kind;
+    let is_kept = keeps_writes(kind, &target_result.outcome);
+    let Some(scope) = block_scope(run, active).filter(|_| is_kept) else {
+        return Ok(());
+    };
+    let writers = Writers {
+        into: active.scope,
+        branches: vec![scope],
+        merge: &[],
+    };
+    if let Err(not_written) = state::join(turn, run, &writers)? {
+        *target_result = not_written.ends_step(turn, run);
+    }
+    Ok(())
+}
+
+/// The scope of the block that a block step has executed.
+fn block_scope(run: &LoadedRun, active: &Activation) -> Option<ScopeNumber> {
+    match run.definition.definition.step(active.step).kind {
+        StepKind::Block(_) => active.state.branches().map(|block| block.first_scope),
+        _ => None,
+    }
 }
 
 /// The result of a step that has taken too long (W70). The branches that it has are in its output.
@@ -340,7 +388,7 @@ fn timed_out(
         from: Awaited::Branches,
         output: Some(run.store_payload(turn, output)),
         reason: Some(message),
-        timeout: Some(timeout),
+        cause: FailureCause::of_timeout(timeout),
         ..TargetResult::of_engine(name::of(name::TIMEOUT))
     })
 }
@@ -350,28 +398,30 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
     let [(_, Some(result))] = results else {
         panic!("a step with one block has joined it");
     };
-    // A failed step has an output: its error. If a block fails without one, a step that did not fail led to its end.
-    let reason = result
-        .reason
-        .as_ref()
-        .filter(|_| is_failure(&result.outcome));
-    if let (None, Some(reason)) = (result.output, reason) {
-        return TargetResult {
-            from: Awaited::Branches,
-            outcome: result.outcome.clone(),
-            is_retryable: result.is_retryable,
-            ..failure::failed(turn, run, "block_ended", reason.clone())
-        };
+    let mut cause = result.cause.clone();
+    if is_failure(&result.outcome) {
+        // A failed step has a code. Without one, a step that did not fail led to the end of the block.
+        cause.code.get_or_insert_with(|| BLOCK_ENDED.to_owned());
     }
+    let output = match (result.output, &result.reason) {
+        (None, Some(reason)) if is_failure(&result.outcome) => {
+            let code = cause.code.as_deref().unwrap_or(BLOCK_ENDED);
+            Some(run.store_payload(turn, Json::error(code, reason)))
+        }
+        (output, _) => output,
+    };
     TargetResult {
         from: Awaited::Branches,
         outcome: result.outcome.clone(),
-        output: result.output,
+        output,
         reason: result.reason.clone(),
         is_retryable: result.is_retryable,
-        timeout: None,
+        cause,
     }
 }
+
+/// The code of a block that fails although the step that led to its end did not.
+const BLOCK_ENDED: &str = "block_ended";
 
 /// The outcome of the step and, if it fails, the branch that is named as the reason: the first failed one in document
 /// order, or the one that decided.

@@ -4,13 +4,13 @@ use super::branches::EndedScope;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, index, scope, state, step_deadline};
+use super::{approval, index, scope, state, timeout_timers};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, BranchResults, EventKind, FormerBranches,
-    FormerItems, SchemaChecks, ScopeRecord, Work,
+    Activation, ActivationState, BranchResult, BranchResults, EventKind, FailureCause,
+    FormerBranches, FormerItems, SchemaChecks, ScopeRecord, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, task};
@@ -40,7 +40,7 @@ pub(super) fn cancel(
         forgotten.extend(rows_left(&active));
         children.extend(child.map(|child| (child, active.step)));
         run.note(&active, EventKind::StepCancelled);
-        step_deadline::clear(turn, run.at(&active), &active);
+        timeout_timers::clear(turn, run.at(&active), &active);
         run.leave(&active);
         run.record.left_count += 1;
     }
@@ -66,6 +66,7 @@ pub(super) fn cancel(
         output: None,
         reason: None,
         is_retryable: false,
+        cause: FailureCause::default(),
         is_cancelled: true,
     };
     let scope = cancelled.expect("a scope is below itself");

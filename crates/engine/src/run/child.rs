@@ -9,8 +9,8 @@ use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, ParentLink, RunRecord,
-    TargetResult, TriggeredBy, Work,
+    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, FailureCause, ParentLink,
+    RunRecord, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{Abort, ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::workflow::{ResolvedDefinition, newest};
@@ -130,7 +130,7 @@ pub(super) fn refuse(
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
-        timeout: None,
+        cause: FailureCause::default(),
     };
     Work::FinishStep {
         activation,

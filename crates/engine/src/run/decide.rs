@@ -41,7 +41,7 @@ impl DecideSchemaCheck {
         turn.delete::<SchemaChecks>(&check);
         let active = run.take(turn, self.activation)?;
         let mut active = active.ok_or(Rejection::ActivationStale)?;
-        if active.attempt != self.attempt {
+        if active.attempts_count() != self.attempt {
             return Err(Rejection::ActivationStale.into());
         }
         // The work may be done in a later entry. Until then, the step awaits no verdict.

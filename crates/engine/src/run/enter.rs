@@ -7,10 +7,11 @@ use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
     approval, attributes, branches, emit, for_each, loop_warning, render, run_timeout, scope,
-    signal_wait, state, step_deadline, switch, timer_step,
+    signal_wait, state, switch, timeout_timers, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
+use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{Activation, EventKind, StepResult, StepResults, TargetResult, Work};
@@ -68,7 +69,7 @@ pub(super) fn enter(
         };
         return exit_step(turn, queue, run, left);
     }
-    step_deadline::begin_total(turn, run, &mut active);
+    timeout_timers::start_total(turn, run, &mut active);
     match &entered.kind {
         StepKind::Run(run_step) => {
             let work = enter_run_step(turn, run, active, run_step)?;
@@ -174,6 +175,8 @@ fn enter_run_step(
             Ok(Work::Execute { activation })
         }
         Err(refused) => {
+            // A fallback without a mapping gets the mapped input, which does not exist.
+            active.input = run.store_payload(turn, Json::null());
             let target_result = refused.ends_call(turn, run);
             Ok(finish(run, active, target_result))
         }

@@ -115,7 +115,7 @@ impl RunVariables<'_, '_, '_> {
                 return Ok(Value::Timestamp(now));
             }
             Variable::Attempt => {
-                let attempt = self.context.failed.map_or(0, |failed| failed.attempt);
+                let attempt = self.context.last_attempt.map_or(0, |last| last.attempt);
                 return Ok(Value::Int(i64::from(attempt)));
             }
             Variable::Root(root) => root,

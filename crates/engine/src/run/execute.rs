@@ -1,14 +1,14 @@
 //! Invoking the target of a run step, or the block of a block step again.
 
 use super::outcome::name;
-use super::{branches, step_deadline};
+use super::{branches, timeout_timers};
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
     ActionRecord, ActionRunsByRun, Actions, Activation, ActivationState, Awaited, EventKind,
-    TargetResult, Work,
+    FailureCause, TargetResult, Work,
 };
 use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -26,6 +26,11 @@ pub(super) fn execute(
     let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());
     };
+    // It executes already, or no longer.
+    if !active.state.is_executing() {
+        run.put_back(active);
+        return Ok(());
+    }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     if let StepKind::Block(_) = step.kind {
@@ -42,13 +47,13 @@ pub(super) fn execute(
             Ok(())
         }
         RunTarget::Workflow { .. } => {
-            step_deadline::begin_attempt(turn, run, &mut active);
+            timeout_timers::start_attempt(turn, run, &mut active);
             queue.push(run.number, Work::BeginChild { activation });
             run.put_back(active);
             Ok(())
         }
         RunTarget::Plan(_) => {
-            step_deadline::begin_attempt(turn, run, &mut active);
+            timeout_timers::start_attempt(turn, run, &mut active);
             plan::execute(turn, queue, run, active)
         }
     }
@@ -136,7 +141,7 @@ fn refuse(
         output: Some(run.store_payload(turn, output)),
         reason: Some(refusal.message),
         is_retryable: false,
-        timeout: None,
+        cause: FailureCause::default(),
     }
 }
 

@@ -4,9 +4,12 @@ use super::outcome::{is_good, name, of_terminal};
 use crate::definition::{Definition, Segment, Step, Target, TerminalStatus};
 use crate::ids::{OutcomeName, ScopeNumber};
 use crate::json::{self, Json};
+use crate::limits::NAME_BYTES_MAX;
 use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{ScopeEnd, StepResults, TargetResult, TaskError, Work};
+use crate::tables::{
+    FailureCause, PayloadRef, ScopeEnd, StepResults, StepTimeout, TargetResult, TaskError, Work,
+};
 use crate::turn::{LoadedRun, Turn};
 
 /// A step that is left for where its outcome leads.
@@ -15,6 +18,8 @@ pub(super) struct Exit<'a> {
     pub(super) scope: ScopeNumber,
     pub(super) step: &'a Step,
     pub(super) target_result: &'a TargetResult,
+    /// Why the block fails, if the step ends it.
+    pub(super) cause: FailureCause,
 }
 
 impl Exit<'_> {
@@ -50,6 +55,7 @@ impl Exit<'_> {
                 outcome,
                 reason,
                 is_retryable,
+                cause: self.cause.clone(),
             })
         };
         match target {
@@ -75,6 +81,7 @@ impl Exit<'_> {
             outcome,
             reason,
             is_retryable: self.is_retryable(),
+            cause: self.cause.clone(),
         })
     }
 
@@ -112,6 +119,47 @@ impl Exit<'_> {
         let step = self.definition.step(*step);
         Ok(Some(describe(step, &result.outcome, reason.as_deref())))
     }
+}
+
+/// Why a block fails that ends because of a step with this result (W69).
+pub(super) fn cause_in(
+    turn: &mut Turn<'_, '_>,
+    target_result: &TargetResult,
+) -> Result<FailureCause, StoreError> {
+    if !is_failure(&target_result.outcome) {
+        return Ok(FailureCause::default());
+    }
+    let code = match (&target_result.cause.code, target_result.output) {
+        (Some(code), _) => Some(code.clone()),
+        (None, Some(output)) => error_field(&turn.payload(output)?, "code"),
+        (None, None) => None,
+    };
+    let code = code.map(|mut code| {
+        code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
+        code
+    });
+    Ok(FailureCause {
+        code,
+        // For the block, it has cut an attempt, whichever it was.
+        timeout: target_result.cause.timeout.map(|_| StepTimeout::Attempt),
+    })
+}
+
+/// A payload with the error of a failed step: its output or, if that is without an error, one made of what is known.
+pub(super) fn error_output(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    target_result: &TargetResult,
+) -> Result<PayloadRef, StoreError> {
+    if let Some(output) = target_result.output
+        && error_of(&turn.payload(output)?).is_some()
+    {
+        return Ok(output);
+    }
+    let code = target_result.cause.code.as_deref();
+    let code = code.unwrap_or(target_result.outcome.as_str());
+    let message = target_result.reason.as_deref().unwrap_or_default();
+    Ok(run.store_payload(turn, Json::error(code, message)))
 }
 
 /// The end of a step that the engine fails, with the error as its output (W10a). It is not retried.

@@ -2,7 +2,7 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, loop_warning, run_timeout, step_deadline};
+use super::{attributes, cancel_scope, index, loop_warning, run_timeout, timeout_timers};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -11,7 +11,7 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, End, EventKind, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
+    Awaited, End, EventKind, FailureCause, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -144,7 +144,7 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
             children.extend(cancel_scope::stop(turn, run, &active)?);
-            step_deadline::clear(turn, run.at(&active), &active);
+            timeout_timers::clear(turn, run.at(&active), &active);
             run.leave(&active);
         }
     }
@@ -213,7 +213,10 @@ pub(super) fn note_child_end(
         output,
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
-        timeout: None,
+        cause: FailureCause {
+            code: (!is_completed).then(|| child.status.name().to_owned()),
+            timeout: None,
+        },
     };
     Ok(Some(Work::FinishStep {
         activation,

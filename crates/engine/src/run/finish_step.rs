@@ -1,13 +1,13 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::failure::{self, Exit};
-use super::fallback::{self, Failed};
+use super::fallback::{self, FailedCall};
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{output, state, step_deadline};
-use crate::definition::{BuiltInTerminal, CallKind, PollPolicy, Step, Target};
+use super::{branches, output, state, timeout_timers};
+use crate::definition::{BuiltInTerminal, CallRole, PollPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -59,7 +59,7 @@ pub(super) fn finish_step(
         target_result.output = None;
         target_result.reason = Some(format!("still pending after poll {polls}"));
     }
-    step_deadline::end_attempt(turn, run.at(&active), &mut active);
+    timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
     let attempt = Attempt {
         active,
         target_result,
@@ -93,6 +93,7 @@ pub(super) fn conclude(
     let step = definition.definition.step(active.step);
     if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
         let (of, ended) = (active.step, attempt_of_block(run, &active, true));
+        branches::drop_writes(turn, run, &active)?;
         retry::retry(turn, queue, run, Retry { active, due_ms });
         if let Some(ended) = ended {
             let former = FormerBranches {
@@ -104,17 +105,18 @@ pub(super) fn conclude(
         }
         return Ok(());
     }
-    if fallback::is_due(&definition.definition, &active, &target_result) {
-        return fallback::begin(
+    if fallback::applies(&definition.definition, &active, &target_result) {
+        return fallback::invoke(
             turn,
             queue,
             run,
-            Failed {
+            FailedCall {
                 active,
                 target_result,
             },
         );
     }
+    branches::join_block(turn, run, &active, &mut target_result)?;
     match (state::set(turn, run, &active, &target_result)?, output) {
         (Ok(()), Some(output)) => target_result.output = output,
         (Ok(()), None) => {}
@@ -173,6 +175,7 @@ pub(super) fn exit_step(
         scope: active.scope,
         step,
         target_result: &target_result,
+        cause: failure::cause_in(turn, &target_result)?,
     };
     let work = match left.destination {
         Some(Destination::Target(target)) => {
@@ -192,8 +195,8 @@ pub(super) fn exit_step(
 
 fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy> {
     match active.call {
-        CallKind::Target => step.run()?.poll.as_ref(),
-        CallKind::Fallback => None,
+        CallRole::Target => step.run()?.poll.as_ref(),
+        CallRole::Fallback => None,
     }
 }
 
@@ -237,7 +240,7 @@ pub(super) fn leave(
         output: target_result.output,
     };
     run.note(active, kind);
-    step_deadline::clear(turn, run.at(active), active);
+    timeout_timers::clear(turn, run.at(active), active);
     run.leave(active);
     run.record.left_count += 1;
     if run.definition.definition.step(active.step).has_output() {
@@ -249,7 +252,7 @@ pub(super) fn leave(
         output: target_result.output,
         visit: active.visit,
         first_scope: branches.map(|branches| branches.first_scope),
-        attempts: active.earlier_attempts_count + active.attempt,
+        attempts: active.attempts_count(),
         started_at_ms: active.started_at_ms,
         completed_at_ms: turn.now_ms(),
         order: run.record.left_count,

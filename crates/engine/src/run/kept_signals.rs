@@ -3,7 +3,7 @@
 
 use super::outcome::name;
 use super::step_timer::end_waiting;
-use crate::definition::CallKind;
+use crate::definition::CallRole;
 use crate::ids::{ScopeNumber, SignalType};
 use crate::limits::TAKEN_SIGNALS_PER_BATCH_MAX;
 use crate::run::work_queue::WorkQueue;
@@ -60,7 +60,7 @@ fn attempts(
     let mut number = scope;
     while let Some(open) = run.scope(turn, number)? {
         let opener = definition.block(open.block).opener;
-        if opener.is_some_and(|opener| definition.retry(opener, CallKind::Target).is_some()) {
+        if opener.is_some_and(|opener| definition.retry(opener, CallRole::Target).is_some()) {
             attempts.push(number);
         }
         number = open.parent;

@@ -7,7 +7,7 @@ use crate::ids::ScopeNumber;
 use crate::json::{Json, quote};
 use crate::limits::{FAILED_ITEMS_SHOWN_MAX, PAYLOAD_BYTES_MAX};
 use crate::message::cut;
-use crate::tables::{IterationResults, Iterations, StepTimeout, TargetResult};
+use crate::tables::{FailureCause, IterationResults, Iterations, StepTimeout, TargetResult};
 use crate::turn::{LoadedRun, Row, Turn, TurnResult};
 
 /// The result of a step without items.
@@ -204,7 +204,7 @@ fn timed_out(
     close(&mut text, outputs);
     TargetResult {
         outcome: name::of(name::TIMEOUT),
-        timeout: Some(timeout),
+        cause: FailureCause::of_timeout(timeout),
         ..failed_with(turn, run, (text, message))
     }
 }

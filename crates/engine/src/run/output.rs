@@ -4,7 +4,7 @@ use super::failure::failed;
 use super::finish_step::{Attempt, conclude};
 use super::render::{self, DataContext, Mapped};
 use super::{schema_check, state};
-use crate::definition::{CallKind, StepOutput};
+use crate::definition::{CallRole, StepOutput};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -24,7 +24,7 @@ pub(super) fn conclude_with_output(
     let step = definition.definition.step(attempt.active.step);
     // The output of a fallback is the step's (W72).
     let is_extracted =
-        attempt.active.call == CallKind::Target && state::writes(&attempt.target_result);
+        attempt.active.call == CallRole::Target && state::writes(&attempt.target_result);
     let Some(rules) = step.output().filter(|_| is_extracted) else {
         return conclude(turn, queue, run, attempt);
     };

@@ -4,12 +4,12 @@
 use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
-use super::{continuation, index, run_timeout, schema_check, step_deadline};
+use super::{continuation, index, run_timeout, schema_check, timeout_timers};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Activations, Awaited, EventKind, OpenApproval, PlanState,
-    PlanWait, RunRecord, SignalWait, TargetResult, Work,
+    Activation, ActivationState, Activations, Awaited, EventKind, FailureCause, OpenApproval,
+    PlanState, PlanWait, RunRecord, SignalWait, TargetResult, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -130,7 +130,7 @@ fn release_step(
     if active.state != state {
         active.state = state;
     }
-    step_deadline::restore(turn, at, &mut active)?;
+    timeout_timers::restore(turn, at, &mut active)?;
     let awaited = active.state.awaits();
     run.put_back(active);
     match awaited {
@@ -169,7 +169,7 @@ fn release_child(
             output: None,
             reason: Some("the child run was deleted while this run was quarantined".to_owned()),
             is_retryable: false,
-            timeout: None,
+            cause: FailureCause::default(),
         };
         return Ok(Some(Work::FinishStep {
             activation,

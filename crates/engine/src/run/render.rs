@@ -25,12 +25,12 @@ pub(super) struct DataContext {
     /// What `$.result` is, where it means something.
     pub(super) result: Option<PayloadRef>,
     /// The attempt that has ended, where its error or number can be read.
-    pub(super) failed: Option<FailedAttempt>,
+    pub(super) last_attempt: Option<LastAttempt>,
 }
 
 /// The last attempt at a step, as `retry.when` and the mapping of a fallback see it.
 #[derive(Clone, Copy)]
-pub(super) struct FailedAttempt {
+pub(super) struct LastAttempt {
     /// Its number.
     pub(super) attempt: u32,
     /// Its output, which has the error (W10a); `None` if its outcome is not a failure.
@@ -42,7 +42,7 @@ impl DataContext {
         Self {
             scope,
             result: None,
-            failed: None,
+            last_attempt: None,
         }
     }
 
@@ -52,9 +52,9 @@ impl DataContext {
     }
 
     /// The same, with `$.error`.
-    pub(super) fn with_failed(self, failed: FailedAttempt) -> Self {
+    pub(super) fn with_last_attempt(self, last: LastAttempt) -> Self {
         Self {
-            failed: Some(failed),
+            last_attempt: Some(last),
             ..self
         }
     }
@@ -443,7 +443,7 @@ pub(super) fn text_of(
             Some(output) => Some(turn.payload(output)?),
             None => None,
         },
-        Root::Error => match context.failed.and_then(|failed| failed.output) {
+        Root::Error => match context.last_attempt.and_then(|last| last.output) {
             Some(output) => failure::error_of(&turn.payload(output)?),
             None => None,
         },

@@ -3,7 +3,7 @@
 use super::evaluation::Evaluation;
 use super::failure::{self, is_failure};
 use super::outcome::name;
-use super::render::{DataContext, FailedAttempt};
+use super::render::{DataContext, LastAttempt};
 use super::step_timer::wake_timer;
 use crate::definition::{RetryPolicy, StepRetry};
 use crate::message::cut;
@@ -37,21 +37,21 @@ pub(super) fn due_ms(
     if next_ms.is_none() || (retry.non_retryable_errors.is_empty() && retry.when.is_none()) {
         return Ok(next_ms);
     }
-    failure::complete_output(turn, run, target_result);
-    let output = target_result
-        .output
-        .filter(|_| is_failure(&target_result.outcome));
+    let output = match is_failure(&target_result.outcome) {
+        true => Some(failure::error_output(turn, run, target_result)?),
+        false => None,
+    };
     if has_final_code(turn, retry, output)? {
         return Ok(None);
     }
     let Some(condition) = &retry.when else {
         return Ok(next_ms);
     };
-    let failed = FailedAttempt {
+    let failed = LastAttempt {
         attempt: active.attempt,
         output,
     };
-    let context = DataContext::of(active.scope).with_failed(failed);
+    let context = DataContext::of(active.scope).with_last_attempt(failed);
     let is_true = Evaluation::with(context).is_true(turn, run, condition)?;
     let is_true = is_true.unwrap_or_else(|reason| {
         note_unevaluated(target_result, &reason);
@@ -67,7 +67,7 @@ fn is_listed(retry: &StepRetry, target_result: &TargetResult) -> bool {
         Some(listed) => listed.contains(outcome),
         None => {
             let is_failure = matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE);
-            is_failure || target_result.timeout.is_some()
+            is_failure || target_result.cause.timeout.is_some()
         }
     }
 }
@@ -75,7 +75,7 @@ fn is_listed(retry: &StepRetry, target_result: &TargetResult) -> bool {
 /// Whether another attempt is forbidden: by the failure (A5), or because the time for all attempts is over. An outcome
 /// that only `on` can list never forbids it.
 fn is_final(target_result: &TargetResult) -> bool {
-    if target_result.timeout == Some(StepTimeout::Total) {
+    if target_result.cause.timeout == Some(StepTimeout::Total) {
         return true;
     }
     match target_result.outcome.as_str() {

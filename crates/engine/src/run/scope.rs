@@ -77,6 +77,7 @@ pub(super) fn end(
         output,
         reason: end.reason,
         is_retryable: end.is_retryable,
+        cause: end.cause,
         is_cancelled: false,
     };
     join(turn, queue, run, EndedScope { scope, result })

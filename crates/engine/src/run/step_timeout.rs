@@ -3,11 +3,12 @@
 use super::cancel_scope::stop;
 use super::finish_step::{Attempt, conclude};
 use super::outcome::name;
-use super::{branches, for_each, step_deadline};
+use super::{branches, for_each, timeout_timers};
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    Activation, ActivationState, EventKind, OverdueStep, StepTimeout, TargetResult, Work,
+    Activation, ActivationState, EventKind, FailureCause, OverdueStep, StepTimeout, TargetResult,
+    Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
@@ -28,8 +29,14 @@ pub(super) fn time_out(
             active.attempt_ends_at_ms == Some(overdue.due_ms)
         }
     };
-    // Whatever a step executes was queued before its timer fired, so a step that still executes has other work to come.
-    if !is_due || active.state.is_executing() {
+    if !is_due {
+        run.put_back(active);
+        return Ok(());
+    }
+    // What the step executes is deferred behind this work. It goes first: the step has to wait for something before that can
+    // be cancelled.
+    if active.state.is_executing() {
+        timeout_timers::fire_again(turn, run.at(&active), &mut active, timeout);
         run.put_back(active);
         return Ok(());
     }
@@ -43,31 +50,35 @@ pub(super) fn time_out(
     match active.state {
         ActivationState::Branches(_) => branches::time_out(turn, queue, run, active),
         ActivationState::Iterations(_) => for_each::time_out(turn, queue, run, active),
-        _ => cut(turn, queue, run, Cut { active, timeout }),
+        _ => abort(turn, queue, run, Overdue { active, timeout }),
     }
 }
 
-/// An attempt that has taken too long.
-struct Cut {
+/// A step that has taken too long, and its timeout.
+struct Overdue {
     active: Draft<Activation>,
     timeout: StepTimeout,
 }
 
 /// Cancels what the attempt waits for, and concludes it.
-fn cut(
+fn abort(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    cut: Cut,
+    overdue: Overdue,
 ) -> TurnResult<()> {
-    let Cut {
+    let Overdue {
         mut active,
         timeout,
-    } = cut;
+    } = overdue;
     let definition = run.definition.clone();
     let definition = &definition.definition;
     let child = stop(turn, run, &active)?;
-    step_deadline::end_attempt(turn, run.at(&active), &mut active);
+    if let ActivationState::Retry { .. } = active.state {
+        // The next attempt was counted when it was scheduled, and is not made.
+        active.attempt -= 1;
+    }
+    timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
     active.state = ActivationState::Executing;
     let limit_ms = match timeout {
         StepTimeout::Total => definition.total_ms(active.step, active.call),
@@ -83,7 +94,7 @@ fn cut(
             output: Some(run.store_payload(turn, Json::error(timeout.code(), &message))),
             reason: Some(message),
             is_retryable: true,
-            timeout: Some(timeout),
+            cause: FailureCause::of_timeout(timeout),
             ..TargetResult::of_engine(name::of(name::TIMEOUT))
         },
         active,

@@ -8,8 +8,8 @@ use super::{approval, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, OverdueStep, StepTimeout, TargetResult,
-    TimerKey, TimerKind, Work,
+    Activation, ActivationState, Awaited, EventKind, FailureCause, OverdueStep, PlanState,
+    PlanWait, StepTimeout, TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -31,10 +31,14 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
         },
         _ => Work::Execute { activation },
     };
-    // A plan continues with its current executor; any other target is invoked again.
-    if !matches!(active.state, ActivationState::Plan(_)) {
-        active.state = ActivationState::Executing;
-    }
+    // The work may be done in a later entry. A plan continues with its current executor; any other target is invoked again.
+    active.state = match active.state.clone() {
+        ActivationState::Plan(plan) => ActivationState::Plan(PlanState {
+            wait: PlanWait::Executing,
+            ..plan
+        }),
+        _ => ActivationState::Executing,
+    };
     run.put_back(active);
     turn.put_back_run(run);
     advance_after_wait(turn, at, work)
@@ -70,6 +74,7 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
         scope: active.scope,
         step,
         target_result: &target_result,
+        cause: failure::cause_in(turn, &target_result)?,
     };
     let detail = exit.detail(turn, &run, target)?;
     let work = exit.follow(target, detail);
@@ -150,7 +155,7 @@ fn expired(
         output,
         reason: Some(reason),
         is_retryable: false,
-        timeout: None,
+        cause: FailureCause::default(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Activations: the open visits of runs to steps, and the results of ended visits.
 
 use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
-use crate::definition::{CallKind, StepIndex};
+use crate::definition::{CallRole, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct Activation {
     /// The visit to the step in this scope, from 1.
     pub visit: u32,
     /// Which call of the step it makes.
-    pub call: CallKind,
+    pub call: CallRole,
     /// The attempt at this call, from 1; the action's own attempts are not counted (W13).
     pub attempt: u32,
     /// Attempts at the calls before this one.
@@ -232,6 +232,14 @@ pub enum Awaited {
     Time,
     /// The ends of its branches or iterations.
     Branches,
+}
+
+impl Activation {
+    /// The attempt, counted over all calls of the visit, from 1.
+    #[must_use]
+    pub fn attempts_count(&self) -> u32 {
+        self.earlier_attempts_count + self.attempt
+    }
 }
 
 impl ActivationState {

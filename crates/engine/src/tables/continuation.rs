@@ -222,6 +222,8 @@ pub struct ScopeEnd {
     pub reason: Option<String>,
     /// False if a non-retryable failure led to it (A5).
     pub is_retryable: bool,
+    /// More about the failure that led to it.
+    pub cause: FailureCause,
 }
 
 /// An attempt at a block that has ended, with the signals that its steps have taken.
@@ -244,6 +246,24 @@ pub struct FormerBranches {
     pub step: StepIndex,
 }
 
+/// What is known of a failure beside its outcome, reason and output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCause {
+    /// The code of the error, where the output does not have it.
+    pub code: Option<String>,
+    /// The timeout of the step that ended the attempt, if one did (W70).
+    pub timeout: Option<StepTimeout>,
+}
+
+impl FailureCause {
+    pub(crate) fn of_timeout(timeout: StepTimeout) -> Self {
+        Self {
+            code: None,
+            timeout: Some(timeout),
+        }
+    }
+}
+
 /// The result of a step's target, before the step's policies apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetResult {
@@ -257,8 +277,8 @@ pub struct TargetResult {
     pub reason: Option<String>,
     /// False for a failure that must skip the step's retries (A5, W12).
     pub is_retryable: bool,
-    /// The timeout of the step that ended the attempt, if one did (W70).
-    pub timeout: Option<StepTimeout>,
+    /// More about a failure.
+    pub cause: FailureCause,
 }
 
 impl TargetResult {
@@ -270,7 +290,7 @@ impl TargetResult {
             output: None,
             reason: None,
             is_retryable: false,
-            timeout: None,
+            cause: FailureCause::default(),
         }
     }
 }

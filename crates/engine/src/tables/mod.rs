@@ -55,8 +55,9 @@ pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    AttemptSignals, BranchPlace, Continuation, FormerBranches, FormerItems, ItemPosition,
-    OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout, TargetResult, Work,
+    AttemptSignals, BranchPlace, Continuation, FailureCause, FormerBranches, FormerItems,
+    ItemPosition, OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout, TargetResult,
+    Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,

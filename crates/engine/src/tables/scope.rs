@@ -1,6 +1,6 @@
 //! Scopes: what runs concurrently within a run (W53).
 
-use super::{Key, PayloadRef, tables};
+use super::{FailureCause, Key, PayloadRef, tables};
 use crate::definition::{BlockIndex, StepIndex};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -112,6 +112,8 @@ pub struct BranchResult {
     pub reason: Option<String>,
     /// False if a non-retryable failure led to it (A5).
     pub is_retryable: bool,
+    /// More about the failure that led to it.
+    pub cause: FailureCause,
     /// Whether it was cancelled because the step was decided.
     pub is_cancelled: bool,
 }

@@ -7,8 +7,8 @@ use crate::ids::{OutcomeName, RunId, StepName};
 use crate::json::Json;
 use crate::run;
 use crate::tables::{
-    ActionRunOwner, ActionRunStatus, Awaited, EventKind, PayloadOwner, PayloadRef, Payloads,
-    StepTimeout, StoredPayload, TargetResult, Work,
+    ActionRunOwner, ActionRunStatus, Awaited, EventKind, FailureCause, PayloadOwner, PayloadRef,
+    Payloads, StepTimeout, StoredPayload, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 
@@ -118,7 +118,10 @@ fn end_step(
         output: task.record.output,
         reason: error.as_ref().map(|error| error.describe(&outcome)),
         is_retryable: ending.is_retryable,
-        timeout: ending.timeout,
+        cause: FailureCause {
+            code: None,
+            timeout: ending.timeout,
+        },
     };
     let kind = EventKind::ActionCompleted {
         action_run: task.number,

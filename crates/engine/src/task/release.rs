@@ -9,8 +9,8 @@ use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, TargetResult,
-    TimerKind, Timers,
+    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, FailureCause,
+    TargetResult, TimerKind, Timers,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{retention, timer, worker};
@@ -37,7 +37,7 @@ pub(crate) fn release_from_quarantine(
         reason: error.map(|error| error.describe(outcome)),
         // While reports were rejected, only its timer could end it.
         is_retryable: true,
-        timeout: None,
+        cause: FailureCause::default(),
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use super::run_scopes::RunScopes;
 use super::{Draft, Turn, TurnResult};
-use crate::definition::{CallKind, StepIndex};
+use crate::definition::{CallRole, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::store::StoreError;
@@ -324,7 +324,7 @@ impl LoadedRun {
             scope: new.scope,
             step: new.step,
             visit: new.visit,
-            call: CallKind::Target,
+            call: CallRole::Target,
             attempt: 1,
             earlier_attempts_count: 0,
             polls_count: 0,

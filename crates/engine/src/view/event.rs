@@ -2,7 +2,7 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use crate::definition::{CallKind, Definition, StepKind};
+use crate::definition::{CallRole, Definition, StepKind};
 use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
@@ -240,7 +240,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::FallbackStarted { .. } => {
             let call = event
                 .step
-                .and_then(|step| definition.step(step).call(CallKind::Fallback));
+                .and_then(|step| definition.step(step).call(CallRole::Fallback));
             call.map_or_else(String::new, |call| definition.target_text(&call.target))
         }
         EventKind::WaitingForSignal { signal_type, .. }

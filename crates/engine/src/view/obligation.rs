@@ -242,7 +242,7 @@ pub fn schema_check(
         None => Json::null(),
     };
     Ok(Some(SchemaCheck {
-        attempt: active.attempt,
+        attempt: active.attempts_count(),
         definition,
         of,
         namespace: record.namespace,

@@ -35,6 +35,7 @@ use std::ops::ControlFlow;
 
 mod approvals;
 mod loops;
+mod timeouts;
 mod world;
 
 use world::World;

@@ -3,6 +3,7 @@
 mod data;
 mod kinds;
 mod plain;
+mod policies;
 pub(crate) mod steps;
 
 pub(crate) use data::{
@@ -11,6 +12,8 @@ pub(crate) use data::{
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
 use kinds::{expression, parallel, switch};
+use policies::{backoff, listed_retry, retry, step_retry};
+pub(crate) use policies::{cause, timeouts};
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
@@ -27,8 +30,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionType, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
-    TimerKind, WasmLimits, WorkerType,
+    ActionType, DefinitionNumber, FailureCause, PayloadOwner, PayloadRef, Process, ProcessKind,
+    StepTimeout, TimerKey, TimerKind, WasmLimits, WorkerType,
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
@@ -491,53 +494,6 @@ fn trigger() -> Trigger {
         consumption: GroupMode::KeyShared,
         batch_size: 10,
         batch_timeout_ms: 5_000,
-    }
-}
-
-fn retry() -> RetryPolicy {
-    RetryPolicy {
-        max_attempts: 3,
-        delays: RetryDelays::Backoff(backoff(BackoffKind::ExponentialJitter)),
-        within_ms: Some(60_000),
-    }
-}
-
-pub(crate) fn timeouts() -> Timeouts {
-    Timeouts {
-        attempt_ms: Some(1_000),
-        total_ms: Some(60_000),
-        queue_ms: Some(500),
-        heartbeat_ms: None,
-    }
-}
-
-fn step_retry() -> StepRetry {
-    StepRetry {
-        policy: retry(),
-        on: Some(vec![outcome()]),
-        non_retryable_errors: vec!["fraud".to_owned()],
-        when: Some(expression()),
-    }
-}
-
-fn listed_retry() -> StepRetry {
-    StepRetry {
-        policy: RetryPolicy {
-            delays: RetryDelays::Listed(vec![10, 20]),
-            ..retry()
-        },
-        on: None,
-        non_retryable_errors: Vec::new(),
-        when: None,
-    }
-}
-
-fn backoff(kind: BackoffKind) -> Backoff {
-    Backoff {
-        kind,
-        initial_delay_ms: 100,
-        max_delay_ms: 30_000,
-        coefficient_percent: 200,
     }
 }
 

@@ -15,7 +15,7 @@ mod workflow;
 
 use crate::samples;
 use flotilla_engine::definition::{
-    BlockIndex, BuiltInTerminal, CallKind, StepIndex, Target, TerminalStatus,
+    BlockIndex, BuiltInTerminal, CallRole, StepIndex, Target, TerminalStatus,
 };
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber, WorkerNumber};
 use flotilla_engine::json::Json;
@@ -30,9 +30,9 @@ use flotilla_engine::rows::{
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
     RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
     ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, StateRecord, States,
-    StepResult, StepResults, StepTimeout, StoredPayload, Table, TargetResult, TaskError, TimerKey,
-    TimerKind, Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row,
-    encode_key, encode_record,
+    StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind,
+    Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -293,7 +293,7 @@ fn activation_rows() -> Vec<Row> {
         scope: ScopeNumber(300),
         step: StepIndex(1),
         visit: 2,
-        call: CallKind::Fallback,
+        call: CallRole::Fallback,
         attempt: 2,
         earlier_attempts_count: 3,
         polls_count: 1,
@@ -337,6 +337,7 @@ fn scope_rows() -> Vec<Row> {
         output: Some(samples::payload()),
         reason: Some("because".to_owned()),
         is_retryable: true,
+        cause: samples::cause(),
         is_cancelled: true,
     };
     let object = Json::from_checked("{\"total\":1}");
@@ -380,7 +381,7 @@ fn work() -> Work {
             output: Some(samples::payload()),
             reason: Some("because".to_owned()),
             is_retryable: true,
-            timeout: Some(StepTimeout::Total),
+            cause: samples::cause(),
         },
     }
 }

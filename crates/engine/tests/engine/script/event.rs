@@ -107,9 +107,16 @@ fn event_in_words(world: &World, definition: &Definition, event: &Event) -> Stri
 
 /// An event about how a step fares.
 fn about_step(kind: &EventKind) -> (&'static str, String) {
+    let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
+        EventKind::RetryScheduled { attempt, due_ms } => {
+            ("retry_scheduled", due("attempt", attempt, due_ms))
+        }
+        EventKind::PollScheduled { poll, due_ms } => ("poll_scheduled", due("poll", poll, due_ms)),
+        EventKind::PollExhausted { polls } => ("poll_exhausted", format!("after {polls}")),
         EventKind::StepTimeout { timeout } => ("step_timeout", timeout.code().to_owned()),
         EventKind::FallbackStarted { code } => ("fallback_started", code.clone()),
+        EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
         EventKind::LoopWarning { visits } => ("loop_warning", format!("visits {visits}")),
         other => panic!("expected an event about a step, but found {other:?}"),
     }
@@ -121,7 +128,6 @@ fn kind_in_words(
     kind: &EventKind,
 ) -> (&'static str, String) {
     let content = |reference: &PayloadRef| payload(world, *reference);
-    let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
         EventKind::WorkflowStarted { input, parent } => {
             let (input, parent) = (content(input), option(" parent=", parent));
@@ -134,15 +140,13 @@ fn kind_in_words(
                 option(" output=", &output.as_ref().map(content))
             ),
         ),
-        EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
-        EventKind::StepTimeout { .. }
+        EventKind::StepRetry { .. }
+        | EventKind::RetryScheduled { .. }
+        | EventKind::PollScheduled { .. }
+        | EventKind::PollExhausted { .. }
+        | EventKind::StepTimeout { .. }
         | EventKind::LoopWarning { .. }
         | EventKind::FallbackStarted { .. } => about_step(kind),
-        EventKind::RetryScheduled { attempt, due_ms } => {
-            ("retry_scheduled", due("attempt", attempt, due_ms))
-        }
-        EventKind::PollScheduled { poll, due_ms } => ("poll_scheduled", due("poll", poll, due_ms)),
-        EventKind::PollExhausted { polls } => ("poll_exhausted", format!("after {polls}")),
         EventKind::WaitingForSignal {
             signal_type,
             deadline_at_ms,

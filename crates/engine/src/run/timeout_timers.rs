@@ -1,12 +1,12 @@
 //! When steps, and attempts at them, have taken too long (W70).
 
 use crate::store::StoreError;
-use crate::tables::{Activation, ActivationState, TimerKey, TimerKind};
+use crate::tables::{Activation, ActivationState, StepTimeout, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// Begins to count the time of a call or of a step that opens blocks; a former call no longer counts.
-pub(super) fn begin_total(
+pub(super) fn start_total(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     active: &mut Draft<Activation>,
@@ -25,7 +25,7 @@ pub(super) fn begin_total(
 }
 
 /// Begins to count the time of an attempt, unless it is counted already: its polls belong to it.
-pub(super) fn begin_attempt(
+pub(super) fn start_attempt(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     active: &mut Draft<Activation>,
@@ -56,14 +56,14 @@ pub(crate) fn note_taken(
         is_of_step && timeouts.attempt_ms.is_some() && active.attempt_ends_at_ms.is_none()
     });
     if is_counted && let Some(mut active) = run.take(turn, activation)? {
-        begin_attempt(turn, run, &mut active);
+        start_attempt(turn, run, &mut active);
         run.put_back(active);
     }
     Ok(())
 }
 
 /// The attempt has ended.
-pub(super) fn end_attempt(
+pub(super) fn stop_attempt(
     turn: &mut Turn<'_, '_>,
     at: ActivationRef,
     active: &mut Draft<Activation>,
@@ -71,6 +71,26 @@ pub(super) fn end_attempt(
     if let Some(due_ms) = active.attempt_ends_at_ms {
         turn.clear_timer(attempt_timer(at, due_ms));
         active.attempt_ends_at_ms = None;
+    }
+}
+
+/// Sets a timer that has fired too early again, so that it fires after what is deferred.
+pub(super) fn fire_again(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+    timeout: StepTimeout,
+) {
+    let due_ms = turn.now_ms();
+    match timeout {
+        StepTimeout::Total => {
+            turn.set_timer(total_timer(at, due_ms));
+            active.total_ends_at_ms = Some(due_ms);
+        }
+        StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
+            turn.set_timer(attempt_timer(at, due_ms));
+            active.attempt_ends_at_ms = Some(due_ms);
+        }
     }
 }
 
