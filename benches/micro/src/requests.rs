@@ -76,6 +76,7 @@ pub(crate) fn start(workflow: &WorkflowName) -> Body {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     })
 }
 

@@ -84,7 +84,9 @@ pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::SweepRequests;
 pub use retention::SweepRuns;
-pub use run::{CancelRun, DecideApproval, DecideSchemaCheck, SignalRun, StartRun, VersionChoice};
+pub use run::{
+    CancelRun, DecideApproval, DecideSchemaCheck, SignalRun, StartRun, StartTime, VersionChoice,
+};
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;
 pub use stream::{

@@ -198,7 +198,8 @@ fn of_timer(
         | TimerKind::Continuation
         | TimerKind::RunTimeout
         | TimerKind::StepTotal
-        | TimerKind::StepAttempt => existing_run(turn, Some(RunNumber(timer.subject))),
+        | TimerKind::StepAttempt
+        | TimerKind::RunStart => existing_run(turn, Some(RunNumber(timer.subject))),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => {
             of_action_run(turn, ids::ActionRunNumber(timer.subject))
         }

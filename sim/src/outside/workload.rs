@@ -120,6 +120,7 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
         idempotency_key: Some(IdempotencyKey::new(key).expect("a valid key")),
         run_id: None,
         trace: None,
+        start_time: None,
     })
 }
 

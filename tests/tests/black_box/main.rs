@@ -27,6 +27,7 @@ mod quarantine;
 mod queries;
 mod schedules;
 mod snapshot;
+mod start_later;
 mod streams;
 mod tls;
 mod traces;

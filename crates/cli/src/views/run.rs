@@ -21,8 +21,10 @@ pub(crate) struct RunView {
     output: Value,
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
+    waiting_for: Option<String>,
     parent_run_id: Option<String>,
     started_at_ms: u64,
+    starts_at_ms: Option<u64>,
     completed_at_ms: Option<u64>,
     history_event_count: u64,
 }
@@ -51,12 +53,14 @@ struct StepView {
 impl From<v1::Run> for RunView {
     fn from(run: v1::Run) -> Self {
         let status = name(run.status());
+        let waiting_for = run.waiting_for().published_name();
         let search_attributes = match json::value(&run.search_attributes) {
             attributes @ Value::Object(_) => attributes,
             _ => Value::Object(serde_json::Map::new()),
         };
         Self {
             status,
+            waiting_for,
             search_attributes,
             run_id: run.run_id,
             workflow: run.workflow,
@@ -74,6 +78,7 @@ impl From<v1::Run> for RunView {
                 .collect(),
             parent_run_id: run.parent_run_id,
             started_at_ms: run.started_at_ms,
+            starts_at_ms: run.starts_at_ms,
             completed_at_ms: run.completed_at_ms,
             history_event_count: run.history_event_count,
         }
@@ -186,8 +191,10 @@ mod tests {
                 }
               },
               "search_attributes": {},
+              "waiting_for": null,
               "parent_run_id": null,
               "started_at_ms": 1000,
+              "starts_at_ms": null,
               "completed_at_ms": null,
               "history_event_count": 6
             }"#]]

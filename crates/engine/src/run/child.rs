@@ -84,6 +84,7 @@ pub(super) fn start(
         nesting: run.record.nesting + 1,
         hops: run.record.hops,
         trace: run.record.trace,
+        starts_at_ms: None,
     };
     let child = match create(turn, new_run) {
         Ok(child) => child,

@@ -1,6 +1,6 @@
 //! Creating and finding runs.
 
-use super::{attributes, input};
+use super::{attributes, input, start_timer};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -26,6 +26,8 @@ pub(crate) struct NewRun {
     pub(crate) nesting: u16,
     pub(crate) hops: u8,
     pub(crate) trace: Option<TraceContext>,
+    /// When it begins, in milliseconds; `None` is now (W76).
+    pub(crate) starts_at_ms: Option<u64>,
 }
 
 /// The run that waits for a new one (W17).
@@ -82,6 +84,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         looping_step: None,
         continuation: None,
         attributes: BTreeMap::new(),
+        starts_at_ms: new_run.starts_at_ms,
         times_out_at_ms: None,
         input,
         output: None,
@@ -99,6 +102,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     run.note_run(kind);
     run.record.detail =
         attributes::compute(turn, &mut run, ScopeNumber::ROOT)?.map(|note| cut(&note));
+    start_timer::set(turn, &run);
     turn.add_run(run);
     Ok(CreatedRun { number, id })
 }

@@ -2,7 +2,9 @@
 
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, loop_warning, run_timeout, timeout_timers};
+use super::{
+    attributes, cancel_scope, index, loop_warning, run_timeout, start_timer, timeout_timers,
+};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -48,6 +50,7 @@ pub(super) fn finish(
     let note = attributes::compute(turn, run, ending.scope)?;
     run.count_open_scopes(turn, ending.scope)?;
     run_timeout::clear(turn, run);
+    start_timer::clear(turn, run);
     let children = tear_down(turn, run)?;
     let notes = [
         ending.detail.clone(),

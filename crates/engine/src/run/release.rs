@@ -4,7 +4,7 @@
 use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
-use super::{continuation, index, run_timeout, schema_check, timeout_timers};
+use super::{continuation, index, run_timeout, schema_check, start_timer, timeout_timers};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
@@ -26,6 +26,7 @@ pub(crate) fn release_from_quarantine(
     schedule::run_released(turn, &run.record)?;
     continuation::restore(turn, &mut run)?;
     run_timeout::restore(turn, &mut run)?;
+    start_timer::restore(turn, &mut run)?;
     if !run.record.status.is_open() {
         index::expire_again(turn, number, &run.record, &run.definition)?;
         turn.put_back_run(run);

@@ -6,6 +6,7 @@ use super::create::{NewRun, create};
 use crate::definition::Idempotency;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
+use crate::limits::WAIT_MS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::RunStarted;
 use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
@@ -33,6 +34,35 @@ pub struct StartRun {
     /// The caller's trace context: the run's steps join the trace, whichever node leads. A repeated start leaves the
     /// run in the trace of the first.
     pub trace: Option<TraceContext>,
+    /// When the run begins (W76); `None` is now.
+    pub start_time: Option<StartTime>,
+}
+
+/// A time at which a run begins (W76). One that is past is now; it is at most [`WAIT_MS_MAX`] ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartTime {
+    /// At a time.
+    At {
+        /// In milliseconds since the Unix epoch.
+        ms: u64,
+    },
+    /// After a delay.
+    After {
+        /// In milliseconds.
+        ms: u64,
+    },
+}
+
+impl StartTime {
+    /// The time in milliseconds, if it is yet to come.
+    fn due_ms(self, now_ms: u64) -> Option<u64> {
+        let due_ms = match self {
+            Self::At { ms } => ms,
+            Self::After { ms } => now_ms.saturating_add(ms),
+        };
+        let due_ms = due_ms.min(now_ms.saturating_add(WAIT_MS_MAX));
+        (due_ms > now_ms).then_some(due_ms)
+    }
 }
 
 /// Which revision of a workflow a start wants (W5).
@@ -65,6 +95,8 @@ impl StartRun {
         }
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
+        let start_time = self.start_time;
+        let starts_at_ms = start_time.and_then(|time| time.due_ms(turn.now_ms()));
         let new_run = NewRun {
             namespace: namespace.clone(),
             run_id: self.run_id.clone(),
@@ -76,9 +108,12 @@ impl StartRun {
             nesting: 0,
             hops: 0,
             trace: self.trace,
+            starts_at_ms,
         };
         let run = create(turn, new_run)?.number;
-        advance(turn, run, FIRST_WORK)?;
+        if starts_at_ms.is_none() {
+            advance(turn, run, FIRST_WORK)?;
+        }
         started(turn, run, false)
     }
 

@@ -1,10 +1,11 @@
 //! Handlers of a run's timers (W12, W14, W19).
 
 use super::advance::{advance, advance_after_wait};
+use super::child::FIRST_WORK;
 use super::failure::{self, Exit};
 use super::finish_step::leave;
 use super::outcome::name;
-use super::{approval, timer_step};
+use super::{approval, start_timer, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
@@ -82,6 +83,27 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
     run.end_wait(active.scope);
     turn.put_back_run(run);
     advance(turn, number, work)
+}
+
+/// The time has come at which a run begins (W76).
+pub(crate) fn begin_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
+    let number = RunNumber(timer.subject);
+    // The timer of a quarantined run is restored when the run is released.
+    if turn.is_quarantined(number) {
+        return Ok(());
+    }
+    let Some(mut run) = turn.load_run_if_kept(number)? else {
+        return Ok(());
+    };
+    let is_due = run.record.starts_at_ms == Some(timer.due_ms);
+    if is_due {
+        start_timer::begin(&mut run);
+    }
+    turn.put_back_run(run);
+    match is_due {
+        true => advance(turn, number, FIRST_WORK),
+        false => Ok(()),
+    }
 }
 
 /// The timer of a run has fired (W73).

@@ -82,6 +82,7 @@ impl FireSchedule {
             nesting: 0,
             hops: 0,
             trace: None,
+            starts_at_ms: None,
         };
         let started = run::create(turn, new_run)?;
         let (run, run_id) = (started.number, started.id);

@@ -92,6 +92,7 @@ impl EventKind {
             Self::Plan(event) => event.content_bytes(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
+            | Self::RunBegan
             | Self::StepStarted
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
@@ -172,6 +173,8 @@ pub enum EventKind {
         /// The parent's id, for a child.
         parent: Option<RunId>,
     },
+    /// A run that was to begin later has begun (W76).
+    RunBegan,
     /// The run entered the step.
     StepStarted,
     /// The run left the step (W23).

@@ -69,6 +69,8 @@ pub struct RunRecord {
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
+    /// When it begins, in milliseconds; `None` once it has begun (W76).
+    pub starts_at_ms: Option<u64>,
     /// When it times out, in milliseconds; `None` without a timeout, and before its first step (W73).
     pub times_out_at_ms: Option<u64>,
     /// The input.

@@ -56,11 +56,13 @@ pub enum TimerKind {
     StepTotal = 14,
     /// An attempt at a step has taken too long; the subject is a run, the detail its activation.
     StepAttempt = 15,
+    /// A run begins; the subject is the run.
+    RunStart = 16,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::StepWake,
         Self::StepDeadline,
         Self::TaskReady,
@@ -76,6 +78,7 @@ impl TimerKind {
         Self::RunTimeout,
         Self::StepTotal,
         Self::StepAttempt,
+        Self::RunStart,
     ];
 
     /// Whether a change of leader postpones the timer (A4).
@@ -93,7 +96,8 @@ impl TimerKind {
             | Self::WorkerGone
             | Self::RunTimeout
             | Self::StepTotal
-            | Self::StepAttempt => false,
+            | Self::StepAttempt
+            | Self::RunStart => false,
         }
     }
 }
@@ -116,6 +120,7 @@ impl Key for TimerKind {
             Self::RunTimeout => 13,
             Self::StepTotal => 14,
             Self::StepAttempt => 15,
+            Self::RunStart => 16,
         };
         byte.encode(out);
     }

@@ -35,6 +35,7 @@ impl FireTimer {
                 run::wake_step(turn, timer)?;
             }
             TimerKind::RunTimeout => run::time_out_run(turn, timer)?,
+            TimerKind::RunStart => run::begin_run(turn, timer)?,
             TimerKind::StepTotal | TimerKind::StepAttempt => run::time_out_step(turn, timer)?,
             TimerKind::StepDeadline => {
                 run::expire_wait(turn, timer)?;

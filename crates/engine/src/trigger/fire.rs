@@ -255,6 +255,7 @@ impl Firing<'_> {
             nesting: 0,
             hops,
             trace: None,
+            starts_at_ms: None,
         };
         let run = run::create(turn, new_run)?.number;
         self.group.1.acked_count += records.len() as u64;

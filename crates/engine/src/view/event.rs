@@ -174,6 +174,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::StepRetry { .. } => EventType::StepRetry,
         EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
         EventKind::StepTimeout { .. } => EventType::StepTimeout,
+        EventKind::RunBegan => EventType::RunBegan,
         EventKind::LoopWarning { .. } => EventType::LoopWarning,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
         EventKind::PollScheduled { .. } => EventType::PollScheduled,
@@ -220,6 +221,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WorkflowStarted { .. }
         | EventKind::ScheduleStarted { .. }
         | EventKind::RunQuarantined
+        | EventKind::RunBegan
         | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
@@ -355,6 +357,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             of_trigger(definition, *partition, records)
         }
         EventKind::StepStarted
+        | EventKind::RunBegan
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }
         | EventKind::ActionNotFound { .. }

@@ -64,6 +64,7 @@ types! {
     WaitStarted "wait_started" "The step started to wait for a time." ["the step"] ["until_ms"];
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
+    RunBegan "run_began" "The time came for which the run was started." [""] [];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
     StepCompleted "step_completed" "The run left the step, with an outcome." ["the step"] ["outcome"];
     StepCancelled "step_cancelled" "The step was cancelled with its scope." ["the step"] [];

@@ -39,8 +39,20 @@ pub struct RunView {
     pub parent: Option<RunId>,
     /// The caller's key, or the one that is derived for a scheduled or triggered run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
+    /// When it begins, in milliseconds; `None` once it has begun (W76).
+    pub starts_at_ms: Option<u64>,
     /// The sequence number of its last event.
     pub events_count: u64,
+}
+
+impl RunView {
+    /// What the run waits for: for its beginning, or what its earliest active step waits for.
+    #[must_use]
+    pub fn waiting_for(&self) -> Option<WaitingFor> {
+        let first = self.current_steps.first();
+        let of_step = first.and_then(|step| step.waiting_for.map(|(waiting_for, _)| waiting_for));
+        self.starts_at_ms.map(|_| WaitingFor::Start).or(of_step)
+    }
 }
 
 /// Whether a run has ended.
@@ -132,6 +144,8 @@ pub enum WaitingFor {
     Timer,
     /// A decision (W61).
     Approval,
+    /// The time at which the run begins (W76).
+    Start,
 }
 
 /// The result of a visit to a step.
@@ -244,6 +258,7 @@ pub fn run(
         search_attributes: attributes(&run, definition),
         parent,
         idempotency_key: shown_key(&run, definition),
+        starts_at_ms: run.starts_at_ms,
         events_count: run.history.events_count,
     }))
 }

@@ -39,6 +39,10 @@ fn wait_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
+    if let Some(starts_at_ms) = run.starts_at_ms {
+        let time = Timestamp::from_millis(starts_at_ms);
+        return Ok(Some(format!("begins at {time}")));
+    }
     for active in active {
         let step = Awaiting {
             active,

@@ -45,6 +45,7 @@ fn start(workflow: &str) -> Body {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     })
 }
 

@@ -115,6 +115,7 @@ impl<'a> State<'a> {
             assert!(!pending.is_empty(), "{} has work left", run.id);
         }
         match run.status {
+            RunStatus::Pending if run.starts_at_ms.is_some() => {}
             RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
                 assert_eq!(
                     run.continuation.is_none(),
@@ -418,6 +419,7 @@ impl<'a> State<'a> {
         let is_wanted = match timer.kind {
             TimerKind::StepWake => timeouts::wakes(state, timer.due_ms),
             TimerKind::RunTimeout => true,
+            TimerKind::RunStart => timeouts::begins(self.store, timer),
             TimerKind::StepTotal | TimerKind::StepAttempt => {
                 timeouts::has_step_timer(self.activations.get(&at), timer)
             }

@@ -270,5 +270,6 @@ fn start(key: u32) -> Body {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     })
 }

@@ -66,6 +66,7 @@ fn start_run() -> StartRun {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     }
 }
 

@@ -39,8 +39,8 @@ use flotilla_engine::{
     FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
     InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
     ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
-    TouchTask, TraceContext, VersionChoice,
+    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, StartTime, SweepRequests, SweepRuns,
+    TaskToken, TouchTask, TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -228,6 +228,7 @@ fn start_run() -> StartRun {
         idempotency_key: Some(key()),
         run_id: Some(RunId::new("mine").expect("an id")),
         trace: None,
+        start_time: Some(StartTime::At { ms: 2_000 }),
     }
 }
 

@@ -390,6 +390,7 @@ fn work() -> Work {
 fn run_record() -> RunRecord {
     let payload = samples::payload();
     RunRecord {
+        starts_at_ms: Some(2_000),
         looping_step: Some(StepIndex(1)),
         namespace: samples::namespace(),
         id: samples::run_id(),

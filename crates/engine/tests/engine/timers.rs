@@ -19,6 +19,7 @@ fn start(replica: &mut Replica) {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
 }

@@ -35,6 +35,7 @@ fn start_run() -> StartRun {
 fn start(replica: &mut Replica) {
     let start = StartRun {
         trace: Some(samples::trace()),
+        start_time: None,
         ..start_run()
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
@@ -327,6 +328,7 @@ fn the_same_request_in_another_trace_is_a_repeat() {
     let traced = |trace| {
         Body::StartRun(StartRun {
             trace: Some(trace),
+            start_time: None,
             ..start_run()
         })
     };

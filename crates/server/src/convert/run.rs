@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 /// Converts a run.
 pub(crate) fn message(view: RunView) -> v1::Run {
     let steps = steps(&view);
+    let waiting_for = view.waiting_for();
     let RunRow {
         run_id,
         workflow,
@@ -43,6 +44,10 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         history_event_count: view.events_count,
         triggered_by: triggered_by.to_owned(),
         idempotency_key: view.idempotency_key.map(|key| key.to_string()),
+        starts_at_ms: view.starts_at_ms,
+        waiting_for: waiting_for
+            .map_or(v1::WaitingFor::Unspecified, waiting)
+            .into(),
     }
 }
 
@@ -133,6 +138,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Check => v1::WaitingFor::Check,
         WaitingFor::Timer => v1::WaitingFor::Timer,
         WaitingFor::Approval => v1::WaitingFor::Approval,
+        WaitingFor::Start => v1::WaitingFor::Start,
     }
 }
 

@@ -4,7 +4,7 @@ use super::wait;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::session::Session;
-use crate::{json_argument, period};
+use crate::{json_argument, period, time};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::Client;
@@ -17,7 +17,9 @@ const EXAMPLES: &str = "\
 Examples:
   flo workflow start order '{\"id\": 7}'
   flo workflow start order @order.json --idempotency-key order-7 --wait
-  flo workflow start order @order.json --wait --wait-timeout 30s";
+  flo workflow start order @order.json --wait --wait-timeout 30s
+  flo workflow start report --at 2027-01-01T06:00:00Z
+  flo workflow start reminder --after 2h";
 
 /// Start a run and print its id
 ///
@@ -46,6 +48,14 @@ pub(crate) struct Start {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     run_id: Option<String>,
 
+    /// Begin at this time, in RFC 3339 or as milliseconds since the Unix epoch [default: now]
+    #[arg(long, value_name = "TIME", value_parser = time::parse, conflicts_with = "after")]
+    at: Option<u64>,
+
+    /// Begin after this delay
+    #[arg(long, value_name = "DURATION", value_parser = period::parse)]
+    after: Option<Duration>,
+
     /// Wait until the run ends and print its output
     #[arg(long)]
     wait: bool,
@@ -72,6 +82,8 @@ impl Start {
             input: json_argument::read_optional(self.input.as_deref())?,
             idempotency_key: self.idempotency_key.unwrap_or_default(),
             run_id: self.run_id.unwrap_or_default(),
+            start_at_ms: self.at.unwrap_or_default(),
+            start_after_ms: self.after.map_or(0, millis),
             ..StartRunRequest::default()
         };
         let client = session.client()?;
@@ -92,6 +104,10 @@ impl Start {
         let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
         output.json_text(&result)
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether an existing run has another input. If this cannot be determined, nothing is reported:

@@ -4,7 +4,7 @@ use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, OverdueStep, PendingWorks, PlanWait, Quarantine,
-    QuarantinedKind, Runs, StepTimeout, TimerKey, TimerKind, Timers, Work,
+    QuarantinedKind, RunStatus, Runs, StepTimeout, TimerKey, TimerKind, Timers, Work,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
@@ -20,6 +20,14 @@ pub(super) fn wakes(state: Option<&ActivationState>, due_ms: u64) -> bool {
         Some(ActivationState::Plan(plan)) => plan.wait == PlanWait::Retry { due_ms },
         _ => false,
     }
+}
+
+/// Whether a run begins then (W76).
+pub(super) fn begins(store: &MemoryStore, timer: &TimerKey) -> bool {
+    let run = read::<Runs>(store, &RunNumber(timer.subject));
+    run.is_some_and(|run| {
+        run.starts_at_ms == Some(timer.due_ms) && run.status == RunStatus::Pending
+    })
 }
 
 /// Whether the step has the deadline that a timer is set for (W70).
@@ -95,6 +103,23 @@ pub(super) fn check(store: &MemoryStore) {
             assert!(due_ms.is_none(), "{}", run.id);
         } else {
             assert_eq!(run.times_out_at_ms, due_ms, "{}", run.id);
+        }
+        let is_pending = run.status == RunStatus::Pending && run.active_count == 0;
+        assert!(
+            run.starts_at_ms.is_none() || is_pending,
+            "{} has begun",
+            run.id
+        );
+        if let Some(due_ms) = run.starts_at_ms
+            && read::<Quarantine>(store, &(QuarantinedKind::Run, number.0)).is_none()
+        {
+            let key = TimerKey {
+                kind: TimerKind::RunStart,
+                due_ms,
+                subject: number.0,
+                detail: 0,
+            };
+            assert!(read::<Timers>(store, &key).is_some(), "{} begins", run.id);
         }
         let is_open = run.status.is_open();
         assert!(run.times_out_at_ms.is_none() || is_open, "{}", run.id);

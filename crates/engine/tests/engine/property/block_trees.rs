@@ -314,6 +314,7 @@ fn start() -> Body {
         idempotency_key: None,
         run_id: Some(RunId::new("it").expect("an id")),
         trace: None,
+        start_time: None,
     })
 }
 

@@ -23,8 +23,8 @@ use flotilla_engine::{
     FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
     PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
     RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice,
-    view,
+    Stamp, StartRun, StartTime, SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext,
+    VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -418,6 +418,8 @@ fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
         idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
         run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
         trace: None,
+        // Some begin later.
+        start_time: (workflow % 3 == 1 && key.is_none()).then_some(StartTime::After { ms: 30 }),
     }
 }
 

@@ -123,7 +123,8 @@ fn first_timer(player: &Player, (kind, number): QuarantinedItem) -> Option<Timer
         | TimerKind::Continuation
         | TimerKind::RunTimeout
         | TimerKind::StepTotal
-        | TimerKind::StepAttempt => (QuarantinedKind::Run, timer.subject) == (kind, number),
+        | TimerKind::StepAttempt
+        | TimerKind::RunStart => (QuarantinedKind::Run, timer.subject) == (kind, number),
         TimerKind::TaskReady | TimerKind::ReportExpiry | TimerKind::WaitExpiry => of_task(timer),
         TimerKind::LeaseExpiry | TimerKind::WorkerSilence | TimerKind::WorkerGone => {
             (QuarantinedKind::Worker, timer.subject) == (kind, number)

@@ -57,6 +57,7 @@ pub(crate) fn plain_start(workflow: &str, input: Json) -> StartRun {
         idempotency_key: None,
         run_id: None,
         trace: None,
+        start_time: None,
     }
 }
 

@@ -17,8 +17,8 @@ use flotilla_engine::{
     DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker,
     InvalidateCache, InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
     ReleaseWorker, ReportTask, RequestId, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
-    VersionChoice, view,
+    SetWorkflowEnabled, SignalRun, StartRun, StartTime, SweepRequests, SweepRuns, TaskToken,
+    TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -176,6 +176,10 @@ fn start(line: &mut Line) -> StartRun {
         idempotency_key: key(line),
         run_id: line.option("id").map(run_id),
         trace: None,
+        start_time: line
+            .number("at")
+            .map(|ms| StartTime::At { ms })
+            .or_else(|| line.number("after").map(|ms| StartTime::After { ms })),
     }
 }
 

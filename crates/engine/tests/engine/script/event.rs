@@ -109,6 +109,7 @@ fn event_in_words(world: &World, definition: &Definition, event: &Event) -> Stri
 fn about_step(kind: &EventKind) -> (&'static str, String) {
     let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
+        EventKind::RunBegan => ("run_began", String::new()),
         EventKind::RetryScheduled { attempt, due_ms } => {
             ("retry_scheduled", due("attempt", attempt, due_ms))
         }
@@ -140,7 +141,8 @@ fn kind_in_words(
                 option(" output=", &output.as_ref().map(content))
             ),
         ),
-        EventKind::StepRetry { .. }
+        EventKind::RunBegan
+        | EventKind::StepRetry { .. }
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
         | EventKind::PollExhausted { .. }

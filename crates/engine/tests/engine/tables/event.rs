@@ -62,6 +62,7 @@ fn step_events() -> Vec<EventKind> {
             input: payload,
             parent: Some(samples::run_id()),
         },
+        EventKind::RunBegan,
         EventKind::StepStarted,
         EventKind::StepCompleted {
             outcome: samples::outcome(),

@@ -136,6 +136,7 @@ start:
             idempotency_key: None,
             run_id: None,
             trace: None,
+            start_time: None,
         }))
         .await;
         node

@@ -20,11 +20,13 @@ use crate::schemas::{self, Schema};
 use crate::span;
 use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
+use flotilla_engine::limits::WAIT_MS_MAX;
 use flotilla_engine::reply::RunStarted;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
-    Command, DefinitionNumber, Rejection, RequestId, StartRun, TraceContext, VersionChoice,
+    Command, DefinitionNumber, Rejection, RequestId, StartRun, StartTime, TraceContext,
+    VersionChoice,
 };
 use tokio::time::Instant;
 
@@ -53,7 +55,8 @@ pub(super) async fn start(
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let is_waiting = request.wait;
-    let mut start = parse(request)?;
+    let now_ms = workflows.context.gateway.replica().now_ms();
+    let mut start = parse(request, now_ms)?;
     start.run.trace = trace;
     let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
     if is_waiting {
@@ -63,7 +66,8 @@ pub(super) async fn start(
     }
     Ok(answer)
 }
-fn parse(request: v1::StartRunRequest) -> Result<Start, Refusal> {
+fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
+    let start_time = start_time(&request, now_ms)?;
     let version = request::optional(request.version, WorkflowVersion::new)?;
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
@@ -76,8 +80,29 @@ fn parse(request: v1::StartRunRequest) -> Result<Start, Refusal> {
             idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
             run_id: request::optional(request.run_id, RunId::new)?,
             trace: None,
+            start_time,
         },
     })
+}
+
+/// When the run begins (W76).
+fn start_time(request: &v1::StartRunRequest, now_ms: u64) -> Result<Option<StartTime>, Refusal> {
+    match (request.start_at_ms, request.start_after_ms) {
+        (0, 0) => Ok(None),
+        (ms, 0) => {
+            let latest_ms = now_ms.saturating_add(WAIT_MS_MAX);
+            request::within("start_at_ms", ms, 1..=latest_ms)?;
+            Ok(Some(StartTime::At { ms }))
+        }
+        (0, ms) => {
+            request::within("start_after_ms", ms, 1..=WAIT_MS_MAX)?;
+            Ok(Some(StartTime::After { ms }))
+        }
+        (_, _) => Err(Refusal::invalid(
+            "start_after_ms",
+            "expected `start_at_ms` or `start_after_ms`, but both are given",
+        )),
+    }
 }
 
 fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {
