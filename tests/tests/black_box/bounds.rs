@@ -101,7 +101,7 @@ fn a_loop_that_copies_its_input_and_a_signal_ends_and_the_nodes_stay_up() {
     let mut cluster = Cluster::start();
     create(
         &cluster,
-        "kind: Workflow\nname: hammer\nversion: \"1\"\n\
+        "kind: Workflow\nname: hammer\nversion: \"1\"\nloopWarnAfter: 1000\n\
          start: {waitForSignal: {type: go}, transitions: {success: hammer}}\n\
          steps: {hammer: {run: \"@actions/gone\", \
          inputMapping: {all: $.input, signal: $.steps.start.output}, \
@@ -180,7 +180,7 @@ fn a_mapping_of_many_paths_into_a_large_payload_is_applied_at_once() {
     let mut cluster = Cluster::start();
     let mapping = |count: usize| {
         let mut text = String::from(
-            "kind: Workflow\nname: paths\nversion: \"1\"\nstart:\n  run: \"@actions/gone\"\n  inputMapping:\n",
+            "kind: Workflow\nname: paths\nversion: \"1\"\nloopWarnAfter: 1000\nstart:\n  run: \"@actions/gone\"\n  inputMapping:\n",
         );
         for number in 0..count {
             writeln!(text, "    f{number}: $.input.y{number}").expect("a String");

@@ -398,14 +398,10 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
     let [(_, Some(result))] = results else {
         panic!("a step with one block has joined it");
     };
-    let mut cause = result.cause.clone();
-    if is_failure(&result.outcome) {
-        // A failed step has a code. Without one, a step that did not fail led to the end of the block.
-        cause.code.get_or_insert_with(|| BLOCK_ENDED.to_owned());
-    }
+    let cause = failure::cause_of_block(result);
     let output = match (result.output, &result.reason) {
         (None, Some(reason)) if is_failure(&result.outcome) => {
-            let code = cause.code.as_deref().unwrap_or(BLOCK_ENDED);
+            let code = cause.code.as_deref().unwrap_or_default();
             Some(run.store_payload(turn, Json::error(code, reason)))
         }
         (output, _) => output,
@@ -419,9 +415,6 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
         cause,
     }
 }
-
-/// The code of a block that fails although the step that led to its end did not.
-const BLOCK_ENDED: &str = "block_ended";
 
 /// The outcome of the step and, if it fails, the branch that is named as the reason: the first failed one in document
 /// order, or the one that decided.

@@ -8,7 +8,8 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{
-    FailureCause, PayloadRef, ScopeEnd, StepResults, StepTimeout, TargetResult, TaskError, Work,
+    BranchResult, FailureCause, PayloadRef, ScopeEnd, StepResults, StepTimeout, TargetResult,
+    TaskError, Work,
 };
 use crate::turn::{LoadedRun, Turn};
 
@@ -134,15 +135,28 @@ pub(super) fn cause_in(
         (None, Some(output)) => error_field(&turn.payload(output)?, "code"),
         (None, None) => None,
     };
-    let code = code.map(|mut code| {
-        code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
-        code
-    });
+    let mut code = code.unwrap_or_else(|| target_result.outcome.to_string());
+    code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
     Ok(FailureCause {
-        code,
+        code: Some(code),
         // For the block, it has cut an attempt, whichever it was.
         timeout: target_result.cause.timeout.map(|_| StepTimeout::Attempt),
     })
+}
+
+/// The code of a block that fails although the step that led to its end did not.
+const BLOCK_ENDED: &str = "block_ended";
+
+/// Why a block has failed: because of the step that led to its end (W69). Nothing for one that has not failed.
+pub(super) fn cause_of_block(result: &BranchResult) -> FailureCause {
+    if !is_failure(&result.outcome) {
+        return FailureCause::default();
+    }
+    let FailureCause { code, timeout } = &result.cause;
+    FailureCause {
+        code: Some(code.clone().unwrap_or_else(|| BLOCK_ENDED.to_owned())),
+        timeout: *timeout,
+    }
 }
 
 /// A payload with the error of a failed step: its output or, if that is without an error, one made of what is known.
@@ -151,12 +165,14 @@ pub(super) fn error_output(
     run: &mut LoadedRun,
     target_result: &TargetResult,
 ) -> Result<PayloadRef, StoreError> {
+    let code = target_result.cause.code.as_deref();
     if let Some(output) = target_result.output
-        && error_of(&turn.payload(output)?).is_some()
+        && let Some(error) = error_in(&turn.payload(output)?)
+        // The output of a block can be that of a step that failed earlier.
+        && code.is_none_or(|code| code == error.code)
     {
         return Ok(output);
     }
-    let code = target_result.cause.code.as_deref();
     let code = code.unwrap_or(target_result.outcome.as_str());
     let message = target_result.reason.as_deref().unwrap_or_default();
     Ok(run.store_payload(turn, Json::error(code, message)))

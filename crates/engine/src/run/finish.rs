@@ -1,10 +1,9 @@
 //! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
+use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{
-    attributes, cancel_scope, index, loop_warning, run_timeout, start_timer, timeout_timers,
-};
+use super::{attributes, cancel_scope, index, run_timeout, start_timer, timeout_timers};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -52,12 +51,10 @@ pub(super) fn finish(
     run_timeout::clear(turn, run);
     start_timer::clear(turn, run);
     let children = tear_down(turn, run)?;
-    let notes = [
-        ending.detail.clone(),
-        note,
-        loop_warning::describe(definition, &run.record),
-    ];
-    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    let notes: Vec<String> = [ending.detail.clone(), note]
+        .into_iter()
+        .flatten()
+        .collect();
     run.record.detail = (!notes.is_empty()).then(|| cut(&notes.join("; ")));
     run.record.become_status(RunStatus::Ended(status));
     run.record.end = Some(End {
@@ -202,6 +199,7 @@ pub(super) fn note_child_end(
         None if is_completed => None,
         None => Some(error_of(&child)),
     };
+    let has_error = output.as_ref().and_then(error_in).is_some();
     let output = output.map(|output| run.store_payload(turn, output));
     let progress = child.progress;
     run.add_steps(scope, progress.has_waited, progress.steps_since_wait);
@@ -217,7 +215,7 @@ pub(super) fn note_child_end(
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
         cause: FailureCause {
-            code: (!is_completed).then(|| child.status.name().to_owned()),
+            code: (!is_completed && !has_error).then(|| child.status.name().to_owned()),
             timeout: None,
         },
     };

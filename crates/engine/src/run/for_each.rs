@@ -4,7 +4,7 @@
 //! After an iteration, only what the end of the step needs is kept.
 
 use super::branches::EndedScope;
-use super::failure::{error_in, failed};
+use super::failure::{self, error_in, failed};
 use super::loop_result::{self, EndedLoop};
 use super::outcome::is_good;
 use super::render::{self, DataContext, Mapped};
@@ -399,8 +399,11 @@ impl Iteration<'_> {
             Some(output) => error_in(&turn.payload(*output)?),
             None => None,
         };
+        let code = failure::cause_of_block(&self.result).code;
+        // The output of a block can be that of a step that failed earlier.
+        let known = known.filter(|known| code.as_ref().is_none_or(|code| *code == known.code));
         let error = known.unwrap_or_else(|| TaskError {
-            code: outcome.to_string(),
+            code: code.unwrap_or_else(|| outcome.to_string()),
             message: reason.clone().unwrap_or_default(),
         });
         let code = beginning(&error.code, ITEM_CODE_BYTES_MAX);

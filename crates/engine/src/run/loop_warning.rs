@@ -4,12 +4,13 @@ use crate::definition::{Definition, StepIndex};
 use crate::tables::{Activation, EventKind, RunRecord};
 use crate::turn::LoadedRun;
 
-/// Warns of a step that the scope has visited often.
+/// Warns, once in a run, of a step that a scope has visited often.
 pub(super) fn note_visit(run: &mut LoadedRun, active: &Activation) {
     let visits = active.visit;
-    if visits == run.definition.definition.loop_warn_after {
+    let is_often = visits == run.definition.definition.loop_warn_after;
+    if is_often && run.record.looping_step.is_none() {
         run.note(active, EventKind::LoopWarning { visits });
-        run.record.looping_step.get_or_insert(active.step);
+        run.record.looping_step = Some(active.step);
     }
 }
 

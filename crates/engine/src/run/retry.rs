@@ -67,7 +67,8 @@ fn is_listed(retry: &StepRetry, target_result: &TargetResult) -> bool {
         Some(listed) => listed.contains(outcome),
         None => {
             let is_failure = matches!(outcome.as_str(), name::FAILURE | name::EXECUTION_FAILURE);
-            is_failure || target_result.cause.timeout.is_some()
+            let is_timeout = outcome.as_str() == name::TIMEOUT;
+            is_failure || (is_timeout && target_result.cause.timeout.is_some())
         }
     }
 }

@@ -20,14 +20,15 @@ pub(super) fn run_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
-    if run.detail.is_some() && !run.status.is_open() {
-        return Ok(run.detail.clone());
-    }
+    let begins = run.starts_at_ms.map(|starts_at_ms| {
+        let time = Timestamp::from_millis(starts_at_ms);
+        format!("begins at {time}")
+    });
     let detail = match &run.detail {
         Some(detail) => Some(detail.clone()),
         None => wait_detail(reader, run, active, definition)?,
     };
-    let notes = [detail, run::describe_loop(definition, run)];
+    let notes = [begins, detail, run::describe_loop(definition, run)];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
@@ -39,10 +40,6 @@ fn wait_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
-    if let Some(starts_at_ms) = run.starts_at_ms {
-        let time = Timestamp::from_millis(starts_at_ms);
-        return Ok(Some(format!("begins at {time}")));
-    }
     for active in active {
         let step = Awaiting {
             active,
