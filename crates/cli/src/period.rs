@@ -23,6 +23,11 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A duration in whole milliseconds.
+pub(crate) fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A duration for people, in tenths of a second from one second up: `500ms`, `1.5s`, `30s`, `60m`.
 pub(crate) fn show(length: Duration) -> String {
     let total_ms = length.as_millis();

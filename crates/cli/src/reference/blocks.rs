@@ -2,6 +2,7 @@
 //! starts has a valid configuration, and every named file of `deploy` exists.
 
 use super::launch::Launch;
+use super::root;
 use super::words;
 use crate::arguments::Arguments;
 use clap::Parser;
@@ -13,11 +14,6 @@ const SHELLS: [&str; 3] = ["```sh", "```console", "```console,background"];
 
 /// Programs that run a call elsewhere or as another user, up to the call.
 const RUNNERS: [&str; 3] = ["kubectl ", "docker compose ", "runuser "];
-
-fn root() -> PathBuf {
-    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"))
-        .join("../..")
-}
 
 /// The documents with their texts.
 fn documents() -> Vec<(PathBuf, String)> {

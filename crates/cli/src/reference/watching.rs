@@ -2,11 +2,11 @@
 //! has a section in the operations guide.
 
 use super::expression::named;
+use super::root;
 use flotilla_server::{METRICS, Metric, MetricKind};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 
 /// Labels that Prometheus adds to every sample.
 const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
@@ -14,11 +14,7 @@ const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
 const UP: &str = "up";
 
 fn read(path: &str) -> String {
-    let root = PathBuf::from(
-        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"),
-    )
-    .join("../..");
-    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn rules() -> Vec<Value> {

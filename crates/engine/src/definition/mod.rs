@@ -113,10 +113,11 @@ impl Definition {
     #[must_use]
     pub fn retry(&self, index: StepIndex, call: CallRole) -> Option<&StepRetry> {
         match &self.step(index).kind {
-            StepKind::Run(run) => match call {
-                CallRole::Target => run.call.retry.or(self.defaults.retry.as_ref()),
-                CallRole::Fallback => run.fallback.as_ref()?.retry.or(None),
-            },
+            StepKind::Run(_) => {
+                let default = self.defaults_of(call);
+                let default = default.and_then(|defaults| defaults.retry.as_ref());
+                self.step(index).call(call)?.retry.or(default)
+            }
             StepKind::Block(block) => block.retry.as_ref(),
             StepKind::Wait(_)
             | StepKind::Parallel(_)
@@ -132,13 +133,19 @@ impl Definition {
     /// How long the parts of a call of the step at `index` may take; no limits for a step without calls (W70).
     #[must_use]
     pub fn timeouts(&self, index: StepIndex, call: CallRole) -> Timeouts {
-        let default = match call {
-            CallRole::Target => self.defaults.timeouts.as_ref(),
-            CallRole::Fallback => None,
-        };
+        let default = self.defaults_of(call);
+        let default = default.and_then(|defaults| defaults.timeouts.as_ref());
         let call = self.step(index).call(call);
         let timeouts = call.and_then(|call| call.timeouts.or(default));
         timeouts.copied().unwrap_or_default()
+    }
+
+    /// The defaults that apply to such calls: none to fallbacks (W72).
+    fn defaults_of(&self, call: CallRole) -> Option<&StepDefaults> {
+        match call {
+            CallRole::Target => Some(&self.defaults),
+            CallRole::Fallback => None,
+        }
     }
 
     /// How long a call of the step at `index`, or the blocks that it opens, may take in all, in milliseconds (W70).

@@ -4,6 +4,7 @@
 //! no entry exceeds its budget, and no run fails for it.
 
 use super::advance;
+use super::step_timer::run_timer;
 use crate::ids::RunNumber;
 use crate::limits::CONTINUED_WORKS_MAX;
 use crate::tables::{Continuation, PendingWorks, TimerKey, TimerKind, Work};
@@ -97,10 +98,5 @@ fn arm(turn: &mut Turn<'_, '_>, run: RunNumber, first: u64) -> Continuation {
 }
 
 fn timer_of(run: RunNumber, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::Continuation,
-        due_ms,
-        subject: run.0,
-        detail: 0,
-    }
+    run_timer(TimerKind::Continuation, run, due_ms)
 }

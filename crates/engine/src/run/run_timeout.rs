@@ -1,5 +1,6 @@
 //! The timer of a run with a timeout (W73).
 
+use super::step_timer::run_timer;
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{TimerKey, TimerKind};
@@ -33,10 +34,5 @@ pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<()
 }
 
 fn timer_of(run: RunNumber, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::RunTimeout,
-        due_ms,
-        subject: run.0,
-        detail: 0,
-    }
+    run_timer(TimerKind::RunTimeout, run, due_ms)
 }

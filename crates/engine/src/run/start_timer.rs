@@ -1,5 +1,6 @@
 //! The timer of a run that begins later (W76).
 
+use super::step_timer::run_timer;
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{EventKind, TimerKey, TimerKind};
@@ -36,10 +37,5 @@ pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<()
 }
 
 fn timer_of(run: RunNumber, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind: TimerKind::RunStart,
-        due_ms,
-        subject: run.0,
-        detail: 0,
-    }
+    run_timer(TimerKind::RunStart, run, due_ms)
 }

@@ -1,16 +1,17 @@
-//! The timers of active steps.
+//! The timers of runs and of active steps.
 
+use crate::ids::RunNumber;
 use crate::tables::{Activation, ActivationState, TimerKey, TimerKind};
 use crate::turn::{ActivationRef, LoadedRun, Turn};
 
 /// The timer of a retry, of a poll or of a step that waits for a time.
 pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    timer(TimerKind::StepWake, at, due_ms)
+    step_timer(TimerKind::StepWake, at, due_ms)
 }
 
 /// The timer of a wait for a signal or a decision.
 pub(super) fn deadline_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    timer(TimerKind::StepDeadline, at, due_ms)
+    step_timer(TimerKind::StepDeadline, at, due_ms)
 }
 
 /// Begins a wait that perhaps has a timeout; returns when it expires, in milliseconds.
@@ -42,7 +43,18 @@ pub(super) fn end_waiting(turn: &mut Turn<'_, '_>, run: &LoadedRun, active: &mut
     active.state = ActivationState::Executing;
 }
 
-fn timer(kind: TimerKind, at: ActivationRef, due_ms: u64) -> TimerKey {
+/// A timer of a run as a whole.
+pub(super) fn run_timer(kind: TimerKind, run: RunNumber, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind,
+        due_ms,
+        subject: run.0,
+        detail: 0,
+    }
+}
+
+/// A timer of an active step.
+pub(super) fn step_timer(kind: TimerKind, at: ActivationRef, due_ms: u64) -> TimerKey {
     TimerKey {
         kind,
         due_ms,

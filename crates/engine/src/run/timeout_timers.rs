@@ -1,5 +1,6 @@
 //! When steps, and attempts at them, have taken too long (W70).
 
+use super::step_timer::step_timer;
 use crate::store::StoreError;
 use crate::tables::{Activation, ActivationState, StepTimeout, TimerKey, TimerKind};
 use crate::timer;
@@ -122,18 +123,9 @@ pub(super) fn restore(
 }
 
 fn total_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    timer_of(TimerKind::StepTotal, at, due_ms)
+    step_timer(TimerKind::StepTotal, at, due_ms)
 }
 
 fn attempt_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
-    timer_of(TimerKind::StepAttempt, at, due_ms)
-}
-
-fn timer_of(kind: TimerKind, at: ActivationRef, due_ms: u64) -> TimerKey {
-    TimerKey {
-        kind,
-        due_ms,
-        subject: at.run.0,
-        detail: at.activation,
-    }
+    step_timer(TimerKind::StepAttempt, at, due_ms)
 }

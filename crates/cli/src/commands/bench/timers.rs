@@ -272,7 +272,7 @@ async fn ended(client: &Client, started: Started) -> Result<Ended, Failure> {
         ..GetRunRequest::default()
     };
     let run: Run = client.get_run(request).await?;
-    let timeout_ms = u64::try_from(started.timeout.as_millis()).unwrap_or(u64::MAX);
+    let timeout_ms = crate::period::millis(started.timeout);
     Ok(Ended {
         due_ms: run.started_at_ms + timeout_ms,
         ended_ms: run.completed_at_ms.unwrap_or(u64::MAX),

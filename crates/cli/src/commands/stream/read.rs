@@ -63,7 +63,7 @@ impl Read {
         let client = session.client()?;
         let response = loop {
             let wait = ends_at.saturating_duration_since(Instant::now());
-            request.block_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            request.block_ms = crate::period::millis(wait);
             let client = client.with_timeout(client.timeout() + wait);
             let response = client.read_records(request.clone()).await?;
             if !response.records.is_empty() || Instant::now() >= ends_at {

@@ -83,7 +83,7 @@ impl Start {
             idempotency_key: self.idempotency_key.unwrap_or_default(),
             run_id: self.run_id.unwrap_or_default(),
             start_at_ms: self.at.unwrap_or_default(),
-            start_after_ms: self.after.map_or(0, millis),
+            start_after_ms: self.after.map_or(0, period::millis),
             ..StartRunRequest::default()
         };
         let client = session.client()?;
@@ -104,10 +104,6 @@ impl Start {
         let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
         output.json_text(&result)
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether an existing run has another input. If this cannot be determined, nothing is reported:

@@ -1,19 +1,13 @@
 //! The files of `deploy`, and the related files at the root.
 
+pub(super) use crate::reference::root;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 /// The files by path, relative to the root of the repository.
 #[derive(Clone, Debug)]
 pub(super) struct Files(BTreeMap<String, String>);
-
-/// The root of the repository.
-pub(super) fn root() -> PathBuf {
-    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder"))
-        .join("../..")
-}
 
 impl Files {
     /// The files of the working tree.
