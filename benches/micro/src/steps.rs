@@ -212,6 +212,7 @@ fn complete(token: TaskToken) -> Body {
         token,
         outcome: OutcomeName::new("success").expect("a legal outcome"),
         output: requests::payload(),
+        not_before: None,
     })
 }
 

@@ -106,6 +106,7 @@ prepare_namespace_and_id! {
     StartRunRequest.request_id
     SignalRunRequest.request_id
     DecideApprovalRequest.request_id
+    CompleteStepRequest.request_id
     CancelRunRequest.request_id
     InvalidateCacheRequest.request_id
     ResetPlanRequest.request_id

@@ -64,6 +64,8 @@ calls! { WorkflowServiceClient:
     Read get_history(GetHistoryRequest) -> GetHistoryResponse = get_history;
     /// Approves or rejects what a step asks for (W61).
     Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
+    /// Reports the outcome of a step's accepted task (W75).
+    Write complete_step(CompleteStepRequest) -> CompleteStepResponse = complete_step;
     /// Delivers a signal (W19).
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its child runs (W18).

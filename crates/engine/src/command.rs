@@ -20,7 +20,7 @@ use crate::quarantine::ReleaseQuarantined;
 use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
-use crate::run::{CancelRun, DecideApproval, DecideSchemaCheck, SignalRun, StartRun};
+use crate::run::{CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
@@ -403,4 +403,7 @@ commands! {
     /// Approves or rejects what a step asks for (W61).
     DecideApproval(DecideApproval) "decide_approval" Progress -> ApprovalDecided,
         of |decision| Subject::Run(decision.run_id.clone());
+    /// Reports the outcome of an accepted task by its step (W75).
+    CompleteStep(CompleteStep) "complete_step" Progress bulk -> StepReported,
+        of |complete| Subject::Run(complete.run_id.clone());
 }

@@ -1,5 +1,6 @@
 //! Effects: hints to the outside world, which may be lost (design rule 6).
 
+use crate::definition::Tracking;
 use crate::ids::{
     ActionName, ActionRunNumber, GroupName, Namespace, RunId, RunNumber, StepName, StreamName,
     WorkerId,
@@ -138,7 +139,6 @@ pub struct Assignment {
     pub step: Option<StepName>,
     /// The action run's labels (A3).
     pub labels: BTreeMap<String, String>,
-    /// How long after its acceptance a task may be reported on, in milliseconds; `None` if the task cannot be accepted
-    /// (W38).
-    pub report_timeout_ms: Option<u64>,
+    /// Whether it can be accepted, so that its outcome arrives in a report (W38, W75).
+    pub tracking: Tracking,
 }

@@ -23,6 +23,7 @@ mod command;
 mod dead_letter;
 mod decimal;
 mod difference;
+mod due_time;
 mod effect;
 mod engine;
 mod entry;
@@ -64,6 +65,7 @@ mod workflow;
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, CommandKind, Operation};
 pub use dead_letter::{DeadLetterSelector, PurgeDeadLetters, RequeueDeadLetters};
+pub use due_time::DueTime;
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::Entry;
@@ -85,7 +87,8 @@ pub use reply::Reply;
 pub use request::SweepRequests;
 pub use retention::SweepRuns;
 pub use run::{
-    CancelRun, DecideApproval, DecideSchemaCheck, SignalRun, StartRun, StartTime, VersionChoice,
+    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, SignalRun, StartRun, StepSelector,
+    VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;
@@ -103,7 +106,7 @@ pub use tables::{
 };
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
-    TaskToken, TokenInvalid, TouchTask,
+    TaskReport, TaskToken, TokenInvalid, TouchTask,
 };
 pub use timer::FireTimer;
 pub use trace::TraceContext;

@@ -279,6 +279,9 @@ pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// Rows that one page of a list reads, at most, so that a rare match cannot block a node.
 pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
 
+/// The longest delay that an action gives for what follows it (W74). In milliseconds.
+pub const STEP_DELAY_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
+
 /// How long an accepted request id is remembered (design rule 9), while there is room for it. In milliseconds.
 pub const REQUEST_WINDOW_MS: u64 = 10 * 60_000;
 /// How long a client may retry: a younger id is never deleted. In milliseconds.

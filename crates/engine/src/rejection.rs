@@ -105,7 +105,7 @@ pub enum Rejection {
     TaskAccepted(ActionRunNumber),
     /// The task's tracking is `sync`: its outcome must come with its completion (W38).
     #[error(
-        "expected a task of an executor with `tracking: {{mode: async}}`, but action run \"{0}\" does not belong to one"
+        "expected a task of a step or executor with `tracking: {{mode: async}}`, but action run \"{0}\" does not belong to one"
     )]
     TaskNotTracked(ActionRunNumber),
     /// The token does not belong to the attempt whose report is awaited (W38).

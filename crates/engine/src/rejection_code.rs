@@ -119,8 +119,11 @@ codes! {
     ApprovalNotOpen "approval_not_open" Conflict
         "No such step waits for a decision: it has not been entered, it has ended, or another visit is current."
         => "`flo workflow status RUN` shows the steps that wait for an approval";
+    StepNotWaiting "step_not_waiting" Conflict
+        "No such step waits for a report: no worker has accepted its task, its outcome is reported already, or another visit is current."
+        => "`flo workflow status RUN` shows the steps that wait for a report";
     ScopeNeeded "scope_needed" Invalid
-        "Several steps of the run wait for a decision."
+        "Several steps of the run wait for a decision or a report."
         => "name the step with --step, its scope with --scope, or both";
     SignalTypeReserved "signal_type_reserved" Invalid
         "Signal types that begin with `approval.` are reserved."
@@ -155,7 +158,7 @@ codes! {
         "The task was already accepted: its lease has ended, and its outcome arrives in a report."
         => "report the outcome with `flo action report TOKEN --outcome O`";
     TaskNotTracked "task_not_tracked" Conflict
-        "The task does not belong to an executor with `tracking: {mode: async}`, so it cannot be accepted or reported."
+        "Neither the step nor the executor of the task has `tracking: {mode: async}`, so the task cannot be accepted or reported."
         => "complete or fail the task instead";
     ReportTokenMismatch "report_token_mismatch" Conflict
         "The token is not the one of the accepted attempt."

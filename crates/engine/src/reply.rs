@@ -93,6 +93,13 @@ replies! {
         /// What the step ended with; `None` if further approvals are needed.
         outcome: Option<OutcomeName>,
     }
+    /// Of [`CompleteStep`](crate::command::Body::CompleteStep).
+    StepReported {
+        /// The step.
+        step: StepName,
+        /// The visit to it, from 1.
+        visit: u32,
+    }
     /// Of [`RegisterAction`](crate::command::Body::RegisterAction).
     ActionRegistered {
         /// The action's version (A1).
@@ -127,8 +134,8 @@ replies! {
     }
     /// Of [`AcceptTask`](crate::command::Body::AcceptTask).
     TaskAccepted {
-        /// The deadline of the report, in milliseconds.
-        deadline_at_ms: u64,
+        /// The deadline of the report, in milliseconds; `None` without one.
+        deadline_at_ms: Option<u64>,
     }
     /// Of [`InvalidateCache`](crate::command::Body::InvalidateCache).
     CacheInvalidated {

@@ -1,10 +1,10 @@
-//! Why a signal or a decision does not reach a step (W61, W61a).
+//! Why a signal, a decision or a report does not reach a step (W61, W61a, W75).
 
 use crate::ids::{RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why a signal or a decision about a step was refused, although its run is open.
+/// Why a signal, a decision or a report for a step was refused, although its run is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Undeliverable {
     /// The run has no such scope.
@@ -31,10 +31,18 @@ pub enum Undeliverable {
         /// The step, as the caller named it.
         named: String,
     },
-    /// Several steps wait for a decision (W61).
+    /// No such step waits for a report (W75).
     #[error(
-        "expected a decision about one step of run \"{run_id}\", but several wait for one: {open}"
+        "expected {named} of run \"{run_id}\" to wait for a report on an accepted task, but none does"
     )]
+    StepNotWaiting {
+        /// The run.
+        run_id: RunId,
+        /// The step, as the caller named it.
+        named: String,
+    },
+    /// Several steps wait for a decision or a report (W61, W75).
+    #[error("expected one step of run \"{run_id}\" to match, but several do: {open}")]
     ScopeNeeded {
         /// The run.
         run_id: RunId,
@@ -58,6 +66,7 @@ impl Undeliverable {
             Self::ScopeEnded { .. } => RejectionCode::ScopeEnded,
             Self::SignalLimitExceeded(_) => RejectionCode::SignalLimitExceeded,
             Self::ApprovalNotOpen { .. } => RejectionCode::ApprovalNotOpen,
+            Self::StepNotWaiting { .. } => RejectionCode::StepNotWaiting,
             Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }

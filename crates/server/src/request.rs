@@ -1,19 +1,25 @@
 //! Validates the fields of requests.
 
 use crate::config::is_address;
+use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
-use flotilla_engine::ids::{NameInvalid, Namespace, RunId};
+use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
 use flotilla_engine::json::{self, Json};
-use flotilla_engine::limits::{JSON_DEPTH_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::limits::{
+    JSON_DEPTH_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX,
+};
 use flotilla_engine::view::PageRange;
-use flotilla_engine::{NodeId, RequestId};
+use flotilla_engine::{DueTime, NodeId, RequestId};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use uuid::Uuid;
+
+/// The outcome of a report that gives none.
+const OUTCOME_DEFAULT: &str = "success";
 
 /// The namespace of a request; empty means `default`.
 pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
@@ -148,6 +154,58 @@ pub(crate) fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Res
     let (min, max) = range.into_inner();
     let message = format!("expected `{field}` from {min} to {max}, but it is {value}");
     Err(Refusal::invalid(field, message))
+}
+
+/// Two fields of a request that give a time: in milliseconds since the Unix epoch, or as a delay. 0 is not given.
+pub(crate) struct DueFields {
+    pub(crate) at: (&'static str, u64),
+    pub(crate) after: (&'static str, u64),
+}
+
+impl DueFields {
+    /// The time, at most `max_ms` after `now_ms`.
+    pub(crate) fn read(self, now_ms: u64, max_ms: u64) -> Result<Option<DueTime>, Refusal> {
+        match (self.at, self.after) {
+            ((_, 0), (_, 0)) => Ok(None),
+            ((field, ms), (_, 0)) => {
+                within(field, ms, 1..=now_ms.saturating_add(max_ms))?;
+                Ok(Some(DueTime::At { ms }))
+            }
+            ((_, 0), (field, ms)) => {
+                within(field, ms, 1..=max_ms)?;
+                Ok(Some(DueTime::After { ms }))
+            }
+            ((at, _), (after, _)) => {
+                let message = format!("expected `{at}` or `{after}`, but both are given");
+                Err(Refusal::invalid(after, message))
+            }
+        }
+    }
+}
+
+/// The earliest time of what follows the end of a task (W74).
+pub(crate) fn not_before(
+    context: &Context,
+    delay_ms: u64,
+    not_before_ms: u64,
+) -> Result<Option<DueTime>, Refusal> {
+    if (delay_ms, not_before_ms) == (0, 0) {
+        return Ok(None);
+    }
+    let fields = DueFields {
+        at: ("not_before_ms", not_before_ms),
+        after: ("delay_ms", delay_ms),
+    };
+    fields.read(context.gateway.replica().now_ms(), STEP_DELAY_MS_MAX)
+}
+
+/// The outcome of a task; empty means `success`.
+pub(crate) fn outcome(text: String) -> Result<OutcomeName, Refusal> {
+    let text = match text.is_empty() {
+        true => OUTCOME_DEFAULT.to_owned(),
+        false => text,
+    };
+    name(OutcomeName::new(text))
 }
 
 /// Labels (A3): validates their number and the length of their names and values.

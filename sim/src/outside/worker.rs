@@ -111,12 +111,14 @@ impl Worker {
                 code: None,
                 message: "the simulation says so".to_owned(),
                 outcome: FailureOutcome::Failure,
+                not_before: None,
             })
         } else {
             Body::CompleteTask(CompleteTask {
                 token,
                 outcome: OutcomeName::new("success").expect("a valid outcome"),
                 output: Json::string(&token.to_string()),
+                not_before: None,
             })
         };
         // The token makes a retry safe.

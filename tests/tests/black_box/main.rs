@@ -16,6 +16,7 @@ mod first_minutes;
 mod formats;
 mod history;
 mod keys;
+mod later_results;
 mod logs;
 mod manual;
 mod membership;

@@ -83,7 +83,10 @@ impl Payments {
         let events: Vec<Event> = events.into_iter().map(Event::from).collect();
         history::expect_sound(run_id, &events);
         let plan = events.iter().filter_map(|event| {
-            let kind = event.kind.strip_prefix("plan_")?;
+            let kind = match event.kind.as_str() {
+                "awaiting_report" => "awaiting_report",
+                kind => kind.strip_prefix("plan_")?,
+            };
             let detail = event.attributes["detail"].as_str().expect("a text");
             Some(match kind {
                 "cache_hit" | "awaiting_report" => kind.to_owned(),

@@ -109,8 +109,15 @@ impl ActionContext {
         self.task.step.as_deref()
     }
 
-    /// How long after its acceptance the outcome may be reported; `None` if the task cannot be
-    /// [accepted](crate::ActionResult::accepted) (W38).
+    /// Whether the task can be [accepted](crate::ActionResult::accepted), so that its outcome comes
+    /// later (W38, W75).
+    #[must_use]
+    pub fn can_accept(&self) -> bool {
+        self.task.can_accept
+    }
+
+    /// How long after its acceptance the outcome may be reported; `None` without a limit, or if the
+    /// task cannot be accepted.
     #[must_use]
     pub fn report_timeout(&self) -> Option<Duration> {
         self.task.report_timeout_ms.map(Duration::from_millis)

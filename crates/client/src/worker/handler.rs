@@ -5,6 +5,7 @@ use crate::error::chain;
 use futures::future::BoxFuture;
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The handler of an action's tasks.
 pub(super) type Handler = Arc<
@@ -34,6 +35,8 @@ pub struct HandlerError {
     pub code: String,
     /// What went wrong, for people.
     pub message: String,
+    /// The delay of what follows, at most 366 days: it replaces that of a retry (W74).
+    pub delay: Option<Duration>,
 }
 
 impl HandlerError {
@@ -64,11 +67,21 @@ impl HandlerError {
         }
     }
 
+    /// The same error; what follows it, such as a retry, happens only after `delay` (W74).
+    #[must_use]
+    pub fn with_delay(self, delay: Duration) -> Self {
+        Self {
+            delay: Some(delay),
+            ..self
+        }
+    }
+
     fn new(kind: FailKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             code: String::new(),
             message: message.into(),
+            delay: None,
         }
     }
 }

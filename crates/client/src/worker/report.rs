@@ -24,6 +24,8 @@ pub(super) enum Report {
         outcome: String,
         /// The output, JSON.
         output: Bytes,
+        /// The delay of what follows (W74).
+        delay: Option<Duration>,
     },
     /// The outcome comes later (W38).
     Accepted,
@@ -33,12 +35,15 @@ pub(super) enum Report {
 
 impl Report {
     /// The report on a handler's result, for a task that can be accepted or not.
-    pub(super) fn of(result: Result<ActionResult, HandlerError>, is_tracked: bool) -> Self {
-        let (outcome, output) = match result.map(|result| result.answer) {
-            Ok(Answer::Outcome { outcome, output }) => (outcome, output),
-            Ok(Answer::Accepted) if is_tracked => return Self::Accepted,
-            Ok(Answer::Accepted) => return Self::failed(not_tracked()),
+    pub(super) fn of(result: Result<ActionResult, HandlerError>, can_accept: bool) -> Self {
+        let ActionResult { answer, delay } = match result {
+            Ok(result) => result,
             Err(error) => return Self::failed(error),
+        };
+        let (outcome, output) = match answer {
+            Answer::Outcome { outcome, output } => (outcome, output),
+            Answer::Accepted if can_accept => return Self::Accepted,
+            Answer::Accepted => return Self::failed(not_tracked()),
         };
         if EXECUTION_LEVEL.contains(&outcome.as_str()) {
             let message =
@@ -52,7 +57,11 @@ impl Report {
             );
             return Self::failed(HandlerError::no_retry(message).with_code("output_too_large"));
         }
-        Self::Completed { outcome, output }
+        Self::Completed {
+            outcome,
+            output,
+            delay,
+        }
     }
 
     /// The handler panicked.
@@ -92,10 +101,16 @@ impl Report {
     pub(super) fn message(&self, task_token: &str) -> Message {
         let task_token = task_token.to_owned();
         match self {
-            Self::Completed { outcome, output } => Message::Completion(v1::TaskCompletion {
+            Self::Completed {
+                outcome,
+                output,
+                delay,
+            } => Message::Completion(v1::TaskCompletion {
                 task_token,
                 outcome: outcome.clone(),
                 output: output.clone(),
+                delay_ms: millis(*delay),
+                not_before_ms: 0,
             }),
             Self::Accepted => Message::Acceptance(v1::TaskAcceptance { task_token }),
             Self::Failed(error) => Message::Failure(v1::TaskFailure {
@@ -103,6 +118,8 @@ impl Report {
                 kind: kind(error.kind).into(),
                 code: error.code.clone(),
                 message: error.message.clone(),
+                delay_ms: millis(error.delay),
+                not_before_ms: 0,
             }),
         }
     }
@@ -117,9 +134,16 @@ impl Report {
 
 /// The step does not wait for a report.
 fn not_tracked() -> HandlerError {
-    let message = "expected an outcome, but the task was accepted: only an executor of a plan with \
+    let message = "expected an outcome, but the task was accepted: only a step or an executor with \
                    `tracking: {mode: async}` can have its outcome later";
     HandlerError::no_retry(message).with_code("task_not_tracked")
+}
+
+/// A delay in whole milliseconds; 0 without one.
+fn millis(delay: Option<Duration>) -> u64 {
+    delay.map_or(0, |delay| {
+        u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 fn kind(kind: FailKind) -> v1::FailKind {

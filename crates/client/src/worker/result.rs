@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use std::time::Duration;
 
 const SUCCESS: &str = "success";
 
@@ -9,6 +10,7 @@ const SUCCESS: &str = "success";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionResult {
     pub(super) answer: Answer,
+    pub(super) delay: Option<Duration>,
 }
 
 /// The handler's decision about its task.
@@ -49,18 +51,29 @@ impl ActionResult {
         let (outcome, output) = (outcome.into(), output.into());
         Self {
             answer: Answer::Outcome { outcome, output },
+            delay: None,
+        }
+    }
+
+    /// The same result; what follows it happens only after `delay`, at most 366 days: the next step,
+    /// the next poll, or the retry, whose own delay is replaced (W74).
+    #[must_use]
+    pub fn with_delay(self, delay: Duration) -> Self {
+        Self {
+            delay: Some(delay),
+            ..self
         }
     }
 
     /// Accepts the task: its outcome comes later, by
     /// [`Client::report_task`](crate::Client::report_task) or over HTTP, with the same token (W38).
     ///
-    /// Only a task with a [`report_timeout`](crate::ActionContext::report_timeout) can be accepted;
-    /// any other task then fails without retry, code `task_not_tracked`.
+    /// See [`can_accept`](crate::ActionContext::can_accept): any other task then fails without retry, code `task_not_tracked`.
     #[must_use]
     pub fn accepted() -> Self {
         Self {
             answer: Answer::Accepted,
+            delay: None,
         }
     }
 

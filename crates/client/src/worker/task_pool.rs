@@ -115,7 +115,7 @@ async fn run(setup: Arc<Setup>, task: TaskAssignment, orders: mpsc::Sender<Touch
         let error = HandlerError::retry(message).with_code("handler_missing");
         return Report::of(Err(error), false);
     };
-    let is_tracked = task.report_timeout_ms.is_some();
+    let can_accept = task.can_accept;
     let length = Duration::from_millis(task.lease_ms);
     let lease = Arc::new(Lease::new(task.task_token.clone(), length, orders));
     let cancellation = CancellationToken::new();
@@ -123,7 +123,7 @@ async fn run(setup: Arc<Setup>, task: TaskAssignment, orders: mpsc::Sender<Touch
     let context = ActionContext::new(Arc::new(task), lease.clone(), cancellation);
     tokio::select! {
         biased;
-        result = handler(context) => Report::of(result, is_tracked),
+        result = handler(context) => Report::of(result, can_accept),
         () = sleep(setup.action_timeout) => Report::of_timeout(setup.action_timeout),
         never = lease.keep() => match never {},
     }

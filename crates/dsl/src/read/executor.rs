@@ -1,6 +1,6 @@
 //! The executors of a plan (W31–W34, W38).
 
-use super::{Bounds, Context, Field, Reported, field::or_default, retry, target};
+use super::{Bounds, Context, Field, Reported, field::or_default, retry, target, tracking};
 use crate::{Code, Finding, quote::quote};
 use flotilla_engine::{
     definition::{Breaker, Executor, ExecutorExtensions, RateLimit, Tracking},
@@ -62,7 +62,7 @@ fn read<'doc>(
         .map(|field| rate_limit_block(&field, context))
         .transpose();
     let tracking = or_default(tracking, Tracking::Sync, |field| {
-        tracking_block(&field, context)
+        tracking::read(&field, Some(TRACKING_TIMEOUT_MS_DEFAULT), context)
     });
     known?;
     Ok(Executor {
@@ -140,32 +140,5 @@ fn rate_limit_block<'doc>(
         max_per_second: second?,
         max_per_minute: minute?,
         max_per_hour: hour?,
-    })
-}
-
-fn tracking_block<'doc>(
-    field: &Field<'doc>,
-    context: &mut Context<'doc>,
-) -> Result<Tracking, Reported> {
-    let mut fields = field.fields(context)?;
-    let mode = fields.take("mode", context);
-    let timeout = fields.take("timeout_ms", context);
-    let known = fields.finish(context);
-    let is_async = or_default(mode, false, |field| {
-        field.word(&[("sync", false), ("async", true)], context)
-    });
-    if let (Some(timeout), Ok(false)) = (&timeout, &is_async) {
-        let hint = "leave it out, or set `mode: async`";
-        timeout.warn_without_effect("with `mode: sync`", hint, context);
-    }
-    let timeout_ms = or_default(timeout, TRACKING_TIMEOUT_MS_DEFAULT, |field| {
-        field.whole(Bounds::duration(1, Code::E100), context)
-    });
-    known?;
-    let (is_async, timeout_ms) = (is_async?, timeout_ms?);
-    Ok(if is_async {
-        Tracking::Async { timeout_ms }
-    } else {
-        Tracking::Sync
     })
 }

@@ -39,6 +39,7 @@ mod template;
 mod terminals;
 mod timeouts;
 mod timer;
+mod tracking;
 mod transitions;
 mod trigger;
 mod wait;

@@ -12,14 +12,14 @@ use super::{
     switch::{self, SwitchFields},
     target, template,
     timeouts::TimeoutFields,
-    timer,
+    timer, tracking,
     transitions::{self, RunStepEnding, Transitions},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
     BlockForm, BlockStep, Branch, BuiltInTerminal, Call, RunStep, RunTarget, Setting, Step,
-    StepExtensions, StepIndex, StepKind, Target,
+    StepExtensions, StepIndex, StepKind, Target, Tracking,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
@@ -65,6 +65,7 @@ pub(super) fn read<'doc>(
         poll: fields.take("poll", context),
         output: fields.take("output", context),
         fallback: fields.take("fallback", context),
+        tracking: fields.take("tracking", context),
         timeouts: TimeoutFields::take(&mut fields, context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
@@ -108,6 +109,7 @@ struct Body<'doc> {
     poll: Option<Field<'doc>>,
     output: Option<Field<'doc>>,
     fallback: Option<Field<'doc>>,
+    tracking: Option<Field<'doc>>,
     timeouts: TimeoutFields<'doc>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
@@ -446,6 +448,7 @@ impl<'doc> Body<'doc> {
         let fallback = fallback
             .map(|field| call::fallback(field, context))
             .transpose();
+        let tracking = self.tracking(target.as_ref().ok(), context);
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
             if is_unnoticed {
@@ -467,7 +470,31 @@ impl<'doc> Body<'doc> {
             poll: poll?,
             output: output?,
             fallback: fallback?,
+            tracking: tracking?,
         })
+    }
+
+    /// Reads how the outcome of the step's action is reported.
+    fn tracking(
+        &self,
+        target: Option<&RunTarget>,
+        context: &mut Context<'doc>,
+    ) -> Result<Tracking, Reported> {
+        let Some(field) = &self.tracking else {
+            return Ok(Tracking::Sync);
+        };
+        let tracking = tracking::read(field, None, context)?;
+        let hint = match target {
+            Some(RunTarget::Plan(_)) => "give it to the executors of the plan",
+            Some(RunTarget::Workflow { .. }) => "a child workflow reports its own end",
+            Some(RunTarget::Action(_)) | None => return Ok(tracking),
+        };
+        let message = format!(
+            "expected {} to have no `tracking`, since its target is not an action",
+            self.place
+        );
+        let finding = Finding::new(Code::E100, field.key_span, message);
+        Err(context.error(finding.hint(hint)))
     }
 
     /// Rejects keys that only steps with a target have, and those that this kind of step does not share with them.
@@ -479,7 +506,13 @@ impl<'doc> Body<'doc> {
     ) -> Result<(), Reported> {
         let mut result = Ok(());
         let retry = self.retry.as_ref().filter(|_| !kind.takes_retry());
-        let of_run = [&self.input, &self.poll, &self.output, &self.fallback];
+        let of_run = [
+            &self.input,
+            &self.poll,
+            &self.output,
+            &self.fallback,
+            &self.tracking,
+        ];
         let timeouts: Vec<&Field<'doc>> = match kind.opens_blocks() {
             true => self.timeouts.of_calls().into_iter().collect(),
             false => self.timeouts.all().collect(),

@@ -23,6 +23,7 @@ mod sources;
 mod state;
 mod structure;
 mod timeouts;
+mod tracking;
 mod waits;
 
 use expect_test::Expect;

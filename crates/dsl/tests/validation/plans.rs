@@ -321,7 +321,7 @@ fn empty_blocks_have_the_defaults_of_w3() {
     assert_eq!(
         executor.tracking,
         Tracking::Async {
-            timeout_ms: 300_000
+            timeout_ms: Some(300_000)
         }
     );
     let health = Health {
@@ -423,7 +423,7 @@ fn the_blocks_of_the_manuals_executor_reach_the_definition() {
         max_per_hour: Some(50_000),
     };
     assert_eq!(executor.rate_limit, Some(limit));
-    let timeout_ms = 310_000;
+    let timeout_ms = Some(310_000);
     assert_eq!(executor.tracking, Tracking::Async { timeout_ms });
     let health = Health {
         window_ms: 310_000,

@@ -7,7 +7,7 @@ use flotilla_engine::definition::{
     RunStep, Setting, StepIndex, StepKind, StepRetry,
 };
 
-fn check_step(lines: &str, expected: Expect) {
+pub(crate) fn check_step(lines: &str, expected: Expect) {
     check_body(&step(lines), expected);
 }
 
@@ -17,7 +17,7 @@ fn step(lines: &str) -> String {
     )
 }
 
-fn run_step(lines: &str) -> RunStep {
+pub(crate) fn run_step(lines: &str) -> RunStep {
     let Definition { steps, .. } = accept_body(&step(lines));
     match steps.into_iter().next().map(|step| step.kind) {
         Some(StepKind::Run(step)) => *step,

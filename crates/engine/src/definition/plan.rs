@@ -168,16 +168,16 @@ impl RateWindow {
     }
 }
 
-/// How an executor reports its outcome (W38).
+/// How the outcome of a task is reported (W38, W75).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tracking {
     /// With the task's completion.
     #[default]
     Sync,
-    /// By a later report, at most `timeout_ms` after acceptance.
+    /// By a later report.
     Async {
-        /// In milliseconds.
-        timeout_ms: u64,
+        /// The maximum wait for the report, from the acceptance of the task, in milliseconds; `None` without a limit.
+        timeout_ms: Option<u64>,
     },
 }
 

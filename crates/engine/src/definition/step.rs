@@ -1,6 +1,6 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, Call, CallRole, Expression, PollPolicy, StepRetry, Template};
+use super::{BlockIndex, Call, CallRole, Expression, PollPolicy, StepRetry, Template, Tracking};
 use crate::extensions::extensions;
 use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName};
 use serde::{Deserialize, Serialize};
@@ -373,6 +373,8 @@ pub struct RunStep {
     pub output: Option<StepOutput>,
     /// The call that is made when the target has failed for good (W72).
     pub fallback: Option<Call>,
+    /// How the outcome of the target is reported, if that is an action (W75).
+    pub tracking: Tracking,
 }
 
 /// What becomes of the output of a step's target (W67). Invariant: at least one of the two is there.

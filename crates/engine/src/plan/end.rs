@@ -82,6 +82,7 @@ pub(super) fn exhaust(
             reason: None,
             is_retryable: failure.is_retryable,
             cause: FailureCause::default(),
+            not_before_ms: failure.not_before_ms,
         },
         (None, None) => {
             let output = Json::error(EXHAUSTED, reason.as_deref().unwrap_or_default());
@@ -131,6 +132,7 @@ fn stored(
         reason: None,
         is_retryable: true,
         cause: FailureCause::default(),
+        not_before_ms: None,
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn note_failure(
         output: target_result.output,
         // If an action is missing, the plan may still be executed again.
         is_retryable: target_result.is_retryable || !errors::is_retried(&target_result.outcome),
+        not_before_ms: target_result.not_before_ms,
     });
     Ok(())
 }
@@ -154,7 +155,12 @@ fn retry_at(
     let Some(policy) = policy.filter(|_| is_retryable) else {
         return Ok(None);
     };
-    let due_ms = run::next_attempt(turn, policy, state.attempt, state.started_at_ms);
+    let made = run::AttemptsMade {
+        count: state.attempt,
+        started_at_ms: state.started_at_ms,
+        not_before_ms: target_result.not_before_ms,
+    };
+    let due_ms = run::next_attempt(turn, policy, made);
     // Waiting is useless if the open breaker would skip the attempt.
     let open_until_ms = executor_stats::open_until_ms(turn, execution, index)?;
     Ok(due_ms.filter(|due_ms| open_until_ms.is_none_or(|until_ms| until_ms <= *due_ms)))

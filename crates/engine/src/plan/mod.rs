@@ -10,7 +10,7 @@
 //! - `order` — the selections. `executor_stats` — how attempts change breaker, rate and health.
 //! - `breaker`, `rate`, `health`, `errors` — the policies, which access no tables.
 //! - `delete` — what goes with a deleted workflow.
-//! - `cache` — cached results. `tracking` — outcomes that arrive in a report.
+//! - `cache` — cached results.
 //! - `events` — which plans an invalidation event concerns. `invalidate`, `reset` — the commands.
 
 mod abandon;
@@ -29,7 +29,6 @@ mod invalidate;
 mod order;
 mod rate;
 mod reset;
-mod tracking;
 
 pub use invalidate::InvalidateCache;
 pub use reset::ResetPlan;
@@ -44,4 +43,3 @@ pub(crate) use execution::Execution;
 pub(crate) use finish_attempt::finish_attempt;
 pub(crate) use health::score;
 pub(crate) use rate::{full_until_ms, remaining as remaining_calls};
-pub(crate) use tracking::{report_timeout_ms, tracked};

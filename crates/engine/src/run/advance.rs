@@ -2,8 +2,8 @@
 
 use super::work_queue::WorkQueue;
 use super::{
-    branches, cancel_scope, child, continuation, decide, enter, execute, finish, finish_step,
-    for_each, kept_signals, output, scope, state, step_timeout,
+    branches, cancel_scope, child, continuation, decide, delayed_entry, enter, execute, finish,
+    finish_step, for_each, kept_signals, output, scope, state, step_timeout,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -92,6 +92,7 @@ fn carry_out(
 ) -> TurnResult<()> {
     match work {
         Work::Enter { scope, step } => enter::enter(turn, queue, run, enter::Entry { scope, step }),
+        Work::EnterDelayed { activation } => delayed_entry::enter(turn, queue, run, activation),
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
         Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
         Work::DecideChild {

@@ -311,6 +311,7 @@ fn joined(
         reason,
         is_retryable,
         cause: FailureCause::default(),
+        not_before_ms: None,
     })
 }
 
@@ -413,6 +414,7 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
         reason: result.reason.clone(),
         is_retryable: result.is_retryable,
         cause,
+        not_before_ms: None,
     }
 }
 

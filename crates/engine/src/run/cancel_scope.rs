@@ -147,7 +147,8 @@ pub(super) fn stop(
         }
         ActivationState::Retry { due_ms }
         | ActivationState::Poll { due_ms }
-        | ActivationState::Timer { due_ms } => {
+        | ActivationState::Timer { due_ms }
+        | ActivationState::Delay { due_ms } => {
             turn.clear_timer(wake_timer(at, *due_ms));
         }
         ActivationState::Branches(branches) => {

@@ -132,6 +132,7 @@ pub(super) fn refuse(
         reason: Some(refusal.detail),
         is_retryable: true,
         cause: FailureCause::default(),
+        not_before_ms: None,
     };
     Work::FinishStep {
         activation,

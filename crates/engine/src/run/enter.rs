@@ -32,10 +32,7 @@ pub(super) fn enter(
     run: &mut LoadedRun,
     entry: Entry,
 ) -> TurnResult<()> {
-    let Entry { scope, step } = entry;
-    let is_scope_open = scope == ScopeNumber::ROOT || run.scope(turn, scope)?.is_some();
-    let is_open = is_scope_open && run.record.status.is_open();
-    if !is_open || !queue.count_step(turn, run, scope) || !queue.count_entry(run, scope) {
+    if !is_allowed(turn, queue, run, entry.scope)? {
         return Ok(());
     }
     if run.record.activations_count == 0 {
@@ -46,16 +43,49 @@ pub(super) fn enter(
         }
         attributes::note_state(turn, run)?;
     }
+    let visit = next_visit(turn, run, entry)?;
+    let active = run.activate(turn.now_ms(), visit);
+    begin(turn, queue, run, active)
+}
+
+/// Whether a step of the scope may be entered now; counts it if so (W16, W78).
+pub(super) fn is_allowed(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> Result<bool, StoreError> {
+    let is_scope_open = scope == ScopeNumber::ROOT || run.scope(turn, scope)?.is_some();
+    let is_open = is_scope_open && run.record.status.is_open();
+    Ok(is_open && queue.count_step(turn, run, scope) && queue.count_entry(run, scope))
+}
+
+/// The visit with which the step is entered next.
+pub(super) fn next_visit(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    entry: Entry,
+) -> Result<NewVisit, StoreError> {
     let former = former_result(turn, run, entry)?;
-    let visit = NewVisit {
-        scope,
-        step,
-        visit: 1 + former.as_ref().map_or(0, |former| former.visit),
-    };
-    let mut active = run.activate(turn.now_ms(), visit);
+    Ok(NewVisit {
+        scope: entry.scope,
+        step: entry.step,
+        visit: 1 + former.map_or(0, |former| former.visit),
+    })
+}
+
+/// Begins a visit.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
+    let (scope, step) = (active.scope, active.step);
+    let entry = Entry { scope, step };
     run.note(&active, EventKind::StepStarted);
     loop_warning::note_visit(run, &active);
-    if former.is_some() && !run.definition.definition.branches(step).is_empty() {
+    if active.visit > 1 && !run.definition.definition.branches(step).is_empty() {
         scope::hide_branches(turn, queue, run, entry)?;
     }
     let definition = run.definition.clone();

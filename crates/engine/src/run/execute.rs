@@ -142,6 +142,7 @@ fn refuse(
         reason: Some(refusal.message),
         is_retryable: false,
         cause: FailureCause::default(),
+        not_before_ms: None,
     }
 }
 

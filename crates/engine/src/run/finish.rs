@@ -218,6 +218,7 @@ pub(super) fn note_child_end(
             code: (!is_completed && !has_error).then(|| child.status.name().to_owned()),
             timeout: None,
         },
+        not_before_ms: None,
     };
     Ok(Some(Work::FinishStep {
         activation,

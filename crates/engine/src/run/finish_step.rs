@@ -1,12 +1,13 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
+use super::enter::Entry;
 use super::failure::{self, Exit};
 use super::fallback::{self, FailedCall};
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{branches, output, state, timeout_timers};
+use super::{branches, delayed_entry, output, state, timeout_timers};
 use crate::definition::{BuiltInTerminal, CallRole, PollPolicy, Step, Target};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -51,12 +52,18 @@ pub(super) fn finish_step(
     {
         let polls = active.polls_count;
         if polls < poll.max_attempts {
-            schedule_poll(turn, run, active, poll);
+            let poll = NextPoll {
+                active,
+                policy: poll,
+                not_before_ms: target_result.not_before_ms,
+            };
+            schedule_poll(turn, run, poll);
             return Ok(());
         }
         run.note(&active, EventKind::PollExhausted { polls });
         target_result.outcome = name::of(name::TIMEOUT);
         target_result.output = None;
+        target_result.not_before_ms = None;
         target_result.reason = Some(format!("still pending after poll {polls}"));
     }
     timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
@@ -188,9 +195,17 @@ pub(super) fn exit_step(
             exit.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail)
         }
     };
+    let not_before_ms = target_result.not_before_ms;
     leave(turn, run, active, target_result)?;
-    queue.push(run.number, work);
-    Ok(())
+    match (work, not_before_ms) {
+        (Work::Enter { scope, step }, Some(due_ms)) if due_ms > turn.now_ms() => Ok(
+            delayed_entry::schedule(turn, run, Entry { scope, step }, due_ms)?,
+        ),
+        (work, _) => {
+            queue.push(run.number, work);
+            Ok(())
+        }
+    }
 }
 
 fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy> {
@@ -200,19 +215,30 @@ fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy
     }
 }
 
-/// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
-fn schedule_poll(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-    poll: &PollPolicy,
-) {
+/// A poll that follows the outcome `pending`.
+struct NextPoll<'p> {
+    active: Draft<Activation>,
+    policy: &'p PollPolicy,
+    /// The time that the target gave for it, in milliseconds (W74).
+    not_before_ms: Option<u64>,
+}
+
+/// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14), unless the target gives the
+/// time.
+fn schedule_poll(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, poll: NextPoll<'_>) {
+    let NextPoll {
+        mut active,
+        policy,
+        not_before_ms,
+    } = poll;
     let random = turn.random();
-    let delay_ms = match active.polls_count.checked_sub(1) {
-        None => poll.initial_delay_ms,
-        Some(k) => poll.backoff.delay_ms(k, random),
-    };
-    let due_ms = turn.now_ms().saturating_add(delay_ms);
+    let due_ms = not_before_ms.unwrap_or_else(|| {
+        let delay_ms = match active.polls_count.checked_sub(1) {
+            None => policy.initial_delay_ms,
+            Some(k) => policy.backoff.delay_ms(k, random),
+        };
+        turn.now_ms().saturating_add(delay_ms)
+    });
     active.polls_count += 1;
     let kind = EventKind::PollScheduled {
         poll: active.polls_count,

@@ -44,6 +44,7 @@ pub(super) fn conclude_with_output(
         outcome: attempt.target_result.outcome,
         result,
         output,
+        not_before_ms: attempt.target_result.not_before_ms,
     });
     schema_check::request(turn, run.at(&attempt.active));
     run.put_back(attempt.active);
@@ -93,12 +94,14 @@ pub(super) fn decide(
         outcome,
         result,
         output,
+        not_before_ms,
     } = checked.output;
     let (target_result, output) = match checked.verdict {
         SchemaVerdict::Valid => {
             let target_result = TargetResult {
                 from: Awaited::Verdict,
                 output: result,
+                not_before_ms,
                 ..TargetResult::of_engine(outcome)
             };
             (target_result, Some(output))
@@ -109,6 +112,7 @@ pub(super) fn decide(
             ));
             let target_result = TargetResult {
                 is_retryable: true,
+                not_before_ms,
                 ..failed(turn, run, OUTPUT_INVALID, message)
             };
             (target_result, None)

@@ -96,7 +96,8 @@ fn release_step(
         })
         | ActivationState::Retry { due_ms }
         | ActivationState::Poll { due_ms }
-        | ActivationState::Timer { due_ms } => {
+        | ActivationState::Timer { due_ms }
+        | ActivationState::Delay { due_ms } => {
             *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
         }
         ActivationState::Signal(SignalWait {
@@ -171,6 +172,7 @@ fn release_child(
             reason: Some("the child run was deleted while this run was quarantined".to_owned()),
             is_retryable: false,
             cause: FailureCause::default(),
+            not_before_ms: None,
         };
         return Ok(Some(Work::FinishStep {
             activation,

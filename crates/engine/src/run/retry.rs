@@ -28,12 +28,12 @@ pub(super) fn due_ms(
     if !is_listed(retry, target_result) || is_final(target_result) {
         return Ok(None);
     }
-    let next_ms = next_attempt(
-        turn,
-        &retry.policy,
-        active.attempt,
-        active.call_started_at_ms,
-    );
+    let made = AttemptsMade {
+        count: active.attempt,
+        started_at_ms: active.call_started_at_ms,
+        not_before_ms: target_result.not_before_ms,
+    };
+    let next_ms = next_attempt(turn, &retry.policy, made);
     if next_ms.is_none() || (retry.non_retryable_errors.is_empty() && retry.when.is_none()) {
         return Ok(next_ms);
     }
@@ -107,24 +107,34 @@ fn note_unevaluated(target_result: &mut TargetResult, reason: &str) {
     }));
 }
 
-/// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
-/// first attempt's start (W12).
+/// The attempts at a target that have ended.
+#[derive(Clone, Copy)]
+pub(crate) struct AttemptsMade {
+    pub(crate) count: u32,
+    /// When the first one began, in milliseconds.
+    pub(crate) started_at_ms: u64,
+    /// The time that the last one gave for what follows, in milliseconds (W74).
+    pub(crate) not_before_ms: Option<u64>,
+}
+
+/// When the next attempt is made, if one is left within the budget, which counts from the first attempt's start (W12).
+/// The time that the last attempt gave replaces the delay (W74).
 pub(crate) fn next_attempt(
     turn: &mut Turn<'_, '_>,
     retry: &RetryPolicy,
-    attempt: u32,
-    started_at_ms: u64,
+    made: AttemptsMade,
 ) -> Option<u64> {
-    if attempt >= retry.max_attempts {
+    if made.count >= retry.max_attempts {
         return None;
     }
     let random = turn.random();
-    let due_ms = turn
-        .now_ms()
-        .saturating_add(retry.delays.delay_ms(attempt - 1, random));
+    let due_ms = made.not_before_ms.unwrap_or_else(|| {
+        let delay_ms = retry.delays.delay_ms(made.count - 1, random);
+        turn.now_ms().saturating_add(delay_ms)
+    });
     let budget_ends_ms = retry
         .within_ms
-        .map(|within| started_at_ms.saturating_add(within));
+        .map(|within| made.started_at_ms.saturating_add(within));
     budget_ends_ms
         .is_none_or(|ends_ms| due_ms <= ends_ms)
         .then_some(due_ms)

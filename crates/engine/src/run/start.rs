@@ -4,6 +4,7 @@ use super::advance::advance;
 use super::child::FIRST_WORK;
 use super::create::{NewRun, create};
 use crate::definition::Idempotency;
+use crate::due_time::DueTime;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::WAIT_MS_MAX;
@@ -35,34 +36,7 @@ pub struct StartRun {
     /// run in the trace of the first.
     pub trace: Option<TraceContext>,
     /// When the run begins (W76); `None` is now.
-    pub start_time: Option<StartTime>,
-}
-
-/// A time at which a run begins (W76). One that is past is now; it is at most [`WAIT_MS_MAX`] ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StartTime {
-    /// At a time.
-    At {
-        /// In milliseconds since the Unix epoch.
-        ms: u64,
-    },
-    /// After a delay.
-    After {
-        /// In milliseconds.
-        ms: u64,
-    },
-}
-
-impl StartTime {
-    /// The time in milliseconds, if it is yet to come.
-    fn due_ms(self, now_ms: u64) -> Option<u64> {
-        let due_ms = match self {
-            Self::At { ms } => ms,
-            Self::After { ms } => now_ms.saturating_add(ms),
-        };
-        let due_ms = due_ms.min(now_ms.saturating_add(WAIT_MS_MAX));
-        (due_ms > now_ms).then_some(due_ms)
-    }
+    pub start_time: Option<DueTime>,
 }
 
 /// Which revision of a workflow a start wants (W5).
@@ -96,7 +70,7 @@ impl StartRun {
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
         let start_time = self.start_time;
-        let starts_at_ms = start_time.and_then(|time| time.due_ms(turn.now_ms()));
+        let starts_at_ms = start_time.and_then(|time| time.due_ms(turn.now_ms(), WAIT_MS_MAX));
         let new_run = NewRun {
             namespace: namespace.clone(),
             run_id: self.run_id.clone(),

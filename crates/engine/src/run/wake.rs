@@ -14,7 +14,7 @@ use crate::tables::{
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
-/// The timer of a retry, of a poll or of a step that waits for a time has fired.
+/// The timer of a retry, of a poll, of a step that waits for a time or of one that is entered later has fired.
 pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<()> {
     let Some((mut run, mut active)) = take_waiting(turn, timer, &[Awaited::Time])? else {
         return Ok(());
@@ -30,6 +30,7 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
             activation,
             target_result: timer_step::ended(turn, &mut run, &active),
         },
+        ActivationState::Delay { .. } => Work::EnterDelayed { activation },
         _ => Work::Execute { activation },
     };
     // The work may be done in a later entry. A plan continues with its current executor; any other target is invoked again.
@@ -38,6 +39,7 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
             wait: PlanWait::Executing,
             ..plan
         }),
+        delay @ ActivationState::Delay { .. } => delay,
         _ => ActivationState::Executing,
     };
     run.put_back(active);
@@ -178,6 +180,7 @@ fn expired(
         reason: Some(reason),
         is_retryable: false,
         cause: FailureCause::default(),
+        not_before_ms: None,
     })
 }
 

@@ -223,6 +223,6 @@ impl Lease {
 pub struct AwaitedReport {
     /// The secret of the ended lease, which the report must carry.
     pub secret: u64,
-    /// The deadline of the report, in milliseconds.
-    pub deadline_at_ms: u64,
+    /// The deadline of the report, in milliseconds; `None` without one.
+    pub deadline_at_ms: Option<u64>,
 }

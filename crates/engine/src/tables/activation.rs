@@ -87,6 +87,11 @@ pub enum ActivationState {
         /// In milliseconds.
         due_ms: u64,
     },
+    /// The time at which the step is entered (W74).
+    Delay {
+        /// In milliseconds.
+        due_ms: u64,
+    },
 }
 
 /// A wait for a signal (W19).
@@ -116,6 +121,8 @@ pub struct UncheckedOutput {
     pub result: Option<PayloadRef>,
     /// What the step makes of it.
     pub output: Option<PayloadRef>,
+    /// The earliest time of what follows, in milliseconds, if the target gave one (W74).
+    pub not_before_ms: Option<u64>,
 }
 
 impl UncheckedOutput {
@@ -258,7 +265,9 @@ impl ActivationState {
             Self::Approval(_) => Awaited::Approval,
             Self::Child(number) => Awaited::Child(*number),
             Self::ChildInput { .. } | Self::OutputCheck(_) => Awaited::Verdict,
-            Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } => Awaited::Time,
+            Self::Retry { .. } | Self::Poll { .. } | Self::Timer { .. } | Self::Delay { .. } => {
+                Awaited::Time
+            }
             Self::Branches(_) | Self::Iterations(_) => Awaited::Branches,
         }
     }
@@ -267,9 +276,10 @@ impl ActivationState {
     #[must_use]
     pub fn due_ms(&self) -> Option<u64> {
         match self {
-            Self::Retry { due_ms } | Self::Poll { due_ms } | Self::Timer { due_ms } => {
-                Some(*due_ms)
-            }
+            Self::Retry { due_ms }
+            | Self::Poll { due_ms }
+            | Self::Timer { due_ms }
+            | Self::Delay { due_ms } => Some(*due_ms),
             Self::Signal(wait) => wait.deadline_at_ms,
             Self::Approval(approval) => approval.deadline_at_ms,
             Self::Plan(plan) => match plan.wait {
@@ -301,6 +311,7 @@ impl ActivationState {
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Timer { .. }
+            | Self::Delay { .. }
             | Self::Branches(_)
             | Self::Iterations(_) => None,
         }
@@ -321,6 +332,7 @@ impl ActivationState {
             | Self::Retry { .. }
             | Self::Poll { .. }
             | Self::Timer { .. }
+            | Self::Delay { .. }
             | Self::Iterations(_)
             | Self::Plan(_) => None,
         }

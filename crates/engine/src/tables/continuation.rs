@@ -31,6 +31,11 @@ pub enum Work {
         /// The step.
         step: StepIndex,
     },
+    /// A step is entered whose time has come (W74).
+    EnterDelayed {
+        /// The activation.
+        activation: u64,
+    },
     /// A run step's target is invoked, for the first time or again.
     Execute {
         /// The activation.
@@ -279,6 +284,8 @@ pub struct TargetResult {
     pub is_retryable: bool,
     /// More about a failure.
     pub cause: FailureCause,
+    /// The earliest time of what follows, in milliseconds, if the target gave one (W74).
+    pub not_before_ms: Option<u64>,
 }
 
 impl TargetResult {
@@ -291,6 +298,7 @@ impl TargetResult {
             reason: None,
             is_retryable: false,
             cause: FailureCause::default(),
+            not_before_ms: None,
         }
     }
 }

@@ -93,6 +93,7 @@ impl EventKind {
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
             | Self::RunBegan
+            | Self::StepDelayed { .. }
             | Self::StepStarted
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
@@ -108,6 +109,7 @@ impl EventKind {
             | Self::ActionNotFound { .. }
             | Self::ActionDisabled { .. }
             | Self::AwaitingAction { .. }
+            | Self::AwaitingReport { .. }
             | Self::ActionStarted { .. }
             | Self::ChildStarted { .. }
             | Self::ChildCompleted { .. }
@@ -148,8 +150,10 @@ impl EventKind {
             }
             Self::Plan(event) => event.is_failure(),
             Self::StepStarted
+            | Self::StepDelayed { .. }
             | Self::WaitingForSignal { .. }
             | Self::AwaitingAction { .. }
+            | Self::AwaitingReport { .. }
             | Self::ActionStarted { .. }
             | Self::ChildStarted { .. }
             | Self::ScopeStarted
@@ -420,5 +424,17 @@ pub enum EventKind {
         index: u32,
         /// Its outcome.
         outcome: OutcomeName,
+    },
+    /// The step is entered later, because the action before it gave a time (W74).
+    StepDelayed {
+        /// In milliseconds.
+        due_ms: u64,
+    },
+    /// A worker accepted the task; its outcome arrives in a report (W38, W75).
+    AwaitingReport {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// The deadline of the report, in milliseconds; `None` without one.
+        deadline_at_ms: Option<u64>,
     },
 }

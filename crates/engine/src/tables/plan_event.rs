@@ -1,6 +1,6 @@
 //! Plan events in a run's history: the manual's and ours (W23).
 
-use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName};
+use crate::ids::{ExecutorName, OutcomeName};
 use serde::{Deserialize, Serialize};
 
 /// A fact about the execution of a plan. Variants are appended, never reordered.
@@ -71,13 +71,6 @@ pub enum PlanEvent {
         /// When the next call is allowed, in milliseconds.
         until_ms: u64,
     },
-    /// The task was accepted; its outcome arrives in a report (W38).
-    AwaitingReport {
-        /// The action run.
-        action_run: ActionRunNumber,
-        /// Until when, in milliseconds.
-        deadline_at_ms: u64,
-    },
     /// A cached result was used (W37).
     CacheHit {
         /// Its key.
@@ -104,7 +97,6 @@ impl PlanEvent {
             | Self::BreakerSkip { .. }
             | Self::BreakerClosed { .. }
             | Self::RateLimited { .. }
-            | Self::AwaitingReport { .. }
             | Self::CacheHit { .. } => false,
         }
     }
@@ -122,7 +114,6 @@ impl PlanEvent {
             | Self::BreakerOpened { .. }
             | Self::BreakerClosed { .. }
             | Self::RateLimited { .. }
-            | Self::AwaitingReport { .. }
             | Self::Fallback { .. } => 0,
         }
     }

@@ -33,6 +33,8 @@ pub struct PlanFailure {
     pub output: Option<PayloadRef>,
     /// False for a failure that must skip the step's retries, too (A5).
     pub is_retryable: bool,
+    /// The earliest time of what follows, in milliseconds, if the executor gave one (W74).
+    pub not_before_ms: Option<u64>,
 }
 
 /// What a plan's execution waits for.

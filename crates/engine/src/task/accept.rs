@@ -1,17 +1,18 @@
 //! Accepting a task: its outcome arrives later in a report (W38).
 
 use super::lease::{LeasedTask, check, drop_lease, find_open, report_timer};
+use super::loaded::with_owner;
 use super::token::TaskToken;
+use super::tracking::tracked;
 use crate::ids::Namespace;
-use crate::plan;
 use crate::rejection::Rejection;
 use crate::reply::TaskAccepted;
-use crate::tables::AwaitedReport;
+use crate::tables::{AwaitedReport, EventKind};
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
-/// Ends a task's lease without an outcome, for an executor with `async` tracking. Idempotent.
+/// Ends the lease of a task with `async` tracking, without an outcome. Idempotent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptTask {
     /// The attempt's token, which the report must carry too.
@@ -33,17 +34,28 @@ impl AcceptTask {
             return Ok(TaskAccepted { deadline_at_ms });
         }
         let LeasedTask { mut task, lease } = check(turn, namespace, &self.token)?;
-        let tracked = plan::tracked(turn, task.record.owner)?;
+        let tracked = tracked(turn, task.record.owner)?;
         let tracked = tracked.ok_or(Rejection::TaskNotTracked(number))?;
         drop_lease(turn, &mut task, LeaseEnd::Completed)?;
-        let deadline_at_ms = turn.now_ms().saturating_add(tracked.timeout_ms);
-        turn.set_timer(report_timer(&task, deadline_at_ms));
+        let now_ms = turn.now_ms();
+        let deadline_at_ms = tracked
+            .timeout_ms
+            .map(|timeout_ms| now_ms.saturating_add(timeout_ms));
+        if let Some(deadline_at_ms) = deadline_at_ms {
+            turn.set_timer(report_timer(&task, deadline_at_ms));
+        }
         task.record.report = Some(AwaitedReport {
             secret: lease.secret,
             deadline_at_ms,
         });
+        with_owner(turn, task.record.owner, |turn, run| {
+            let kind = EventKind::AwaitingReport {
+                action_run: number,
+                deadline_at_ms,
+            };
+            Ok(task.note(turn, run, kind)?)
+        })?;
         task.put(turn);
-        tracked.note_acceptance(turn, number, deadline_at_ms)?;
         Ok(TaskAccepted { deadline_at_ms })
     }
 }

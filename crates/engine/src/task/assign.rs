@@ -3,7 +3,9 @@
 use super::loaded::{LoadedTask, load, with_owner};
 use super::queue::{self, QueuePosition, Reader};
 use super::token::TaskToken;
+use super::tracking::tracking_of;
 use super::wait;
+use crate::definition::Tracking;
 use crate::effect::{Assignment, Effect};
 use crate::ids::{ActionName, Namespace, RunId, StepName};
 use crate::limits::TASKS_ASSIGNED_MAX;
@@ -15,7 +17,7 @@ use crate::tables::{
     ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease, LeasePlace,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{plan, run, worker};
+use crate::{run, worker};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -247,16 +249,16 @@ fn assignment(task: &LoadedTask, lease: &Lease, origin: Origin) -> Assignment {
         run_id: origin.run_id,
         step: origin.step,
         labels: record.labels.clone(),
-        report_timeout_ms: origin.report_timeout_ms,
+        tracking: origin.tracking,
     }
 }
 
-/// The workflow run and step of a task, and their report timeout (W38).
+/// The workflow run and step of a task, and how its outcome is reported (W38).
 #[derive(Default)]
 struct Origin {
     run_id: Option<RunId>,
     step: Option<StepName>,
-    report_timeout_ms: Option<u64>,
+    tracking: Tracking,
 }
 
 fn origin_of(
@@ -273,7 +275,7 @@ fn origin_of(
     let active = run.activation(turn, activation)?;
     Ok(Origin {
         step: active.map(|active| definition.step(active.step).name.clone()),
-        report_timeout_ms: active.and_then(|active| plan::report_timeout_ms(definition, active)),
+        tracking: active.map_or(Tracking::Sync, |active| tracking_of(definition, active)),
         run_id,
     })
 }

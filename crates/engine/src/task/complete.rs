@@ -2,7 +2,9 @@
 
 use super::end::{Ending, end};
 use super::lease::{check, drop_lease};
+use super::ready::not_before_ms;
 use super::token::TaskToken;
+use crate::due_time::DueTime;
 use crate::ids::{Namespace, OutcomeName};
 use crate::json::Json;
 use crate::rejection::Rejection;
@@ -21,6 +23,8 @@ pub struct CompleteTask {
     pub outcome: OutcomeName,
     /// The output.
     pub output: Json,
+    /// The earliest time of what follows; at most [`STEP_DELAY_MS_MAX`](crate::limits::STEP_DELAY_MS_MAX) ahead (W74).
+    pub not_before: Option<DueTime>,
 }
 
 impl CompleteTask {
@@ -37,6 +41,7 @@ impl CompleteTask {
             output: Some(self.output.clone()),
             is_retryable: true,
             timeout: None,
+            not_before_ms: not_before_ms(turn, self.not_before),
         };
         end(turn, task, ending)?;
         Ok(Done {})

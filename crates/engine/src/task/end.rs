@@ -24,6 +24,8 @@ pub(super) struct Ending {
     pub(super) is_retryable: bool,
     /// The timeout of the step that ended it, if one did (W70).
     pub(super) timeout: Option<StepTimeout>,
+    /// The earliest time of what follows, in milliseconds (W74).
+    pub(super) not_before_ms: Option<u64>,
 }
 
 impl Ending {
@@ -122,6 +124,7 @@ fn end_step(
             code: None,
             timeout: ending.timeout,
         },
+        not_before_ms: ending.not_before_ms,
     };
     let kind = EventKind::ActionCompleted {
         action_run: task.number,

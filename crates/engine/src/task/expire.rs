@@ -48,6 +48,7 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
         output: None,
         is_retryable: true,
         timeout,
+        not_before_ms: None,
     };
     end::end(turn, task, ending)
 }
@@ -88,6 +89,7 @@ pub(crate) fn expire_report(
         output: None,
         is_retryable: true,
         timeout: None,
+        not_before_ms: None,
     };
     end::end(turn, task, ending)
 }
@@ -126,6 +128,7 @@ pub(crate) fn expire_wait(
         output: None,
         is_retryable: true,
         timeout,
+        not_before_ms: None,
     };
     end::end(turn, task, ending)
 }

@@ -3,8 +3,9 @@
 use super::end::{Ending, end};
 use super::lease::{check, drop_lease};
 use super::loaded::{LoadedTask, with_owner};
-use super::ready::{make_ready_after, retry_delay_ms};
+use super::ready::{make_ready_after, not_before_ms, retry_delay_ms};
 use super::token::TaskToken;
+use crate::due_time::DueTime;
 use crate::ids::Namespace;
 use crate::message::cut;
 use crate::reply::Done;
@@ -51,6 +52,8 @@ pub struct FailTask {
     pub message: String,
     /// The outcome for the step or caller.
     pub outcome: FailureOutcome,
+    /// The earliest time of what follows; at most [`STEP_DELAY_MS_MAX`](crate::limits::STEP_DELAY_MS_MAX) ahead (W74).
+    pub not_before: Option<DueTime>,
 }
 
 impl FailTask {
@@ -62,8 +65,9 @@ impl FailTask {
             code: cut(code),
             message: cut(&self.message),
         });
+        let not_before_ms = not_before_ms(turn, self.not_before);
         if self.kind == FailKind::Retry && task.record.attempt < task.record.attempts_max {
-            try_again(turn, task)?;
+            try_again(turn, task, not_before_ms)?;
             return Ok(Done {});
         }
         let ending = Ending {
@@ -72,6 +76,7 @@ impl FailTask {
             output: None,
             is_retryable: self.kind != FailKind::NonRetryable,
             timeout: None,
+            not_before_ms,
         };
         end(turn, task, ending)?;
         Ok(Done {})
@@ -95,8 +100,16 @@ impl FailureOutcome {
     }
 }
 
-fn try_again(turn: &mut Turn<'_, '_>, mut task: LoadedTask) -> TurnResult<()> {
-    let delay_ms = retry_delay_ms(&task.record);
+/// Makes another attempt: at `not_before_ms` if the worker gave a time, otherwise after the delay of the action.
+fn try_again(
+    turn: &mut Turn<'_, '_>,
+    mut task: LoadedTask,
+    not_before_ms: Option<u64>,
+) -> TurnResult<()> {
+    let delay_ms = match not_before_ms {
+        Some(due_ms) => due_ms.saturating_sub(turn.now_ms()),
+        None => retry_delay_ms(&task.record),
+    };
     task.record.attempt += 1;
     task.record.become_status(ActionRunStatus::Pending);
     with_owner(turn, task.record.owner, |turn, mut run| {

@@ -115,7 +115,9 @@ pub(super) fn drop_report(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) -> boo
     let Some(report) = task.record.report.take() else {
         return false;
     };
-    turn.clear_timer(report_timer(task, report.deadline_at_ms));
+    if let Some(deadline_at_ms) = report.deadline_at_ms {
+        turn.clear_timer(report_timer(task, deadline_at_ms));
+    }
     true
 }
 

@@ -16,13 +16,14 @@ mod release;
 mod report;
 mod token;
 mod touch;
+mod tracking;
 mod wait;
 
 pub use accept::AcceptTask;
 pub use assign::AssignTasks;
 pub use complete::CompleteTask;
 pub use fail::{FailKind, FailTask, FailureOutcome};
-pub use report::ReportTask;
+pub use report::{ReportTask, TaskReport};
 pub use token::{TaskToken, TokenInvalid};
 pub use touch::TouchTask;
 
@@ -32,3 +33,5 @@ pub(crate) use label_queue::{has_room as has_label_queue, open as open_label_que
 pub(crate) use loaded::LoadedTask;
 pub(crate) use ready::{make_ready, make_ready_after, wake};
 pub(crate) use release::{release_from_quarantine, release_stand_alone};
+pub(crate) use report::{end_accepted, is_report_awaited};
+pub(crate) use tracking::tracking_of;

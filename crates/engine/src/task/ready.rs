@@ -3,9 +3,10 @@
 use super::assign::{assign, free_offer};
 use super::loaded::{LoadedTask, with_owner};
 use super::{queue, wait};
+use crate::due_time::DueTime;
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
-use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
+use crate::limits::{ACTION_RETRY_DELAY_MS_MAX, STEP_DELAY_MS_MAX};
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -75,6 +76,13 @@ pub(crate) fn wake(
         return Ok(());
     }
     with_owner(turn, owner, |turn, run| make_ready(turn, run, task))
+}
+
+/// The earliest time of what follows the end of a task, in milliseconds, as its worker gave it (W74).
+pub(super) fn not_before_ms(turn: &Turn<'_, '_>, not_before: Option<DueTime>) -> Option<u64> {
+    let due = not_before?;
+    let now_ms = turn.now_ms();
+    Some(due.due_ms(now_ms, STEP_DELAY_MS_MAX).unwrap_or(now_ms))
 }
 
 /// The delay before the attempt that follows `attempt`, in milliseconds (A1).

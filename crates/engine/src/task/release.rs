@@ -38,6 +38,7 @@ pub(crate) fn release_from_quarantine(
         // While reports were rejected, only its timer could end it.
         is_retryable: true,
         cause: FailureCause::default(),
+        not_before_ms: None,
     }))
 }
 
@@ -78,13 +79,15 @@ fn release_task(
         return Ok(());
     }
     if let Some(report) = task.record.report {
-        let deadline_at_ms = timer::restore(turn, report_timer(&task, report.deadline_at_ms))?;
-        if deadline_at_ms != report.deadline_at_ms {
-            task.record.report = Some(AwaitedReport {
-                deadline_at_ms,
-                ..report
-            });
-            task.put(turn);
+        if let Some(before_ms) = report.deadline_at_ms {
+            let deadline_at_ms = timer::restore(turn, report_timer(&task, before_ms))?;
+            if deadline_at_ms != before_ms {
+                task.record.report = Some(AwaitedReport {
+                    deadline_at_ms: Some(deadline_at_ms),
+                    ..report
+                });
+                task.put(turn);
+            }
         }
         return Ok(());
     }

@@ -169,6 +169,7 @@ fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
 fn event_type(kind: &EventKind) -> EventType {
     match kind {
         EventKind::WorkflowStarted { .. } => EventType::WorkflowStarted,
+        EventKind::StepDelayed { .. } => EventType::StepDelayed,
         EventKind::StepStarted => EventType::StepStarted,
         EventKind::StepCompleted { .. } => EventType::StepCompleted,
         EventKind::StepRetry { .. } => EventType::StepRetry,
@@ -187,6 +188,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ActionDisabled { .. } => EventType::ActionDisabled,
         EventKind::ChildRefused { .. } => EventType::ChildRefused,
         EventKind::AwaitingAction { .. } => EventType::AwaitingAction,
+        EventKind::AwaitingReport { .. } => EventType::AwaitingReport,
         EventKind::ActionStarted { .. } => EventType::ActionStarted,
         EventKind::ActionRetryScheduled { .. } => EventType::ActionRetryScheduled,
         EventKind::ActionCompleted { .. } => EventType::ActionCompleted,
@@ -226,6 +228,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
         EventKind::StepStarted
+        | EventKind::StepDelayed { .. }
         | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
@@ -252,6 +255,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
         EventKind::ChildRefused { detail } => detail.clone(),
+        EventKind::AwaitingReport { action_run, .. } => action_run.to_string(),
         EventKind::ActionStarted { worker, .. } => worker.to_string(),
         EventKind::ActionRetryScheduled { message, .. } => message.clone(),
         EventKind::ActionCompleted { outcome, .. } | EventKind::ChildCompleted { outcome, .. } => {
@@ -274,10 +278,8 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
         EventKind::IterationEnded { index, .. } => index.to_string(),
-        EventKind::ApprovalDecided { is_approved } => {
-            let decision = if *is_approved { "approved" } else { "rejected" };
-            decision.to_owned()
-        }
+        EventKind::ApprovalDecided { is_approved: true } => "approved".to_owned(),
+        EventKind::ApprovalDecided { is_approved: false } => "rejected".to_owned(),
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
         EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::BranchJoined { position, .. } => {
@@ -323,6 +325,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WaitingForSignal { .. }
         | EventKind::SignalReceived { .. }
         | EventKind::WaitStarted { .. }
+        | EventKind::AwaitingReport { .. }
+        | EventKind::StepDelayed { .. }
         | EventKind::ApprovalOpened { .. }
         | EventKind::ApprovalDecided { .. } => of_wait(kind),
         EventKind::AwaitingAction { action_run, .. } => {
@@ -378,13 +382,15 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
 fn of_wait(kind: &EventKind) -> Attributes {
     let none = Attributes::default();
     match kind {
-        EventKind::WaitingForSignal { deadline_at_ms, .. } => {
+        EventKind::WaitingForSignal { deadline_at_ms, .. }
+        | EventKind::AwaitingReport { deadline_at_ms, .. } => {
             none.optional_number("deadline_at_ms", *deadline_at_ms)
         }
         EventKind::SignalReceived { id, .. } => {
             none.optional("signal_id", id.as_ref().map(SignalId::as_str))
         }
         EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
+        EventKind::StepDelayed { due_ms } => none.number("due_at_ms", *due_ms),
         EventKind::ApprovalOpened {
             approvers,
             approvers_count,

@@ -65,6 +65,8 @@ types! {
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
     RunBegan "run_began" "The time came for which the run was started." [""] [];
+    StepDelayed "step_delayed" "The run enters the step later, because the action before it asked for a delay." ["the step"]
+        ["due_at_ms"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];
     StepCompleted "step_completed" "The run left the step, with an outcome." ["the step"] ["outcome"];
     StepCancelled "step_cancelled" "The step was cancelled with its scope." ["the step"] [];
@@ -88,6 +90,8 @@ types! {
     ChildRefused "child_refused" "The child workflow does not exist, or is disabled." ["the reason"] [];
     AwaitingAction "awaiting_action" "The step created an action run." ["the action"] ["action_run_id"];
     ActionStarted "action_started" "A worker took the task." ["the worker"] ["action_run_id" "attempt"];
+    AwaitingReport "awaiting_report" "The worker accepted the task; its outcome arrives in a report." ["the action run"]
+        ["deadline_at_ms"];
     ActionRetryScheduled "action_retry_scheduled" "A task failed, and the action run's next attempt was scheduled."
         ["why the attempt failed"] ["action_run_id" "attempt" "due_at_ms"];
     ActionCompleted "action_completed" "The action run ended." ["its outcome"] ["action_run_id" "code" "message"];
@@ -106,8 +110,6 @@ types! {
     PlanBreakerClosed "plan_breaker_closed" "A probe closed the executor's breaker." ["the executor"] [];
     PlanRateLimited "plan_rate_limited" "The plan skipped the executor because its rate limit is reached."
         ["the executor"] ["available_at_ms"];
-    PlanAwaitingReport "plan_awaiting_report" "The task was accepted; its outcome arrives in a report."
-        ["the action run"] ["deadline_at_ms"];
     PlanCacheHit "plan_cache_hit" "The plan used a cached result." ["its key"] [];
     PlanFallback "plan_fallback" "The plan used its fallback." ["the outcome"] [];
     WorkflowCompleted "workflow_completed" "The run ended with status `completed`." ["the terminal"] [];

@@ -2,18 +2,18 @@
 
 use super::action::owner_of;
 use super::{cluster, payload};
-use crate::definition::StepIndex;
+use crate::definition::{StepIndex, Tracking};
 use crate::effect::Assignment;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
+use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
     Definitions, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, SchemaChecks,
     WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
 };
-use crate::task::TaskToken;
-use crate::{plan, request};
+use crate::task::{TaskToken, tracking_of};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -92,27 +92,26 @@ pub fn assignment(
         run_id,
         step: step.flatten(),
         labels: record.labels.clone(),
-        report_timeout_ms: report_timeout_ms(reader, record.owner)?,
+        tracking: tracking(reader, record.owner)?,
     };
     Ok(Some((assignment, input)))
 }
 
-/// How long a report on a task of `owner` may take (W38).
-fn report_timeout_ms(
-    reader: &dyn Reader,
-    owner: ActionRunOwner,
-) -> Result<Option<u64>, StoreError> {
+/// How the outcome of a task of `owner` is reported (W38).
+fn tracking(reader: &dyn Reader, owner: ActionRunOwner) -> Result<Tracking, StoreError> {
     let ActionRunOwner::Step { run, activation } = owner else {
-        return Ok(None);
+        return Ok(Tracking::Sync);
     };
     let active = read::<Activations>(reader, &(run, activation))?;
     let Some(run) = read::<Runs>(reader, &run)? else {
-        return Ok(None);
+        return Ok(Tracking::Sync);
     };
     let record = read::<Definitions>(reader, &run.definition)?;
     Ok(record
         .zip(active)
-        .and_then(|(record, active)| plan::report_timeout_ms(&record.definition, &active)))
+        .map_or(Tracking::Sync, |(record, active)| {
+            tracking_of(&record.definition, &active)
+        }))
 }
 
 /// Embedded workers of nodes other than `node` that are not known to be gone, with their process:

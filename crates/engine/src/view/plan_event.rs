@@ -16,7 +16,6 @@ pub(super) fn event_type(event: &PlanEvent) -> EventType {
         PlanEvent::BreakerOpened { .. } => EventType::PlanBreakerOpened,
         PlanEvent::BreakerClosed { .. } => EventType::PlanBreakerClosed,
         PlanEvent::RateLimited { .. } => EventType::PlanRateLimited,
-        PlanEvent::AwaitingReport { .. } => EventType::PlanAwaitingReport,
         PlanEvent::CacheHit { .. } => EventType::PlanCacheHit,
         PlanEvent::Fallback { .. } => EventType::PlanFallback,
     }
@@ -34,7 +33,6 @@ pub(super) fn detail(event: &PlanEvent) -> String {
         | PlanEvent::BreakerOpened { executor, .. }
         | PlanEvent::BreakerClosed { executor }
         | PlanEvent::RateLimited { executor, .. } => executor.to_string(),
-        PlanEvent::AwaitingReport { action_run, .. } => action_run.to_string(),
         PlanEvent::CacheHit { key } => key.clone(),
         PlanEvent::Fallback { outcome } => outcome.to_string(),
     }
@@ -69,9 +67,6 @@ pub(super) fn attributes(event: &PlanEvent) -> Attributes {
         },
         PlanEvent::BreakerOpened { until_ms, .. } => none.number("half_open_at_ms", *until_ms),
         PlanEvent::RateLimited { until_ms, .. } => none.number("available_at_ms", *until_ms),
-        PlanEvent::AwaitingReport { deadline_at_ms, .. } => {
-            none.number("deadline_at_ms", *deadline_at_ms)
-        }
         PlanEvent::ExecutorSuccess { .. }
         | PlanEvent::BreakerClosed { .. }
         | PlanEvent::CacheHit { .. }

@@ -146,6 +146,8 @@ pub enum WaitingFor {
     Approval,
     /// The time at which the run begins (W76).
     Start,
+    /// The time at which the step is entered (W74).
+    Delay,
 }
 
 /// The result of a visit to a step.
@@ -345,6 +347,7 @@ fn current_steps(
                 Some((WaitingFor::Child, None))
             }
             ActivationState::Timer { due_ms } => Some((WaitingFor::Timer, Some(*due_ms))),
+            ActivationState::Delay { due_ms } => Some((WaitingFor::Delay, Some(*due_ms))),
             ActivationState::OutputCheck(_) => Some((WaitingFor::Check, None)),
             ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
             ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
@@ -392,7 +395,7 @@ fn waiting_for_action(
     let action_run = awaited(reader, state)?;
     let report = action_run.as_ref().and_then(|record| record.report);
     if let Some(report) = report {
-        return Ok((WaitingFor::Report, Some(report.deadline_at_ms)));
+        return Ok((WaitingFor::Report, report.deadline_at_ms));
     }
     let lease = action_run.and_then(|record| record.lease);
     Ok((

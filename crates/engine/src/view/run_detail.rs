@@ -143,6 +143,10 @@ impl Awaiting<'_> {
                 let until = Timestamp::from_millis(*due_ms);
                 Some(format!("waits until {until} at step \"{step}\""))
             }
+            ActivationState::Delay { due_ms } => {
+                let due = Timestamp::from_millis(*due_ms);
+                Some(format!("enters step \"{step}\" at {due}"))
+            }
             ActivationState::OutputCheck(_) => Some("waits for the check of the output".to_owned()),
             ActivationState::Executing
             | ActivationState::Signal(_)

@@ -64,6 +64,8 @@ pub(super) struct VisitSearch<'a> {
     ended: BTreeMap<Place, VisitEnd>,
     /// Steps that were left behind the place of the search.
     left: BTreeSet<Place>,
+    /// Steps whose beginning the search has passed.
+    begun: BTreeSet<Place>,
     /// The end of the run, if it is wanted, and how many of the steps that it has ended are not found yet.
     run_end: Option<(VisitEnd, u64)>,
     found: Vec<FoundVisit>,
@@ -91,6 +93,7 @@ impl<'a> VisitSearch<'a> {
             entries,
             ended: BTreeMap::new(),
             left: BTreeSet::new(),
+            begun: BTreeSet::new(),
             run_end: None,
             found: Vec::new(),
             others_count: 0,
@@ -184,6 +187,13 @@ impl<'a> VisitSearch<'a> {
             }
             return;
         }
+        if let EventKind::StepDelayed { .. } = entry.event.kind {
+            // Unless the visit has begun since, there was none.
+            if !self.begun.remove(&place) && self.ended.remove(&place).is_none() {
+                self.under_way(place, entry.event);
+            }
+            return;
+        }
         let Some(mut end) = self
             .ended
             .remove(&place)
@@ -192,6 +202,7 @@ impl<'a> VisitSearch<'a> {
             return;
         };
         if entry.event.kind == EventKind::StepStarted {
+            self.begun.insert(place);
             self.found.push(end.entered(place, entry.record.at_ms));
             return;
         }

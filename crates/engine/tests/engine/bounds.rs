@@ -465,6 +465,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
             token,
             outcome: OutcomeName::new("success").expect("an outcome"),
             output: Json::null(),
+            not_before: None,
         })
     };
     for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {

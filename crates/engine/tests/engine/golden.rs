@@ -128,5 +128,6 @@ fn position_of(body: &Body) -> usize {
         Body::CancelActionRun(_) => 50,
         Body::DeleteWorkflow(_) => 51,
         Body::DecideApproval(_) => 52,
+        Body::CompleteStep(_) => 53,
     }
 }

@@ -171,18 +171,17 @@ impl<'a> State<'a> {
             subject: number.0,
             detail: active.number,
         };
+        let is_set = |kind, due_ms| self.timers.contains(&timer(kind, due_ms));
+        let is_open = |number: &ActionRunNumber| {
+            let action_run = self.action_runs.get(number);
+            action_run.is_some_and(|record| record.status.is_open())
+        };
         let is_met = match &active.state {
             ActivationState::Executing => run.continuation.is_some(),
-            ActivationState::Action(action_run) => self
-                .action_runs
-                .get(action_run)
-                .is_some_and(|record| record.status.is_open()),
+            ActivationState::Action(action_run) => is_open(action_run),
             ActivationState::Signal(_) | ActivationState::Approval(_) => {
                 let due_ms = active.state.due_ms();
-                due_ms.is_none_or(|due_ms| {
-                    self.timers
-                        .contains(&timer(TimerKind::StepDeadline, due_ms))
-                })
+                due_ms.is_none_or(|due_ms| is_set(TimerKind::StepDeadline, due_ms))
             }
             ActivationState::Child(child) => self
                 .runs
@@ -193,18 +192,12 @@ impl<'a> State<'a> {
             }
             ActivationState::Retry { due_ms }
             | ActivationState::Poll { due_ms }
-            | ActivationState::Timer { due_ms } => {
-                self.timers.contains(&timer(TimerKind::StepWake, *due_ms))
-            }
+            | ActivationState::Timer { due_ms }
+            | ActivationState::Delay { due_ms } => is_set(TimerKind::StepWake, *due_ms),
             ActivationState::Plan(plan) => match plan.wait {
                 PlanWait::Executing => false,
-                PlanWait::Action(action_run) => self
-                    .action_runs
-                    .get(&action_run)
-                    .is_some_and(|record| record.status.is_open()),
-                PlanWait::Retry { due_ms } => {
-                    self.timers.contains(&timer(TimerKind::StepWake, due_ms))
-                }
+                PlanWait::Action(action_run) => is_open(&action_run),
+                PlanWait::Retry { due_ms } => is_set(TimerKind::StepWake, due_ms),
             },
             // An open scope has a step or work left, which is checked elsewhere.
             ActivationState::Branches(_) | ActivationState::Iterations(_) => {
@@ -225,6 +218,7 @@ impl<'a> State<'a> {
         let mut works = rows::<PendingWorks>(self.store, &number).into_iter();
         works.any(|(_, work)| match work {
             Work::Execute { activation }
+            | Work::EnterDelayed { activation }
             | Work::BeginChild { activation }
             | Work::DecideChild { activation, .. }
             | Work::DecideOutput { activation, .. }
@@ -285,16 +279,18 @@ impl<'a> State<'a> {
                 && !(is_queued && timer.due_ms <= now_ms)
         });
         let holders: &[WorkerNumber] = self.holders.get(&number).map_or(&[], Vec::as_slice);
-        let report = record.report.map(|report| TimerKey {
-            kind: TimerKind::ReportExpiry,
-            due_ms: report.deadline_at_ms,
-            subject: number.0,
-            detail: u64::from(record.attempt),
-        });
+        let is_expiring = |due_ms| {
+            self.timers.contains(&TimerKey {
+                kind: TimerKind::ReportExpiry,
+                due_ms,
+                subject: number.0,
+                detail: u64::from(record.attempt),
+            })
+        };
         match (&record.lease, record.status) {
             (None, ActionRunStatus::Running) => {
-                let has_timer = report.is_some_and(|timer| self.timers.contains(&timer));
-                assert!(has_timer, "{number} waits for a report without a timer");
+                let report = record.report.expect("what runs has a lease or a report");
+                assert!(report.deadline_at_ms.is_none_or(is_expiring), "{number}");
                 assert!(!is_queued && holders.is_empty(), "{number} is accepted");
             }
             (None, ActionRunStatus::Pending) => {
@@ -436,7 +432,7 @@ impl<'a> State<'a> {
             TimerKind::ReportExpiry => action_run
                 .filter(|record| u64::from(record.attempt) == timer.detail)
                 .and_then(|record| record.report)
-                .is_some_and(|report| report.deadline_at_ms == timer.due_ms),
+                .is_some_and(|report| report.deadline_at_ms == Some(timer.due_ms)),
             TimerKind::WaitExpiry => action_run
                 .filter(|record| u64::from(record.attempt) == timer.detail)
                 .is_some_and(|record| record.wait_ends_at_ms == Some(timer.due_ms)),

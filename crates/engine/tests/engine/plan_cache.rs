@@ -91,6 +91,7 @@ impl World {
                 token,
                 outcome: samples::outcome(),
                 output: Json::from_checked(text.clone()),
+                not_before: None,
             })
         };
         let completed: Vec<Body> = tokens.map(complete).collect();

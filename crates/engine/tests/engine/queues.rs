@@ -53,6 +53,7 @@ fn complete(replica: &mut Replica) {
         token: assignment.token,
         outcome: samples::outcome(),
         output: Json::null(),
+        not_before: None,
     };
     let completed = replica.ask(Body::CompleteTask(complete));
     completed.expect("accepted");

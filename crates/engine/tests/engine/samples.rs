@@ -35,12 +35,12 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, FailKind,
-    FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
+    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, DueTime,
+    FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
     InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
     ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, StartTime, SweepRequests, SweepRuns,
-    TaskToken, TouchTask, TraceContext, VersionChoice,
+    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns,
+    TaskReport, TaskToken, TouchTask, TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -139,6 +139,7 @@ pub(crate) fn failed(token: TaskToken) -> Body {
         code: None,
         message: "broken".to_owned(),
         outcome: FailureOutcome::Failure,
+        not_before: Some(DueTime::At { ms: 2_000 }),
     })
 }
 
@@ -228,7 +229,7 @@ fn start_run() -> StartRun {
         idempotency_key: Some(key()),
         run_id: Some(RunId::new("mine").expect("an id")),
         trace: None,
-        start_time: Some(StartTime::At { ms: 2_000 }),
+        start_time: Some(DueTime::At { ms: 2_000 }),
     }
 }
 
@@ -261,6 +262,7 @@ fn on_actions() -> Vec<Body> {
             token: token(),
             outcome: outcome(),
             output: json(),
+            not_before: Some(DueTime::At { ms: 2_000 }),
         }),
         Body::FailTask(FailTask {
             token: token(),
@@ -268,6 +270,7 @@ fn on_actions() -> Vec<Body> {
             code: Some("declined".to_owned()),
             message: "no funds".to_owned(),
             outcome: FailureOutcome::Timeout,
+            not_before: Some(DueTime::At { ms: 2_000 }),
         }),
         Body::TouchTask(TouchTask {
             token: token(),
@@ -314,13 +317,30 @@ fn on_workers() -> Vec<Body> {
     ]
 }
 
+/// The outcome of an accepted task.
+pub(crate) fn task_report() -> TaskReport {
+    TaskReport {
+        outcome: outcome(),
+        output: json(),
+        not_before: Some(DueTime::After { ms: 500 }),
+    }
+}
+
+/// A step as a caller names it.
+pub(crate) fn step_selector() -> StepSelector {
+    StepSelector {
+        step: Some(step()),
+        scope: Some(scope_path()),
+        visit: Some(2),
+    }
+}
+
 fn on_plans() -> Vec<Body> {
     vec![
         Body::AcceptTask(AcceptTask { token: token() }),
         Body::ReportTask(ReportTask {
             token: token(),
-            outcome: outcome(),
-            output: json(),
+            report: task_report(),
         }),
         Body::InvalidateCache(InvalidateCache {
             event: name("refunded"),
@@ -444,7 +464,7 @@ fn plan() -> Plan {
                 max_per_hour: None,
             }),
             tracking: Tracking::Async {
-                timeout_ms: 300_000,
+                timeout_ms: Some(300_000),
             },
             extensions: ExecutorExtensions::default(),
         }],

@@ -382,6 +382,7 @@ fn work() -> Work {
             reason: Some("because".to_owned()),
             is_retryable: true,
             cause: samples::cause(),
+            not_before_ms: Some(9_000),
         },
     }
 }
@@ -580,7 +581,7 @@ fn action_run() -> ActionRunRecord {
         }),
         report: Some(AwaitedReport {
             secret: 5,
-            deadline_at_ms: 301_000,
+            deadline_at_ms: Some(301_000),
         }),
         wait_ends_at_ms: Some(604_801_000),
         has_step_heartbeat: true,

@@ -1,6 +1,7 @@
 //! What goes to callers and drivers: replies, rejections and effects survive the way between nodes.
 
 use crate::samples;
+use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
 use flotilla_engine::{
@@ -83,7 +84,11 @@ fn replies_of_work() -> Vec<Reply> {
         }),
         Reply::HeartbeatRecorded(reply::HeartbeatRecorded { is_draining: true }),
         Reply::TaskAccepted(reply::TaskAccepted {
-            deadline_at_ms: 5_000,
+            deadline_at_ms: Some(5_000),
+        }),
+        Reply::StepReported(reply::StepReported {
+            step: samples::name("gate"),
+            visit: 2,
         }),
         Reply::CacheInvalidated(reply::CacheInvalidated {
             plan_count: 2,
@@ -155,6 +160,10 @@ fn undeliverables() -> Vec<Rejection> {
             scope: samples::scope_path(),
         },
         Undeliverable::ApprovalNotOpen {
+            run_id: run_id.clone(),
+            named: "a step".to_owned(),
+        },
+        Undeliverable::StepNotWaiting {
             run_id: run_id.clone(),
             named: "a step".to_owned(),
         },
@@ -367,6 +376,8 @@ fn assignment() -> Assignment {
         run_id: Some(samples::run_id()),
         step: Some(StepName::new("start").expect("a name")),
         labels: samples::labels(),
-        report_timeout_ms: Some(300_000),
+        tracking: Tracking::Async {
+            timeout_ms: Some(300_000),
+        },
     }
 }

@@ -141,6 +141,7 @@ impl World {
                 token,
                 outcome: OutcomeName::new(outcome).expect("an outcome"),
                 output: Json::from_checked(format!("{{\"at\":{}}}", self.raft_index)),
+                not_before: None,
             })]);
         }
         if self.pick(16) == 0 {

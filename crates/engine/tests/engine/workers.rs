@@ -226,6 +226,7 @@ fn a_former_process_may_report_until_its_lease_is_freed_and_counts_for_no_other(
         token: assignment.token,
         outcome: samples::outcome(),
         output: Json::null(),
+        not_before: None,
     });
     replica.ask(complete).expect("the token is valid");
     invariants::check(&replica.store);

@@ -136,6 +136,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Report => v1::WaitingFor::Report,
         WaitingFor::Branches => v1::WaitingFor::Branches,
         WaitingFor::Check => v1::WaitingFor::Check,
+        WaitingFor::Delay => v1::WaitingFor::Delay,
         WaitingFor::Timer => v1::WaitingFor::Timer,
         WaitingFor::Approval => v1::WaitingFor::Approval,
         WaitingFor::Start => v1::WaitingFor::Start,

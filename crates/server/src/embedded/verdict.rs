@@ -18,6 +18,7 @@ pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body
             code: Some("unavailable".to_owned()),
             message: refusal.to_string(),
             outcome: FailureOutcome::Failure,
+            not_before: None,
         }),
     }
 }
@@ -31,6 +32,7 @@ pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
         code: Some("panic".to_owned()),
         message,
         outcome: FailureOutcome::Failure,
+        not_before: None,
     })
 }
 
@@ -49,6 +51,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             token,
             outcome,
             output: Json::from_checked(output),
+            not_before: None,
         }),
         (Ok(_) | Err(_), _) => Body::FailTask(FailTask {
             token,
@@ -56,6 +59,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             code: Some("output_malformed".to_owned()),
             message: "expected output in UTF-8, but it is not".to_owned(),
             outcome: FailureOutcome::Failure,
+            not_before: None,
         }),
     }
 }
@@ -72,6 +76,7 @@ fn of_error(token: TaskToken, error: &InvocationError) -> Body {
         code: Some(error.code().to_owned()),
         message: error.to_string(),
         outcome,
+        not_before: None,
     })
 }
 

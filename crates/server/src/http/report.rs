@@ -32,6 +32,8 @@ struct Report<'a> {
     /// As it was written: numbers keep their digits.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
+    delay_ms: u64,
+    not_before_ms: u64,
 }
 
 /// Accepts only an object: the derived decoder would also read the fields from an array, in order.
@@ -132,6 +134,8 @@ fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest,
         task_token: token.to_string(),
         outcome: report.outcome,
         output: Bytes::copy_from_slice(output.as_bytes()),
+        delay_ms: report.delay_ms,
+        not_before_ms: report.not_before_ms,
         ..v1::ReportTaskRequest::default()
     })
 }

@@ -5,6 +5,7 @@ use crate::errors::Refusal;
 use crate::http;
 use crate::traces;
 use flotilla_api::v1;
+use flotilla_engine::definition::Tracking;
 use flotilla_engine::json::Json;
 use flotilla_engine::{Assignment, TaskToken, view};
 use v1::server_message::Message;
@@ -28,6 +29,10 @@ pub(super) fn to_wire(
     input: Json,
 ) -> v1::TaskAssignment {
     let task_id = assignment.token.task_id();
+    let (can_accept, report_timeout_ms) = match assignment.tracking {
+        Tracking::Sync => (false, None),
+        Tracking::Async { timeout_ms } => (true, timeout_ms),
+    };
     v1::TaskAssignment {
         task_token: assignment.token.to_string(),
         report_url: http::report_url(context, &task_id),
@@ -43,7 +48,8 @@ pub(super) fn to_wire(
         run_id: assignment.run_id.map(|run_id| run_id.to_string()),
         step: assignment.step.map(|step| step.to_string()),
         labels: assignment.labels,
-        report_timeout_ms: assignment.report_timeout_ms,
+        report_timeout_ms,
+        can_accept,
     }
 }
 

@@ -225,6 +225,7 @@ impl RoutedDelivery {
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;
+    use flotilla_engine::definition::Tracking;
     use flotilla_engine::ids::ActionRunNumber;
     use flotilla_engine::{PayloadOwner, PayloadRef};
 
@@ -247,7 +248,7 @@ pub(super) mod testing {
             run_id: None,
             step: None,
             labels: BTreeMap::new(),
-            report_timeout_ms: None,
+            tracking: Tracking::Sync,
         }))
     }
 }

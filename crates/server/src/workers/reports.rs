@@ -8,7 +8,7 @@ use crate::errors::Refusal;
 use crate::limits::{REPORT_DEADLINE, REPORTS_BATCH_MAX};
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{Namespace, OutcomeName};
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::{
     AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
     Reply, TaskToken, TouchTask, reply,
@@ -26,9 +26,9 @@ pub(super) async fn submit_report(
     inbound: Inbound,
 ) -> v1::ItemResult {
     let body = match inbound {
-        Inbound::Completion(completion) => completion_body(completion),
+        Inbound::Completion(completion) => completion_body(&context, completion),
         Inbound::Acceptance(acceptance) => acceptance_body(&acceptance),
-        Inbound::Failure(failure) => failure_body(failure),
+        Inbound::Failure(failure) => failure_body(&context, failure),
         Inbound::Touch(touch) => touch_body(&touch),
         Inbound::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
             worker_id: key.worker,
@@ -94,16 +94,16 @@ async fn submit(
 }
 
 /// The command of a completion.
-pub(super) fn completion_body(completion: v1::TaskCompletion) -> Result<Body, Refusal> {
-    let outcome = if completion.outcome.is_empty() {
-        "success".into()
-    } else {
-        completion.outcome
-    };
+pub(super) fn completion_body(
+    context: &Context,
+    completion: v1::TaskCompletion,
+) -> Result<Body, Refusal> {
+    let (delay_ms, not_before_ms) = (completion.delay_ms, completion.not_before_ms);
     Ok(Body::CompleteTask(CompleteTask {
         token: token(&completion.task_token)?,
-        outcome: request::name(OutcomeName::new(outcome))?,
+        outcome: request::outcome(completion.outcome)?,
         output: request::json(&completion.output, "output", "null")?,
+        not_before: request::not_before(context, delay_ms, not_before_ms)?,
     }))
 }
 
@@ -115,7 +115,7 @@ pub(super) fn acceptance_body(acceptance: &v1::TaskAcceptance) -> Result<Body, R
 }
 
 /// The command of a failure.
-pub(super) fn failure_body(failure: v1::TaskFailure) -> Result<Body, Refusal> {
+pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Result<Body, Refusal> {
     let kind = match failure.kind() {
         v1::FailKind::Unspecified | v1::FailKind::Retry => FailKind::Retry,
         v1::FailKind::NoRetry => FailKind::NoRetry,
@@ -127,6 +127,7 @@ pub(super) fn failure_body(failure: v1::TaskFailure) -> Result<Body, Refusal> {
         code: Some(failure.code).filter(|code| !code.is_empty()),
         message: failure.message,
         outcome: FailureOutcome::Failure,
+        not_before: request::not_before(context, failure.delay_ms, failure.not_before_ms)?,
     }))
 }
 

@@ -135,7 +135,7 @@ impl WorkerService for Workers {
             let bodies = request
                 .completions
                 .into_iter()
-                .map(completion_body)
+                .map(|completion| completion_body(&self.context, completion))
                 .collect();
             let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::CompleteResponse {
@@ -164,7 +164,10 @@ impl WorkerService for Workers {
         call: Request<v1::FailRequest>,
     ) -> Result<Response<v1::FailResponse>, Status> {
         serve_call(call, async |deadline, request| {
-            let bodies = request.failures.into_iter().map(failure_body).collect();
+            let failures = request.failures.into_iter();
+            let bodies = failures
+                .map(|failure| failure_body(&self.context, failure))
+                .collect();
             let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
             Ok(v1::FailResponse {
                 results: results.await?,

@@ -2,15 +2,17 @@
 
 use crate::failure::Failure;
 use crate::json_argument;
+use crate::period;
 use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::ReportTaskRequest;
 use serde::Serialize;
+use std::time::Duration;
 
 /// Report the outcome of an accepted task
 ///
-/// The task's plan executor must have `tracking: {mode: async}`. An outcome can be reported once,
-/// before the report deadline.
+/// The step or plan executor of the task must have `tracking: {mode: async}`. An outcome can be
+/// reported once, before the report deadline.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo action report \"$FLO_TASK_TOKEN\" --outcome success '{\"payment_id\": \"pay-1\"}'"
@@ -26,6 +28,10 @@ pub(crate) struct Report {
     /// Output: JSON, @FILE, or - for stdin [default: null]
     #[arg(value_name = "JSON|@FILE|-")]
     output: Option<String>,
+
+    /// Delay of what follows: 30s, 5m, 2h, at most 366d
+    #[arg(long, value_name = "DURATION", value_parser = period::parse)]
+    delay: Option<Duration>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,6 +45,7 @@ impl Report {
             task_token: self.token,
             outcome: self.outcome.clone(),
             output: json_argument::read_optional(self.output.as_deref())?,
+            delay_ms: self.delay.map_or(0, period::millis),
             ..ReportTaskRequest::default()
         };
         session.client()?.report_task(request).await?;

@@ -2,6 +2,7 @@
 
 mod activity;
 mod cancel;
+mod complete_step;
 mod create;
 mod decision;
 mod delete;
@@ -37,6 +38,7 @@ pub(crate) enum WorkflowCommand {
     Signal(signal::Signal),
     Approve(decision::Approve),
     Reject(decision::Reject),
+    CompleteStep(complete_step::CompleteStep),
     Cancel(cancel::Cancel),
     List(list::List),
     Runs(runs::Runs),
@@ -61,6 +63,7 @@ impl WorkflowCommand {
             Self::Signal(signal) => signal.run(session).await,
             Self::Approve(approve) => approve.run(session).await,
             Self::Reject(reject) => reject.run(session).await,
+            Self::CompleteStep(complete) => complete.run(session).await,
             Self::Cancel(cancel) => cancel.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Runs(runs) => runs.run(session).await,

@@ -330,6 +330,7 @@ impl WorkerStream {
             attempt: 1,
             lease_ms: 600_000,
             report_timeout_ms: Some(5),
+            can_accept: true,
             report_url: "http://a:1/v1/tasks/t/report".to_owned(),
             ..v1::TaskAssignment::default()
         };

@@ -81,6 +81,7 @@ service! { WorkflowService {
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;
     decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
+    complete_step(CompleteStepRequest) -> CompleteStepResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
     invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;

@@ -8,14 +8,15 @@ use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{Comment, RunId, RunNumber, ScopePathText};
 use flotilla_engine::limits::{APPROVERS_MAX, COMMENT_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use flotilla_engine::rows::{Activations, History, RunStatus, encode_record};
-use flotilla_engine::{Body, DecideApproval, view};
+use flotilla_engine::{Body, DecideApproval, StepSelector, view};
 
 fn approve(scope: Option<String>, comment: String) -> Body {
     Body::DecideApproval(DecideApproval {
         run_id: RunId::generated(RunNumber(1)),
-        step: None,
-        scope: scope.map(|path| ScopePathText::new(path).expect("a path")),
-        visit: None,
+        selector: StepSelector {
+            scope: scope.map(|path| ScopePathText::new(path).expect("a path")),
+            ..StepSelector::default()
+        },
         is_approved: true,
         comment: Some(Comment::new(comment).expect("a comment")),
     })

@@ -15,7 +15,8 @@ pub(super) fn wakes(state: Option<&ActivationState>, due_ms: u64) -> bool {
         Some(
             ActivationState::Retry { due_ms: due }
             | ActivationState::Poll { due_ms: due }
-            | ActivationState::Timer { due_ms: due },
+            | ActivationState::Timer { due_ms: due }
+            | ActivationState::Delay { due_ms: due },
         ) => *due == due_ms,
         Some(ActivationState::Plan(plan)) => plan.wait == PlanWait::Retry { due_ms },
         _ => false,

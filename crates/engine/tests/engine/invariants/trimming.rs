@@ -4,8 +4,8 @@ use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::rows::{
     ActionRuns, ActionRunsByRun, ActivationState, Activations, EventKind, History, HistoryCursor,
-    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, PlanEvent, RunRecord,
-    SignalsWaiting, StepResults, Work,
+    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, RunRecord, SignalsWaiting,
+    StepResults, Work,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +133,7 @@ impl Named {
                 | EventKind::ActionStarted { action_run, .. }
                 | EventKind::ActionRetryScheduled { action_run, .. }
                 | EventKind::ActionCompleted { action_run, .. }
-                | EventKind::Plan(PlanEvent::AwaitingReport { action_run, .. }) => {
+                | EventKind::AwaitingReport { action_run, .. } => {
                     self.action_runs.insert(action_run);
                 }
                 _ => {}

@@ -15,7 +15,7 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::view::{self, WaitingFor};
 use flotilla_engine::{
-    Body, DecideApproval, Entry, FireTimer, SignalRun, Stamp, StartRun, VersionChoice,
+    Body, DecideApproval, Entry, FireTimer, SignalRun, Stamp, StartRun, StepSelector, VersionChoice,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -402,9 +402,11 @@ fn answer(player: &mut Player, run: RunNumber) {
     }
     let decision = DecideApproval {
         run_id: signal.run_id,
-        step: Some(step.step),
-        scope,
-        visit: None,
+        selector: StepSelector {
+            step: Some(step.step),
+            scope,
+            visit: None,
+        },
         is_approved: true,
         comment: None,
     };

@@ -19,11 +19,11 @@ use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
     Command, CompleteTask, CreateDefinition, DecideSchemaCheck, DeleteAction, DeleteWorkflow,
-    DeregisterWorker, DrainWorker, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
-    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
+    DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind,
+    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId,
+    Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
     RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    Stamp, StartRun, StartTime, SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext,
+    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
     VersionChoice, view,
 };
 use std::collections::BTreeMap;
@@ -327,6 +327,7 @@ impl Player {
                 token: self.token(*token),
                 outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
                 output: Json::from_checked("{\"out\":1}".to_owned()),
+                not_before: not_before(*outcome),
             }),
             Intent::Fail { token, kind, code } => Body::FailTask(FailTask {
                 token: self.token(*token),
@@ -335,6 +336,7 @@ impl Player {
                 code: code.map(|code| pick(&CODES, code).to_owned()),
                 message: "broken".to_owned(),
                 outcome: FailureOutcome::Failure,
+                not_before: code.and_then(not_before),
             }),
             Intent::Touch { token, extend_ms } => Body::TouchTask(TouchTask {
                 token: self.token(*token),
@@ -345,8 +347,11 @@ impl Player {
             }),
             Intent::Report { token, outcome } => Body::ReportTask(ReportTask {
                 token: self.token(*token),
-                outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
-                output: Json::from_checked("{\"report\":1}".to_owned()),
+                report: TaskReport {
+                    outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
+                    output: Json::from_checked("{\"report\":1}".to_owned()),
+                    not_before: not_before(*outcome),
+                },
             }),
             Intent::Forge { action_run } => Body::TouchTask(TouchTask {
                 token: TaskToken {
@@ -419,7 +424,7 @@ fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
         run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
         trace: None,
         // Some begin later.
-        start_time: (workflow % 3 == 1 && key.is_none()).then_some(StartTime::After { ms: 30 }),
+        start_time: (workflow % 3 == 1 && key.is_none()).then_some(DueTime::After { ms: 30 }),
     }
 }
 
@@ -578,4 +583,9 @@ fn worker_id(position: u8) -> WorkerId {
 pub(super) fn default_key(workflow: &str) -> (Namespace, WorkflowName) {
     let name = WorkflowName::new(workflow).expect("a name");
     (Namespace::default_namespace(), name)
+}
+
+/// Some results ask for a delay.
+fn not_before(pick: u8) -> Option<DueTime> {
+    (pick % 3 == 1).then_some(DueTime::After { ms: 20 })
 }

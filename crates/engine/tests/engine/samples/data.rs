@@ -8,11 +8,11 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::rows::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
-    AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CreateGroup, CreateNamespace,
-    CreateStream, DecideApproval, DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream,
-    DeleteWorkflow, FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup, NackRecords,
-    NewGroup, NewRecord, RecordId, ReleaseQuarantined, SetCondition, SetKey, StreamPosition,
-    SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CompleteStep, CreateGroup,
+    CreateNamespace, CreateStream, DecideApproval, DeleteGroup, DeleteKey, DeleteNamespace,
+    DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
+    NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined, SetCondition, SetKey,
+    StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -35,11 +35,14 @@ pub(super) fn bodies() -> Vec<Body> {
     }));
     bodies.push(Body::DecideApproval(DecideApproval {
         run_id: super::run_id(),
-        step: Some(super::step()),
-        scope: Some(super::scope_path()),
-        visit: Some(2),
+        selector: super::step_selector(),
         is_approved: true,
         comment: Some(super::comment()),
+    }));
+    bodies.push(Body::CompleteStep(CompleteStep {
+        run_id: super::run_id(),
+        selector: super::step_selector(),
+        report: super::task_report(),
     }));
     bodies
 }

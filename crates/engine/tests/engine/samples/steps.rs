@@ -30,6 +30,7 @@ pub(super) fn steps() -> Vec<Step> {
                 retry: Setting::Disabled,
                 timeouts: Setting::Disabled,
             }),
+            tracking: Tracking::Async { timeout_ms: None },
         }))
     };
     let child = RunTarget::Workflow {
@@ -98,5 +99,6 @@ pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
         poll: None,
         output: None,
         fallback: None,
+        tracking: Tracking::Sync,
     }))
 }

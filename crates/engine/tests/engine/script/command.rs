@@ -12,13 +12,13 @@ use flotilla_engine::rows::{
     ActionType, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerType,
 };
 use flotilla_engine::{
-    AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideApproval, DecideSchemaCheck, DeleteAction, DeleteWorkflow,
-    DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker,
-    InvalidateCache, InvokeAction, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
-    ReleaseWorker, ReportTask, RequestId, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, StartRun, StartTime, SweepRequests, SweepRuns, TaskToken,
-    TouchTask, VersionChoice, view,
+    AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteStep,
+    CompleteTask, CreateDefinition, DecideApproval, DecideSchemaCheck, DeleteAction,
+    DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, FailKind, FailTask, FailureOutcome,
+    FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, RegisterAction,
+    RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId, ResetPlan,
+    SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector,
+    SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -127,6 +127,11 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 .option("id")
                 .map(|id| SignalId::new(id).expect("a signal id")),
         }),
+        "complete-step" => Body::CompleteStep(CompleteStep {
+            run_id: run_id(line.word()),
+            selector: selector(line),
+            report: task_report(line),
+        }),
         "approve" | "reject" => Body::DecideApproval(decision(line, verb == "approve")),
         "cancel" => Body::CancelRun(CancelRun {
             run_id: run_id(line.word()),
@@ -146,10 +151,9 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     })
 }
 
-/// `approve RUN step=gate scope=fan/stock visit=2 comment=fine`
-fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
-    DecideApproval {
-        run_id: run_id(line.word()),
+/// `step=gate scope=fan/stock visit=2`
+fn selector(line: &mut Line) -> StepSelector {
+    StepSelector {
         step: line
             .option("step")
             .map(|name| StepName::new(name).expect("a step name")),
@@ -157,6 +161,14 @@ fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
             .option("scope")
             .map(|path| ScopePathText::new(path).expect("a path")),
         visit: line.number("visit"),
+    }
+}
+
+/// `approve RUN step=gate scope=fan/stock visit=2 comment=fine`
+fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
+    DecideApproval {
+        run_id: run_id(line.word()),
+        selector: selector(line),
         is_approved,
         comment: line
             .option("comment")
@@ -178,8 +190,8 @@ fn start(line: &mut Line) -> StartRun {
         trace: None,
         start_time: line
             .number("at")
-            .map(|ms| StartTime::At { ms })
-            .or_else(|| line.number("after").map(|ms| StartTime::After { ms })),
+            .map(|ms| DueTime::At { ms })
+            .or_else(|| line.number("after").map(|ms| DueTime::After { ms })),
     }
 }
 
@@ -235,6 +247,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "complete" => Body::CompleteTask(CompleteTask {
             token: token(world, &line.word()),
             outcome: OutcomeName::new(line.word()).expect("an outcome"),
+            not_before: due_time(line),
             output: json(line),
         }),
         "fail" => Body::FailTask(FailTask {
@@ -246,6 +259,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 other => panic!("expected a kind of failure, but found {other}"),
             },
             code: line.option("code"),
+            not_before: due_time(line),
             outcome: match line.option("outcome").as_deref() {
                 None => FailureOutcome::Failure,
                 Some("timeout") => FailureOutcome::Timeout,
@@ -259,8 +273,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "report" => Body::ReportTask(ReportTask {
             token: token(world, &line.word()),
-            outcome: OutcomeName::new(line.word()).expect("an outcome"),
-            output: json(line),
+            report: task_report(line),
         }),
         "touch" => Body::TouchTask(TouchTask {
             token: token(world, &line.word()),
@@ -400,6 +413,21 @@ fn message(line: &mut Line) -> String {
 }
 
 /// JSON as written; `LARGE` in it stands for 600,000 letters.
+/// `at=TIME` or `after=DELAY`
+fn due_time(line: &mut Line) -> Option<DueTime> {
+    let at = line.number("at").map(|ms| DueTime::At { ms });
+    at.or_else(|| line.number("after").map(|ms| DueTime::After { ms }))
+}
+
+/// `OUTCOME after=500 JSON`
+fn task_report(line: &mut Line) -> TaskReport {
+    TaskReport {
+        outcome: OutcomeName::new(line.word()).expect("an outcome"),
+        not_before: due_time(line),
+        output: json(line),
+    }
+}
+
 fn json(line: &mut Line) -> Json {
     let text = line.next().unwrap_or_else(|| "{}".to_owned());
     Json::from_checked(text.replace("LARGE", &"x".repeat(600_000)))

@@ -110,6 +110,21 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
         EventKind::RunBegan => ("run_began", String::new()),
+        EventKind::StepDelayed { due_ms } => ("step_delayed", format!("until {due_ms}")),
+        EventKind::WaitingForSignal {
+            signal_type,
+            deadline_at_ms,
+        } => (
+            "waiting_for_signal",
+            format!("{signal_type}{}", option(" until ", deadline_at_ms)),
+        ),
+        EventKind::AwaitingReport {
+            action_run,
+            deadline_at_ms,
+        } => (
+            "awaiting_report",
+            format!("{action_run}{}", option(" until ", deadline_at_ms)),
+        ),
         EventKind::RetryScheduled { attempt, due_ms } => {
             ("retry_scheduled", due("attempt", attempt, due_ms))
         }
@@ -142,6 +157,9 @@ fn kind_in_words(
             ),
         ),
         EventKind::RunBegan
+        | EventKind::StepDelayed { .. }
+        | EventKind::AwaitingReport { .. }
+        | EventKind::WaitingForSignal { .. }
         | EventKind::StepRetry { .. }
         | EventKind::RetryScheduled { .. }
         | EventKind::PollScheduled { .. }
@@ -149,13 +167,6 @@ fn kind_in_words(
         | EventKind::StepTimeout { .. }
         | EventKind::LoopWarning { .. }
         | EventKind::FallbackStarted { .. } => about_step(kind),
-        EventKind::WaitingForSignal {
-            signal_type,
-            deadline_at_ms,
-        } => (
-            "waiting_for_signal",
-            format!("{signal_type}{}", option(" until ", deadline_at_ms)),
-        ),
         EventKind::SignalReceived {
             signal_type,
             id,

@@ -4,10 +4,11 @@ use super::condition::condition;
 use super::definition::{Names, poll, position, retry_policy};
 use super::join::{join, merge};
 use super::line::Line;
+use super::plan;
 use flotilla_engine::definition::{
     ApprovalStep, Arm, BlockStep, Call, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
     RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput, StepRetry, SwitchStep,
-    Timeouts, TimerStep, Tolerance, WaitStep,
+    Timeouts, TimerStep, Tolerance, Tracking, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, OutcomeName, SignalType, StreamName, WorkflowName, WorkflowVersion,
@@ -128,6 +129,7 @@ impl Names {
             poll: None,
             output: self.step_output(line),
             fallback: None,
+            tracking: Tracking::Sync,
         };
         while let Some(word) = line.next() {
             match word.trim_end_matches(')').split_once('(') {
@@ -137,9 +139,10 @@ impl Names {
                 }
                 Some(("poll", policy)) => step.poll = Some(poll(policy)),
                 Some(("timeouts", text)) => step.call.timeouts = Setting::Own(timeouts(text)),
+                Some(("async", text)) => step.tracking = plan::tracking(text),
                 Some(("fallback", call)) => step.fallback = Some(self.fallback(call)),
                 _ => panic!(
-                    "expected retry(…), poll(…), timeouts(…) or fallback(…), but found {word}"
+                    "expected retry(…), poll(…), timeouts(…), async(…) or fallback(…), but found {word}"
                 ),
             }
         }

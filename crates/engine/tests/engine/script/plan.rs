@@ -86,8 +86,7 @@ fn executor(line: &mut Line) -> Executor {
             Some(("breaker", text)) => executor.breaker = Some(breaker(text)),
             Some(("rate", text)) => executor.rate_limit = Some(rate(text)),
             Some(("async", text)) => {
-                let timeout_ms = Line::parse(text).next_number();
-                executor.tracking = Tracking::Async { timeout_ms };
+                executor.tracking = tracking(text);
             }
             _ => panic!("expected a block of executors, but found {word}"),
         }
@@ -189,4 +188,10 @@ fn listed(line: &mut Line, name: &str) -> Vec<String> {
     let text = line.option(name).unwrap_or_default();
     let names = text.split(',').filter(|name| !name.is_empty());
     names.map(ToOwned::to_owned).collect()
+}
+
+/// `500`, or nothing without a timeout.
+pub(super) fn tracking(text: &str) -> Tracking {
+    let timeout_ms = (!text.is_empty()).then(|| Line::parse(text).next_number());
+    Tracking::Async { timeout_ms }
 }

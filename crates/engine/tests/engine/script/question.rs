@@ -319,7 +319,10 @@ fn show_action_run(world: &World, number: ActionRunNumber) -> String {
     };
     let lease = record.lease.as_ref();
     let held = lease.map(|lease| format!("{} until {}", lease.worker, lease.expires_at_ms));
-    let awaited = record.report.map(|report| report.deadline_at_ms);
+    let awaited = record.report.map(|report| {
+        let until = option(" until ", &report.deadline_at_ms);
+        format!(" report{until}")
+    });
     let error = record
         .error
         .as_ref()
@@ -331,7 +334,7 @@ fn show_action_run(world: &World, number: ActionRunNumber) -> String {
         record.attempts_max,
         record.priority,
         option(" held by ", &held),
-        option(" report until ", &awaited),
+        awaited.unwrap_or_default(),
         option(" outcome ", &record.outcome),
         option(
             " output=",

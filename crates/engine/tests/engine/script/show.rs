@@ -6,7 +6,7 @@ use super::kv;
 use super::schedule;
 use super::world::World;
 use crate::invariants;
-use flotilla_engine::definition::{Definition, StepIndex, Target};
+use flotilla_engine::definition::{Definition, StepIndex, Target, Tracking};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, Definitions, PayloadRef, Payloads, PlanState,
@@ -77,7 +77,10 @@ fn reply_in_words(reply: &Reply) -> String {
         }
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
         Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted(task) => format!("report until {}", task.deadline_at_ms),
+        Reply::TaskAccepted(task) => {
+            format!("accepted{}", option(" until ", &task.deadline_at_ms))
+        }
+        Reply::StepReported(step) => format!("reported {} visit {}", step.step, step.visit),
         Reply::CacheInvalidated(cache) => {
             let more = or(cache.next.is_some(), ", more follow", "");
             format!("invalidated {}{more}", cache.plan_count)
@@ -113,7 +116,7 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
             assignment.token.attempt,
             assignment.lease_expires_at_ms,
             payload(world, assignment.input),
-            option(" report within ", &assignment.report_timeout_ms)
+            tracking(assignment.tracking)
         ),
         Effect::RevokeTask { worker, token, .. } => format!(
             "revoke {} attempt {} from {worker}",
@@ -177,6 +180,16 @@ pub(super) fn state(world: &World, number: RunNumber, run: &RunRecord) -> String
     text
 }
 
+fn tracking(tracking: Tracking) -> String {
+    match tracking {
+        Tracking::Sync => String::new(),
+        Tracking::Async { timeout_ms: None } => " async".to_owned(),
+        Tracking::Async {
+            timeout_ms: Some(ms),
+        } => format!(" async within {ms}"),
+    }
+}
+
 fn waiting_for(active: &Activation) -> String {
     match &active.state {
         ActivationState::Executing => "nothing".to_owned(),
@@ -197,6 +210,7 @@ fn waiting_for(active: &Activation) -> String {
             format!("report on definition {}", definition.0)
         }
         ActivationState::Timer { due_ms } => format!("time {due_ms}"),
+        ActivationState::Delay { due_ms } => format!("its time {due_ms}"),
         ActivationState::OutputCheck(unchecked) => {
             format!("report on an output, {}", unchecked.outcome)
         }

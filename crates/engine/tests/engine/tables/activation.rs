@@ -30,10 +30,12 @@ pub(super) fn states() -> Vec<ActivationState> {
             outcome: samples::outcome(),
             result: Some(samples::payload()),
             output: None,
+            not_before_ms: Some(9_000),
         }),
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },
         ActivationState::Timer { due_ms: 8_000 },
+        ActivationState::Delay { due_ms: 8_500 },
         ActivationState::Plan(plan::state()),
         ActivationState::Branches(Branches {
             first_scope: ScopeNumber(3),

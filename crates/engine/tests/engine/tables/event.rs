@@ -31,6 +31,11 @@ fn scope_events() -> Vec<EventKind> {
             outcome: outcome.clone(),
         },
         EventKind::WaitStarted { until_ms: 8_000 },
+        EventKind::StepDelayed { due_ms: 8_500 },
+        EventKind::AwaitingReport {
+            action_run: ActionRunNumber(9),
+            deadline_at_ms: Some(5_000),
+        },
         EventKind::IterationEnded {
             index: 3,
             outcome: samples::outcome(),

@@ -3,7 +3,7 @@
 use super::{Row, row};
 use crate::samples;
 use flotilla_engine::definition::{ExecutorIndex, RateWindow};
-use flotilla_engine::ids::{ActionRunNumber, PlanNumber, RunNumber};
+use flotilla_engine::ids::{PlanNumber, RunNumber};
 use flotilla_engine::rows::{
     BreakerState, CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, CallBucket,
     DefinitionNumber, EventListing, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure,
@@ -99,6 +99,7 @@ pub(super) fn state() -> PlanState {
             code: "busy".to_owned(),
             output: Some(samples::payload()),
             is_retryable: true,
+            not_before_ms: Some(9_000),
         }),
         invalidations_count: Some(2),
         wait: PlanWait::Retry { due_ms: 8_000 },
@@ -145,10 +146,6 @@ pub(super) fn events() -> Vec<PlanEvent> {
         PlanEvent::RateLimited {
             executor: executor(),
             until_ms: 5_000,
-        },
-        PlanEvent::AwaitingReport {
-            action_run: ActionRunNumber(9),
-            deadline_at_ms: 5_000,
         },
         PlanEvent::CacheHit {
             key: "charge:\"c-1\"".to_owned(),

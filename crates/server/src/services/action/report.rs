@@ -4,12 +4,9 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{Namespace, OutcomeName};
-use flotilla_engine::{Command, ReportTask, TaskToken, reply};
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::{Command, ReportTask, TaskReport, TaskToken, reply};
 use tokio::time::Instant;
-
-/// The outcome of a report that gives none.
-const OUTCOME_DEFAULT: &str = "success";
 
 /// Serves `ReportTask`.
 pub(crate) async fn report(
@@ -17,11 +14,6 @@ pub(crate) async fn report(
     request: v1::ReportTaskRequest,
     deadline: Instant,
 ) -> Result<v1::ReportTaskResponse, Refusal> {
-    let outcome = if request.outcome.is_empty() {
-        OUTCOME_DEFAULT.to_owned()
-    } else {
-        request.outcome
-    };
     let token: TaskToken =
         request
             .task_token
@@ -35,8 +27,11 @@ pub(crate) async fn report(
         namespace: Namespace::default_namespace(),
         body: ReportTask {
             token,
-            outcome: request::name(OutcomeName::new(outcome))?,
-            output: request::json(&request.output, "output", "null")?,
+            report: TaskReport {
+                outcome: request::outcome(request.outcome)?,
+                output: request::json(&request.output, "output", "null")?,
+                not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
+            },
         },
     };
     let reply::Done {} = context.gateway.submit(command, deadline).await?;

@@ -156,6 +156,16 @@ impl WorkflowService for Workflows {
         .await
     }
 
+    async fn complete_step(
+        &self,
+        call: Call<v1::CompleteStepRequest>,
+    ) -> CallResult<v1::CompleteStepResponse> {
+        serve_call(call, |deadline, request| {
+            open_runs::complete_step(&self.context, request, deadline)
+        })
+        .await
+    }
+
     async fn cancel_run(
         &self,
         call: Call<v1::CancelRunRequest>,

@@ -1,12 +1,18 @@
-//! Signals (W19) and cancels (W18) open runs, and decides about their approvals (W61).
+//! Signals (W19) and cancels (W18) open runs, decides about their approvals (W61) and completes their steps (W75).
 
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Comment, ScopePathText, SignalId, SignalType, StepName};
-use flotilla_engine::{CancelRun, Command, DecideApproval, SignalRun, reply};
+use flotilla_engine::json::Json;
+use flotilla_engine::{
+    CancelRun, Command, CompleteStep, DecideApproval, SignalRun, StepSelector, TaskReport, reply,
+};
 use tokio::time::Instant;
+
+/// The outcome of a step that is completed with a failure.
+const FAILURE: &str = "failure";
 
 /// Serves `SignalRun`.
 pub(super) async fn signal(
@@ -40,9 +46,11 @@ pub(super) async fn decide_approval(
 ) -> Result<v1::DecideApprovalResponse, Refusal> {
     let body = DecideApproval {
         run_id: request::run_id(request.run_id)?,
-        step: request::optional(request.step, StepName::new)?,
-        scope: request::optional(request.scope, ScopePathText::new)?,
-        visit: request.visit,
+        selector: StepSelector {
+            step: request::optional(request.step, StepName::new)?,
+            scope: request::optional(request.scope, ScopePathText::new)?,
+            visit: request.visit,
+        },
         is_approved: request.approved,
         comment: request::optional(request.comment, Comment::new)?,
     };
@@ -56,6 +64,60 @@ pub(super) async fn decide_approval(
         step: reply.step.to_string(),
         visit: reply.visit,
         outcome: reply.outcome.map(|outcome| outcome.to_string()),
+    })
+}
+
+/// Serves `CompleteStep`.
+pub(super) async fn complete_step(
+    context: &Context,
+    request: v1::CompleteStepRequest,
+    deadline: Instant,
+) -> Result<v1::CompleteStepResponse, Refusal> {
+    let selector = StepSelector {
+        step: Some(request::name(StepName::new(request.step.as_str()))?),
+        scope: request::optional(request.scope.clone(), ScopePathText::new)?,
+        visit: request.visit,
+    };
+    let command = Command {
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
+        body: CompleteStep {
+            run_id: request::run_id(request.run_id.clone())?,
+            selector,
+            report: step_report(context, request)?,
+        },
+    };
+    let reply: reply::StepReported = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CompleteStepResponse {
+        step: reply.step.to_string(),
+        visit: reply.visit,
+    })
+}
+
+/// The report: an outcome with an output, or a failure with a code.
+fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<TaskReport, Refusal> {
+    let (outcome, output) = match request.failure_code.as_str() {
+        "" if !request.failure_message.is_empty() => {
+            let message = "expected a `failure_code` with the `failure_message`, but it is empty";
+            return Err(Refusal::invalid("failure_code", message));
+        }
+        "" => (
+            request.outcome,
+            request::json(&request.output, "output", "null")?,
+        ),
+        code if request.outcome.is_empty() && request.output.is_empty() => {
+            let output = Json::error(code, &request.failure_message);
+            (FAILURE.to_owned(), output)
+        }
+        _ => {
+            let message = "expected an outcome or a failure, but both are given";
+            return Err(Refusal::invalid("failure_code", message));
+        }
+    };
+    Ok(TaskReport {
+        outcome: request::outcome(outcome)?,
+        output,
+        not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
     })
 }
 

@@ -15,7 +15,7 @@ use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::START_TRIES_MAX;
-use crate::request;
+use crate::request::{self, DueFields};
 use crate::schemas::{self, Schema};
 use crate::span;
 use flotilla_api::v1;
@@ -25,8 +25,7 @@ use flotilla_engine::reply::RunStarted;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
-    Command, DefinitionNumber, Rejection, RequestId, StartRun, StartTime, TraceContext,
-    VersionChoice,
+    Command, DefinitionNumber, Rejection, RequestId, StartRun, TraceContext, VersionChoice,
 };
 use tokio::time::Instant;
 
@@ -67,7 +66,11 @@ pub(super) async fn start(
     Ok(answer)
 }
 fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
-    let start_time = start_time(&request, now_ms)?;
+    let start_time = DueFields {
+        at: ("start_at_ms", request.start_at_ms),
+        after: ("start_after_ms", request.start_after_ms),
+    };
+    let start_time = start_time.read(now_ms, WAIT_MS_MAX)?;
     let version = request::optional(request.version, WorkflowVersion::new)?;
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
@@ -83,26 +86,6 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
             start_time,
         },
     })
-}
-
-/// When the run begins (W76).
-fn start_time(request: &v1::StartRunRequest, now_ms: u64) -> Result<Option<StartTime>, Refusal> {
-    match (request.start_at_ms, request.start_after_ms) {
-        (0, 0) => Ok(None),
-        (ms, 0) => {
-            let latest_ms = now_ms.saturating_add(WAIT_MS_MAX);
-            request::within("start_at_ms", ms, 1..=latest_ms)?;
-            Ok(Some(StartTime::At { ms }))
-        }
-        (0, ms) => {
-            request::within("start_after_ms", ms, 1..=WAIT_MS_MAX)?;
-            Ok(Some(StartTime::After { ms }))
-        }
-        (_, _) => Err(Refusal::invalid(
-            "start_after_ms",
-            "expected `start_at_ms` or `start_after_ms`, but both are given",
-        )),
-    }
 }
 
 fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {

@@ -54,8 +54,8 @@ The program reads its input from stdin and writes its output to stdout: JSON, or
 JSON string. Exit codes:
   0   success, or the outcome that it wrote to the file $FLO_OUTCOME_FILE
   75  pending: a step with `poll` invokes the action again later; otherwise, the outcome is `pending`
-  76  accepted: a report with the outcome follows later (only for a plan's executor with
-      `tracking: {mode: async}`)
+  76  accepted: a report with the outcome follows later (only for a step or a plan's executor
+      with `tracking: {mode: async}`)
   65  permanent failure
   any other: failure with retry; the last line of stderr is the message
 
