@@ -33,6 +33,7 @@ published_names! {
     Severity = "SEVERITY_";
     RunStatus = "RUN_STATUS_";
     WaitingFor = "WAITING_FOR_";
+    RunPhase = "RUN_PHASE_";
     ActionType = "ACTION_TYPE_";
     ActionRunStatus = "ACTION_RUN_STATUS_";
     WorkerType = "WORKER_TYPE_";

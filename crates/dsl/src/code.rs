@@ -97,13 +97,13 @@ codes! {
     E512 Warning "Approvers, which are not enforced because the server does not identify its callers.";
     E513 Error "An unknown name in an expression.";
     E514 Error "A malformed duration, or one that is too long.";
-    E515 Error "A transition out of its block.";
+    E515 Error "A transition out of its block, or a custom terminal in a handler.";
     E516 Error "A join that needs fewer than one or more than all of the branches.";
     E517 Error "An invalid expression.";
     E518 Error "An invalid regular expression.";
     E519 Error "A fallback that has a fallback.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
-    E521 Warning "A wait or timeout that is longer than the run may take.";
+    E521 Warning "A wait or timeout that is longer than the run or handler may take.";
     E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";
     E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";

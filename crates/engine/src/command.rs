@@ -284,7 +284,7 @@ commands! {
     SignalRun(SignalRun) "signal_run" Progress -> SignalAccepted,
         of |signal| Subject::Run(signal.run_id.clone());
     /// Cancels a run (W18).
-    CancelRun(CancelRun) "cancel_run" Progress -> Done,
+    CancelRun(CancelRun) "cancel_run" Progress -> RunCancelled,
         of |cancel| Subject::Run(cancel.run_id.clone());
     /// Delivers the result of validating a child's input against its schema (W4).
     DecideSchemaCheck(DecideSchemaCheck) "decide_schema_check" Progress -> Done,

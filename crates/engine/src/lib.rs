@@ -100,8 +100,8 @@ pub use subject::Subject;
 pub use tables::{
     AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
     ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch, NextFiring,
-    PayloadOwner, PayloadRef, Process, ProcessKind, ProcessRecord, QuarantinedKind, Retention,
-    RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, WasmLimits,
+    PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord, QuarantinedKind,
+    Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, WasmLimits,
     WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{

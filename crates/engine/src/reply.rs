@@ -4,6 +4,7 @@ use crate::ids::{
     ActionRunNumber, OutcomeName, PlanRef, RunId, StepName, WorkflowName, WorkflowVersion,
 };
 use crate::stream::RecordId;
+use crate::tables::Phase;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
@@ -83,6 +84,11 @@ replies! {
     SignalAccepted {
         /// True if a signal with this id already existed (W19).
         is_repeated: bool,
+    }
+    /// Of [`CancelRun`](crate::command::Body::CancelRun).
+    RunCancelled {
+        /// What the run does before it ends; `None` if it has ended, or has work left to do first.
+        phase: Option<Phase>,
     }
     /// Of [`DecideApproval`](crate::command::Body::DecideApproval).
     ApprovalDecided {

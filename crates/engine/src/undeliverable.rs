@@ -1,10 +1,10 @@
-//! Why a signal, a decision or a report does not reach a step (W61, W61a, W75).
+//! Why an open run does not take a signal, a decision, a report or a cancel (W61, W61a, W75, W81).
 
 use crate::ids::{RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why a signal, a decision or a report for a step was refused, although its run is open.
+/// Why a signal, a decision, a report or a cancel was refused, although its run is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Undeliverable {
     /// The run has no such scope.
@@ -54,6 +54,16 @@ pub enum Undeliverable {
         "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
     )]
     SignalLimitExceeded(RunId),
+    /// The end of the run is decided already (W83).
+    #[error(
+        "expected run \"{run_id}\" to be cancellable, but its end is decided: it is in phase {phase}"
+    )]
+    RunEnding {
+        /// The run.
+        run_id: RunId,
+        /// The phase.
+        phase: String,
+    },
     /// The type of the signal is the engine's own.
     #[error("expected a signal type that does not begin with `approval.`, but it is \"{0}\"")]
     SignalTypeReserved(SignalType),
@@ -68,6 +78,7 @@ impl Undeliverable {
             Self::ApprovalNotOpen { .. } => RejectionCode::ApprovalNotOpen,
             Self::StepNotWaiting { .. } => RejectionCode::StepNotWaiting,
             Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
+            Self::RunEnding { .. } => RejectionCode::RunEnding,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }
     }

@@ -337,7 +337,13 @@ fn check_root(definition: &Definition, root: Root) {
         | Root::ItemIndex(step) => {
             assert!(step.position() < definition.steps.len());
         }
-        Root::Input | Root::State | Root::Result | Root::Error | Root::RunId | Root::Timestamp => {}
+        Root::Input
+        | Root::State
+        | Root::Result
+        | Root::Error
+        | Root::EndCause
+        | Root::RunId
+        | Root::Timestamp => {}
     }
 }
 

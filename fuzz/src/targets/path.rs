@@ -95,6 +95,7 @@ fn print(path: &Path) -> String {
         Root::Result => "$.result".to_owned(),
         Root::Error => "$.error".to_owned(),
         Root::Item(_) | Root::ItemIndex(_) => unreachable!("the step is in no loop"),
+        Root::EndCause => unreachable!("the step is in no handler"),
     };
     for segment in &path.segments {
         match segment {

@@ -14,6 +14,7 @@ mod examples;
 mod files;
 mod first_minutes;
 mod formats;
+mod handlers;
 mod history;
 mod keys;
 mod later_results;

@@ -22,6 +22,7 @@ pub(crate) struct RunView {
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
     waiting_for: Option<String>,
+    phase: Option<String>,
     parent_run_id: Option<String>,
     started_at_ms: u64,
     starts_at_ms: Option<u64>,
@@ -54,6 +55,7 @@ impl From<v1::Run> for RunView {
     fn from(run: v1::Run) -> Self {
         let status = name(run.status());
         let waiting_for = run.waiting_for().published_name();
+        let phase = run.phase().published_name();
         let search_attributes = match json::value(&run.search_attributes) {
             attributes @ Value::Object(_) => attributes,
             _ => Value::Object(serde_json::Map::new()),
@@ -61,6 +63,7 @@ impl From<v1::Run> for RunView {
         Self {
             status,
             waiting_for,
+            phase,
             search_attributes,
             run_id: run.run_id,
             workflow: run.workflow,
@@ -192,6 +195,7 @@ mod tests {
               },
               "search_attributes": {},
               "waiting_for": null,
+              "phase": null,
               "parent_run_id": null,
               "started_at_ms": 1000,
               "starts_at_ms": null,

@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Fields, Reported,
     for_each::{self, ForEachDraft},
-    names::{self, NewStep, START},
+    names::{self, Handler, NewStep, START},
     parallel::{self, ParallelDraft},
 };
 use crate::{Code, Finding, Span, tree::Kind};
@@ -113,6 +113,7 @@ pub(super) fn collect<'doc>(
             blocks.add_graph(own, Graph { start, steps }, context)?;
         }
     }
+    blocks.add_handlers(top, context)?;
     while let Some(open) = blocks.open.pop_front() {
         blocks.add_nested(open, context)?;
     }
@@ -397,6 +398,45 @@ impl<'doc> Blocks<'doc> {
                 begun: None,
             };
             self.add_step(block, step, context);
+        }
+        Ok(())
+    }
+
+    /// Adds the handlers of the workflow, as block steps to which nothing leads.
+    fn add_handlers(
+        &mut self,
+        top: &mut Fields<'doc>,
+        context: &mut Context<'doc>,
+    ) -> Result<(), Reported> {
+        for (key, handler) in [("onError", Handler::Error), ("onCancel", Handler::Cancel)] {
+            let Some(field) = top.take(key, context) else {
+                continue;
+            };
+            self.check_room([field.key_span].into_iter(), context)?;
+            let index = self.next_step();
+            let new = NewStep {
+                name: key.into(),
+                span: field.key_span,
+                index,
+                block: BlockIndex::ROOT,
+                begun: None,
+            };
+            let name = names::add_step(new, context);
+            context.names.add_handler(index, handler);
+            self.steps.push(StepDraft {
+                label: key.into(),
+                span: field.key_span,
+                name,
+                fields: Ok(Fields::new(key.to_owned(), field.key_span, &[])),
+                parallel: None,
+                body: None,
+                for_each: None,
+                block: BlockIndex::ROOT,
+                form: BlockForm::Single,
+                next: None,
+            });
+            let body = self.open(field, format!("{key}-block").into(), context);
+            self.steps[index.position()].body = Some(body);
         }
         Ok(())
     }

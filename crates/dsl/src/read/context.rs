@@ -1,7 +1,7 @@
 //! The context that all readers of one document share.
 
 use super::expression;
-use super::names::Names;
+use super::names::{Handler, Names};
 use crate::{Code, Finding, Reference, Severity, Span, suggest};
 use flotilla_engine::definition::{BlockIndex, Root};
 use flotilla_engine::ids::StreamName;
@@ -26,8 +26,35 @@ pub(super) enum Visible {
     Nothing,
 }
 
+/// What `error` stands for where things are visible, in the steps of a handler.
+pub(super) fn sees_error(visible: Visible, handler: Option<Handler>) -> Option<Root> {
+    match (visible, handler) {
+        (Visible::Error | Visible::Attempt, _) => Some(Root::Error),
+        (Visible::Run | Visible::Result, Some(Handler::Error)) => Some(Root::EndCause),
+        (Visible::Run | Visible::Result | Visible::Nothing, _) => None,
+    }
+}
+
+/// What `cancel` stands for where things are visible, in the steps of a handler.
+pub(super) fn sees_cancel(visible: Visible, handler: Option<Handler>) -> Option<Root> {
+    match (visible, handler) {
+        (Visible::Nothing, _) | (_, Some(Handler::Error) | None) => None,
+        (_, Some(Handler::Cancel)) => Some(Root::EndCause),
+    }
+}
+
 /// The maximum of suggestions for one document; each may compare a thousand words.
 const SUGGESTIONS_MAX: u32 = 100;
+
+/// How long a step waits at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    /// In milliseconds.
+    pub(super) ms: u64,
+    pub(super) span: Span,
+    /// Whether it is a step of a handler.
+    pub(super) is_in_handler: bool,
+}
 
 /// The findings so far, and the names that the document defines.
 #[derive(Debug, Default)]
@@ -38,8 +65,8 @@ pub(super) struct Context<'doc> {
     pub(super) expressions: expression::Total,
     /// The streams to which steps append records, and where the steps name them.
     pub(super) emitted: Vec<(StreamName, Span)>,
-    /// How long steps wait at most, in milliseconds, and where that is said.
-    pub(super) waits: Vec<(u64, Span)>,
+    /// How long steps wait at most, and where that is said.
+    pub(super) waits: Vec<Wait>,
     /// What paths and expressions may refer to, besides the input.
     pub(super) visible: Visible,
     /// The block in whose scope they are resolved.
@@ -83,6 +110,26 @@ impl<'doc> Context<'doc> {
     /// The block in whose scope paths and expressions are resolved.
     pub(super) fn block(&self) -> BlockIndex {
         self.block.unwrap_or(BlockIndex::ROOT)
+    }
+
+    /// Notes how long a step waits at most (E521).
+    pub(super) fn note_wait(&mut self, ms: u64, span: Span) {
+        let is_in_handler = self.names.handler_around(self.block()).is_some();
+        self.waits.push(Wait {
+            ms,
+            span,
+            is_in_handler,
+        });
+    }
+
+    /// Whether `error` stands for something here: in `onError`, too (W80).
+    pub(super) fn sees_error(&self) -> Option<Root> {
+        sees_error(self.visible, self.names.handler_around(self.block()))
+    }
+
+    /// What `cancel` stands for here: something in `onCancel` (W81).
+    pub(super) fn sees_cancel(&self) -> Option<Root> {
+        sees_cancel(self.visible, self.names.handler_around(self.block()))
     }
 
     /// The names of items and their indexes (W57).

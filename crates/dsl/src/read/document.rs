@@ -5,12 +5,13 @@ use super::{
     blocks::{self, Blocks},
     defaults, graph,
     metadata::{self, Metadata},
-    names, output, plan, schedule, state, step, terminals, trigger,
+    names::{self, Handler},
+    output, plan, schedule, state, step, terminals, trigger,
 };
 use crate::tree::Node;
 use crate::{Code, Finding};
 use flotilla_engine::{
-    definition::{Block, Definition, DefinitionExtensions, Step, Trigger, note_repeats},
+    definition::{Block, Definition, DefinitionExtensions, Step, StepKind, Trigger, note_repeats},
     limits,
 };
 
@@ -36,7 +37,11 @@ pub(super) fn read<'doc>(
     let plans_read = all(plan_fields, plan_names, |field, name| {
         plan::read(field, name, context)
     });
-    let blocks_read = blocks_and_steps(blocks?, terminal_fields, context);
+    let handler_timeout_ms = metadata
+        .as_ref()
+        .map(|metadata| metadata.handler_timeout_ms);
+    let handler_timeout_ms = handler_timeout_ms.unwrap_or(limits::HANDLER_MS_DEFAULT);
+    let blocks_read = blocks_and_steps(blocks?, terminal_fields, handler_timeout_ms, context);
     let terminals_read = all(terminal_fields, terminal_names, |field, name| {
         terminals::read(field, name, context)
     });
@@ -77,6 +82,8 @@ pub(super) fn read<'doc>(
         state: state?,
         output: output?,
         defaults: defaults?.unwrap_or_default(),
+        on_error: context.names.handler(Handler::Error),
+        on_cancel: context.names.handler(Handler::Cancel),
         terminals: terminals_read?,
         search_attributes: attributes?.unwrap_or_default(),
         schedule: schedule?,
@@ -95,20 +102,21 @@ fn lint_whole(metadata: Option<&Metadata>, trigger: Option<&Trigger>, context: &
         let namespace = metadata.and_then(|metadata| metadata.namespace.as_ref());
         trigger::warn_emits(trigger, namespace, context);
     }
-    lint_waits(metadata.and_then(|metadata| metadata.timeout_ms), context);
+    lint_waits(metadata, context);
 }
 
 /// E521 for waits and timeouts that are longer than the run may take.
-fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
-    let waits = std::mem::take(&mut context.waits);
-    let Some(timeout_ms) = timeout_ms else {
-        return;
-    };
-    for (wait_ms, span) in waits {
-        if wait_ms > timeout_ms {
-            let message =
-                format!("{wait_ms} ms is longer than the workflow timeout of {timeout_ms} ms");
-            context.warn(Finding::new(Code::E521, span, message));
+fn lint_waits(metadata: Option<&Metadata>, context: &mut Context<'_>) {
+    let of_run = metadata.and_then(|metadata| metadata.timeout_ms);
+    let of_handlers = metadata.map(|metadata| metadata.handler_timeout_ms);
+    for wait in std::mem::take(&mut context.waits) {
+        let (limit_ms, what) = match wait.is_in_handler {
+            true => (of_handlers, "`handlerTimeout`"),
+            false => (of_run, "the workflow timeout"),
+        };
+        if let Some(limit_ms) = limit_ms.filter(|limit_ms| wait.ms > *limit_ms) {
+            let message = format!("{} ms is longer than {what} of {limit_ms} ms", wait.ms);
+            context.warn(Finding::new(Code::E521, wait.span, message));
         }
     }
 }
@@ -117,9 +125,11 @@ fn lint_waits(timeout_ms: Option<u64>, context: &mut Context<'_>) {
 fn blocks_and_steps<'doc>(
     blocks: Blocks<'doc>,
     terminals: &[Field<'doc>],
+    handler_timeout_ms: u64,
     context: &mut Context<'doc>,
 ) -> Result<(Vec<Block>, Vec<Step>), Reported> {
     let first_steps = blocks.first_steps();
+    let handlers = context.names.handlers();
     let mut outlines = Vec::with_capacity(blocks.steps.len());
     let steps: Vec<Result<Step, Reported>> = blocks
         .steps
@@ -130,6 +140,9 @@ fn blocks_and_steps<'doc>(
             let read = |context: &mut Context<'doc>| step::read(draft, context);
             let (step, mut outline) = context.within(block, read);
             outline.opens = opens;
+            outline.is_handler = handlers
+                .iter()
+                .any(|step| step.position() == outlines.len());
             outlines.push(outline);
             step
         })
@@ -139,6 +152,11 @@ fn blocks_and_steps<'doc>(
     blocks.complete?;
     let mut steps: Vec<Step> = steps.into_iter().collect::<Result<_, _>>()?;
     note_repeats(&mut steps);
+    for handler in handlers {
+        if let StepKind::Block(handler) = &mut steps[handler.position()].kind {
+            handler.timeout_ms = Some(handler_timeout_ms);
+        }
+    }
     Ok((read?, steps))
 }
 

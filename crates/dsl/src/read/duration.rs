@@ -33,9 +33,9 @@ pub(super) fn of_wait<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Option<u64>, Reported> {
     let wait_ms = either(text, ms, min_ms, context)?;
-    context
-        .waits
-        .extend(wait_ms.zip(text.or(ms).map(Field::span)));
+    if let (Some(ms), Some(field)) = (wait_ms, text.or(ms)) {
+        context.note_wait(ms, field.span());
+    }
     Ok(wait_ms)
 }
 

@@ -1,7 +1,12 @@
 //! Expressions: `when`, `skipIf`, and `cel` in mappings (W64).
 
 use super::names::Names;
-use super::{Context, Field, Reported, context::Visible, path};
+use super::{
+    Context, Field, Reported,
+    context::{Visible, sees_cancel, sees_error},
+    names::Handler,
+    path,
+};
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
 use flotilla_engine::definition::{BlockIndex, Expression, Root, Variable};
@@ -34,6 +39,7 @@ pub(super) fn compile(
         block: context.block(),
         variables: Vec::new(),
         visible: context.visible,
+        handler: context.names.handler_around(context.block()),
         may_suggest: context.may_suggest(),
         has_searched: false,
     };
@@ -124,6 +130,8 @@ struct RunNames<'n, 'doc> {
     block: BlockIndex,
     variables: Vec<Variable>,
     visible: Visible,
+    /// The handler that the block belongs to.
+    handler: Option<Handler>,
     /// Whether similar names of steps may be searched: a document is allowed a number of searches.
     may_suggest: bool,
     has_searched: bool,
@@ -145,8 +153,11 @@ impl expression::Names for RunNames<'_, '_> {
             ["result", ..] if self.visible == Visible::Result => {
                 (self.variable(Variable::Root(Root::Result)), 1)
             }
-            ["error", ..] if matches!(self.visible, Visible::Error | Visible::Attempt) => {
-                (self.variable(Variable::Root(Root::Error)), 1)
+            ["error", ..] if let Some(root) = sees_error(self.visible, self.handler) => {
+                (self.variable(Variable::Root(root)), 1)
+            }
+            ["cancel", ..] if let Some(root) = sees_cancel(self.visible, self.handler) => {
+                (self.variable(Variable::Root(root)), 1)
             }
             ["attempt", ..] if self.visible == Visible::Attempt => {
                 (self.variable(Variable::Attempt), 1)
@@ -179,10 +190,16 @@ impl expression::Names for RunNames<'_, '_> {
             Visible::Nothing => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());
+        let of_handler = match self.handler.filter(|_| self.visible != Visible::Nothing) {
+            Some(Handler::Error) => Some("error".to_owned()),
+            Some(Handler::Cancel) => Some("cancel".to_owned()),
+            None => None,
+        };
         names
             .iter()
             .map(|name| (*name).to_owned())
             .chain(items)
+            .chain(of_handler)
             .collect()
     }
 }

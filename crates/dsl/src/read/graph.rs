@@ -18,6 +18,8 @@ pub(super) struct Outline<'doc> {
     pub(super) block: BlockIndex,
     /// The first steps of its branches.
     pub(super) opens: Vec<StepIndex>,
+    /// Whether it is a handler of the workflow, to which nothing leads.
+    pub(super) is_handler: bool,
 }
 
 impl<'doc> Outline<'doc> {
@@ -29,6 +31,7 @@ impl<'doc> Outline<'doc> {
             is_complete: true,
             block,
             opens: Vec::new(),
+            is_handler: false,
         }
     }
 
@@ -63,7 +66,12 @@ pub(super) fn check<'doc>(
     for (way, step) in ways.iter_mut().zip(steps) {
         way.extend(step.opens.iter().map(|first| first.position()));
     }
-    let is_reached = spread(&ways, [StepIndex::START.position()].into_iter());
+    let handlers = steps.iter().enumerate().filter(|(_, step)| step.is_handler);
+    let handlers = handlers.map(|(position, _)| position);
+    let is_reached = spread(
+        &ways,
+        [StepIndex::START.position()].into_iter().chain(handlers),
+    );
     // If the start step is unknown, nothing would be reachable, which means nothing.
     let is_start_known = steps
         .first()

@@ -32,6 +32,7 @@ pub(super) struct Metadata {
     pub(super) timeout_ms: Option<u64>,
     pub(super) max_steps: Option<u32>,
     pub(super) loop_warn_after: u32,
+    pub(super) handler_timeout_ms: u64,
     pub(super) input: Input,
 }
 
@@ -63,6 +64,14 @@ pub(super) fn read<'doc>(
     let timeout = fields.take("timeout", context);
     let timeout_ms = fields.take("timeoutMs", context);
     let timeout_ms = duration::either(timeout.as_ref(), timeout_ms.as_ref(), 1, context);
+    let handler_timeout = fields.take("handlerTimeout", context);
+    let handler_timeout_ms = fields.take("handlerTimeoutMs", context);
+    let handler_timeout_ms = duration::either(
+        handler_timeout.as_ref(),
+        handler_timeout_ms.as_ref(),
+        1,
+        context,
+    );
     let max_steps = fields.take("maxSteps", context);
     let max_steps = max_steps
         .map(|field| field.whole(STEPS, context))
@@ -83,6 +92,7 @@ pub(super) fn read<'doc>(
         timeout_ms: timeout_ms?,
         max_steps: max_steps?,
         loop_warn_after: loop_warn_after?,
+        handler_timeout_ms: handler_timeout_ms?.unwrap_or(limits::HANDLER_MS_DEFAULT),
         input: input?,
     })
 }

@@ -30,6 +30,8 @@ pub(super) struct Names<'doc> {
     /// The step that opens each block.
     openers: Vec<Option<StepIndex>>,
     iterations: BTreeMap<StepIndex, Loop<'doc>>,
+    /// The handlers of the workflow.
+    handlers: BTreeMap<StepIndex, Handler>,
     /// The branches, with the line of each.
     branches: BTreeMap<Cow<'doc, str>, u32>,
     /// The outcomes of `flo.End.NAME`.
@@ -40,7 +42,38 @@ pub(super) struct Names<'doc> {
     plans_with_fallback: Vec<PlanIndex>,
 }
 
+/// A handler of the workflow (W80, W81).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handler {
+    /// `onError`.
+    Error,
+    /// `onCancel`.
+    Cancel,
+}
+
 impl<'doc> Names<'doc> {
+    pub(super) fn add_handler(&mut self, step: StepIndex, handler: Handler) {
+        self.handlers.insert(step, handler);
+    }
+
+    /// The step of a handler.
+    pub(super) fn handler(&self, handler: Handler) -> Option<StepIndex> {
+        let mut handlers = self.handlers.iter();
+        let found = handlers.find(|(_, known)| **known == handler);
+        found.map(|(step, _)| *step)
+    }
+
+    /// The steps of all handlers.
+    pub(super) fn handlers(&self) -> Vec<StepIndex> {
+        self.handlers.keys().copied().collect()
+    }
+
+    /// The handler that a block belongs to.
+    pub(super) fn handler_around(&self, block: BlockIndex) -> Option<Handler> {
+        let outermost = self.openers_of(block).last().copied();
+        outermost.and_then(|opener| self.handlers.get(&opener).copied())
+    }
+
     /// The step with that name; the start step has two names.
     pub(super) fn step(&self, name: &str) -> Option<StepIndex> {
         if name == START || name == START_IN_PATHS {
@@ -125,8 +158,14 @@ impl<'doc> Names<'doc> {
             .find(|terminal| terminal.name() == name);
         built_in
             .map(Target::BuiltIn)
-            .or_else(|| self.step(name).map(Target::Step))
+            .or_else(|| self.target_step(name).map(Target::Step))
             .or_else(|| self.terminals.get(name).copied().map(Target::Custom))
+    }
+
+    /// The step with that name, unless it is a handler: nothing leads there.
+    fn target_step(&self, name: &str) -> Option<StepIndex> {
+        let step = self.step(name)?;
+        (!self.handlers.contains_key(&step)).then_some(step)
     }
 
     /// The names of all steps, `start` first.

@@ -33,9 +33,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         }
         ["state", ..] => (Root::State, 1),
         ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
-        ["error", ..] if matches!(context.visible, Visible::Error | Visible::Attempt) => {
-            (Root::Error, 1)
-        }
+        ["error", ..] if let Some(root) = context.sees_error() => (root, 1),
+        ["cancel", ..] if let Some(root) = context.sees_cancel() => (root, 1),
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
         ["steps", step, "outcome", ..] => {
             (Root::StepOutcome(step_index(step, &wrong, context)?), 3)
@@ -70,7 +69,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         | Root::State
         | Root::Result
         | Root::Item(_)
-        | Root::Error => true,
+        | Root::Error
+        | Root::EndCause => true,
         Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::ItemIndex(_) => false,
     };
     if !has_fields && segments.len() > used {
@@ -86,7 +86,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
 fn place_of(name: &str) -> Option<&'static str> {
     match name {
         "result" => Some("the `set` and `output` of a step"),
-        "error" => Some("the `inputMapping` of a fallback"),
+        "error" => Some("`onError` and the `inputMapping` of a fallback"),
+        "cancel" => Some("`onCancel`"),
         "item" | "index" => Some("the block of a `forEach`"),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Custom terminals (E501).
 
-use super::{Context, Field, Reported, template};
+use super::{Context, Field, Reported, field::or_default, template};
 use crate::{Code, Finding};
 use flotilla_engine::{
     definition::{CustomTerminal, TerminalStatus},
@@ -16,7 +16,9 @@ pub(super) fn read<'doc>(
     let mut fields = field.fields(context)?;
     let status = fields.take("status", context);
     let output = fields.take("output", context);
+    let on_error = fields.take("onError", context);
     let known = fields.finish(context);
+    let runs_handler = or_default(on_error, true, |field| field.boolean(context));
     let statuses = TerminalStatus::ALL.map(|status| (status.name(), status));
     let status = match status {
         Some(status) => status.word_as(&statuses, Code::E501, context),
@@ -38,5 +40,6 @@ pub(super) fn read<'doc>(
         name: name?,
         status: status?,
         output: output?,
+        runs_handler: runs_handler?,
     })
 }

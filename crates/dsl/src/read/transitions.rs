@@ -152,8 +152,18 @@ fn within_block<'doc>(
     outline: &Outline<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<Target, Reported> {
-    let Target::Step(step) = target else {
-        return Ok(target);
+    let step = match target {
+        Target::Step(step) => step,
+        Target::Custom(_) if context.names.handler_around(outline.block).is_some() => {
+            let message = format!(
+                "expected {} to stay in its handler, but it leads to a custom terminal, which ends the run",
+                field.place
+            );
+            let finding = Finding::new(Code::E515, field.span(), message);
+            let hint = "the end of the run is decided already: use `flo.Completed` or `flo.Failed`";
+            return Err(context.error(finding.hint(hint)));
+        }
+        Target::BuiltIn(_) | Target::Custom(_) | Target::End(_) => return Ok(target),
     };
     if context.names.block(step) == outline.block {
         return Ok(target);

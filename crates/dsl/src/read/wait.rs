@@ -22,7 +22,7 @@ pub(super) fn read<'doc>(
     let timeout_ms = timeout
         .map(|field| {
             let ms = field.whole(Bounds::duration(1, Code::E100), context)?;
-            context.waits.push((ms, field.span()));
+            context.note_wait(ms, field.span());
             Ok(ms)
         })
         .transpose();

@@ -10,6 +10,7 @@ mod examples;
 mod flow;
 mod form;
 mod grammar;
+mod handlers;
 mod inputs;
 mod keys;
 mod lists;

@@ -497,12 +497,12 @@ fn a_fallback_is_a_call_that_sees_the_error() {
     check_step(
         "  inputMapping: {why: $.error.code}\n",
         expect![[r#"
-        error[E508]: invalid path "$.error.code": `$.error` is available only in the `inputMapping` of a fallback
-         --> w.yaml:7:23
-          |
-        7 |   inputMapping: {why: $.error.code}
-          |                       ^^^^^^^^^^^^
-    "#]],
+            error[E508]: invalid path "$.error.code": `$.error` is available only in `onError` and the `inputMapping` of a fallback
+             --> w.yaml:7:23
+              |
+            7 |   inputMapping: {why: $.error.code}
+              |                       ^^^^^^^^^^^^
+        "#]],
     );
     check_step(
         "  fallback: {retry: {}}\n",

@@ -71,6 +71,11 @@ pub struct Definition {
     pub output: Option<Template>,
     /// Settings of run steps that have none.
     pub defaults: StepDefaults,
+    /// The block step that is entered when a run is about to end `failed` or `timed_out` (W80). It belongs to the workflow's
+    /// own block, and nothing leads to it.
+    pub on_error: Option<StepIndex>,
+    /// The block step that is entered when a run is about to end `cancelled` (W81), like that of `on_error`.
+    pub on_cancel: Option<StepIndex>,
     /// Custom terminals, in document order.
     pub terminals: Vec<CustomTerminal>,
     /// Queryable fields (W22), in document order.
@@ -107,6 +112,27 @@ impl Definition {
         let plans = self.plans.iter().map(Plan::since);
         let parts = steps.chain(plans);
         parts.fold(self.extensions.since(), u32::max)
+    }
+
+    /// The handler of runs that are about to end at `terminal`; `None` without one (W83).
+    #[must_use]
+    pub fn handler_at(&self, terminal: Target) -> Option<StepIndex> {
+        let runs_handler = match terminal {
+            Target::Custom(index) => self.terminal(index).runs_handler,
+            Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => true,
+        };
+        let handler = match self.status_at(terminal)? {
+            TerminalStatus::Failed | TerminalStatus::TimedOut => self.on_error,
+            TerminalStatus::Cancelled => self.on_cancel,
+            TerminalStatus::Completed => None,
+        };
+        handler.filter(|_| runs_handler)
+    }
+
+    /// Whether the step is a handler of the workflow.
+    #[must_use]
+    pub fn is_handler(&self, step: StepIndex) -> bool {
+        [self.on_error, self.on_cancel].contains(&Some(step))
     }
 
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).

@@ -524,6 +524,8 @@ pub struct CustomTerminal {
     pub status: TerminalStatus,
     /// The output of runs that end here; it goes before the workflow's (W4).
     pub output: Option<Template>,
+    /// Whether the handler of its status runs (W83).
+    pub runs_handler: bool,
 }
 
 /// The statuses that a run can end with.

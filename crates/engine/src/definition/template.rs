@@ -71,6 +71,8 @@ pub enum Root {
     Result,
     /// `$.error`: the error of the attempt that has failed (W71).
     Error,
+    /// `$.error` in `onError`, `$.cancel` in `onCancel`: why the run ends (W80, W81).
+    EndCause,
     /// `$.flo.timestamp`: the log entry's time in milliseconds.
     Timestamp,
 }

@@ -79,6 +79,7 @@ impl Named {
         let unchecked: Vec<_> = unchecked.flatten().collect();
         self.add(inputs.into_iter().chain(failures).chain(unchecked));
         self.add([run.record.input].into_iter().chain(run.record.output));
+        self.add(run.record.fixed_end.as_ref().map(|end| end.cause));
         turn.visit::<StepResults>(&run.number, |_, result| {
             self.add(result.output);
             ControlFlow::Continue(())

@@ -68,7 +68,10 @@ fn run_all(
             continue;
         };
         // Work on a run is done in order, but what ends the run ends what is deferred, too.
-        let is_ordered = !matches!(work, Work::Cancel { .. } | Work::TimeOut);
+        let is_ordered = !matches!(
+            work,
+            Work::Cancel { .. } | Work::Force { .. } | Work::TimeOut
+        );
         let is_resumed = continued == Some(number);
         let is_behind = run.record.continuation.is_some() && !is_resumed && is_ordered;
         if is_behind || turn.is_spent() {
@@ -144,19 +147,10 @@ fn carry_out(
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
         Work::ForgetWrites => Ok(state::forget_writes(turn, queue, run)?),
         Work::SettleSignals(attempt) => kept_signals::settle(turn, queue, run, attempt),
-        Work::Finish {
-            scope,
-            terminal,
-            detail,
-        } => {
-            let ending = finish::Ending {
-                scope,
-                terminal,
-                detail,
-            };
-            finish::finish(turn, queue, run, ending)
-        }
+        Work::Finish(ending) => finish::finish(turn, queue, run, ending),
         Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),
+        Work::EndRun => finish::end(turn, queue, run),
+        Work::Force { reason } => finish::force(turn, queue, run, reason),
         Work::TimeOut => finish::time_out(turn, queue, run),
         Work::TimeOutStep(overdue) => step_timeout::time_out(turn, queue, run, overdue),
     }

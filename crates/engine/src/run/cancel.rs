@@ -4,28 +4,51 @@ use super::advance::advance;
 use super::create::{check_open, find};
 use crate::ids::{Namespace, RunId};
 use crate::message::cut;
-use crate::reply::Done;
+use crate::rejection::Rejection;
+use crate::reply::RunCancelled;
 use crate::tables::Work;
 use crate::turn::{Turn, TurnResult};
+use crate::undeliverable::Undeliverable;
 use serde::{Deserialize, Serialize};
 
-/// Cancels a run and its children; late results are rejected.
+/// Cancels a run and its children; late results are rejected. If its end is decided already, it can only be forced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRun {
     /// The run.
     pub run_id: RunId,
     /// The reason, for people.
     pub reason: Option<String>,
+    /// Whether the run ends immediately, without its handlers.
+    pub is_forced: bool,
 }
 
 impl CancelRun {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<RunCancelled> {
         let run = find(turn, namespace, &self.run_id)?;
         check_open(&run)?;
+        if let Some(end) = run.record.fixed_end.as_ref().filter(|_| !self.is_forced) {
+            let ending = Undeliverable::RunEnding {
+                run_id: self.run_id.clone(),
+                phase: end.phase.name().to_owned(),
+            };
+            return Err(Rejection::from(ending).into());
+        }
         let reason = self.reason.as_deref().map(cut);
         let number = run.number;
         turn.put_back_run(run);
-        advance(turn, number, Work::Cancel { reason })?;
-        Ok(Done {})
+        let work = match self.is_forced {
+            true => Work::Force { reason },
+            false => Work::Cancel { reason },
+        };
+        advance(turn, number, work)?;
+        let record = turn.run_record(number)?;
+        let end = record.as_ref().and_then(|run| run.fixed_end.as_ref());
+        Ok(RunCancelled {
+            phase: end.map(|end| end.phase),
+        })
     }
 }

@@ -67,6 +67,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         definition: new_run.definition,
         status: RunStatus::Pending,
         end: None,
+        fixed_end: None,
         detail: None,
         triggered_by: new_run.triggered_by,
         parent: new_run.parent.as_ref().map(|parent| parent.link),

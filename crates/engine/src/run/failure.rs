@@ -1,23 +1,31 @@
 //! The detail of a failed run: why it failed, as text.
 
 use super::outcome::{is_good, name, of_terminal};
-use crate::definition::{Definition, Segment, Step, Target, TerminalStatus};
+use crate::definition::{
+    BuiltInTerminal, Definition, Segment, Step, StepIndex, Target, TerminalStatus,
+};
 use crate::ids::{OutcomeName, ScopeNumber};
 use crate::json::{self, Json};
 use crate::limits::NAME_BYTES_MAX;
 use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{
-    BranchResult, FailureCause, PayloadRef, ScopeEnd, StepResults, StepTimeout, TargetResult,
-    TaskError, Work,
+    BranchResult, EndCause, Ending, FailureCause, PayloadRef, ScopeEnd, StepResults, StepTimeout,
+    TargetResult, TaskError, Work,
 };
 use crate::turn::{LoadedRun, Turn};
+
+/// The code of an end at a custom terminal (W80).
+const TERMINAL: &str = "terminal";
+/// The code of an end because no transition matches (W80).
+const NO_TRANSITION: &str = "no_transition";
 
 /// A step that is left for where its outcome leads.
 pub(super) struct Exit<'a> {
     pub(super) definition: &'a Definition,
     pub(super) scope: ScopeNumber,
     pub(super) step: &'a Step,
+    pub(super) index: StepIndex,
     pub(super) target_result: &'a TargetResult,
     /// Why the block fails, if the step ends it.
     pub(super) cause: FailureCause,
@@ -65,11 +73,38 @@ impl Exit<'_> {
                 end(of_terminal(terminal), detail)
             }
             Target::End(index) => end(self.definition.ends[index.position()].clone(), None),
-            Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
+            Target::BuiltIn(_) | Target::Custom(_) => Work::Finish(Ending {
                 scope,
                 terminal: target,
                 detail,
-            },
+                cause: self.end_cause(target),
+            }),
+        }
+    }
+
+    /// The work that follows where no transition matches (W11).
+    pub(super) fn without_transition(&self, detail: Option<String>) -> Work {
+        let work = self.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail);
+        match work {
+            Work::Finish(mut ending) => {
+                ending.cause.code = NO_TRANSITION.to_owned();
+                Work::Finish(ending)
+            }
+            work => work,
+        }
+    }
+
+    /// What the run's end is put down to (W80).
+    fn end_cause(&self, terminal: Target) -> EndCause {
+        let code = match terminal {
+            Target::Custom(_) => Some(TERMINAL.to_owned()),
+            Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => self.cause.code.clone(),
+        };
+        let outcome = &self.target_result.outcome;
+        EndCause {
+            code: code.unwrap_or_else(|| outcome.to_string()),
+            step: Some(self.index),
+            outcome: Some(outcome.clone()),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, run_timeout, start_timer, timeout_timers};
+use super::{attributes, cancel_scope, index, phase, run_timeout, start_timer, timeout_timers};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -12,92 +12,43 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, End, EventKind, FailureCause, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
+    Awaited, End, Ending, EventKind, FailureCause, FixedEnd, RunRecord, RunStatus, ScopeId,
+    TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// How a run ends.
-pub(super) struct Ending {
-    /// The scope that led to the terminal.
-    pub(super) scope: ScopeNumber,
-    pub(super) terminal: Target,
-    pub(super) detail: Option<String>,
-}
-
-/// Ends the run and delivers its result to its parent.
+/// The run has reached a terminal, or a limit.
 pub(super) fn finish(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     ending: Ending,
 ) -> TurnResult<()> {
-    if !run.record.status.is_open() {
+    // It has ended meanwhile, or its scope has.
+    let is_root = ending.scope == ScopeNumber::ROOT;
+    if !run.record.status.is_open() || !(is_root || run.scope(turn, ending.scope)?.is_some()) {
         return Ok(());
     }
-    let definition = run.definition.clone();
-    let definition = &definition.definition;
-    let status = definition
-        .status_at(ending.terminal)
-        .expect("a run ends at a terminal, never at a step");
-    let template = own_output(definition, ending.terminal).or_else(|| {
-        definition
-            .output
-            .as_ref()
-            .filter(|_| status == TerminalStatus::Completed)
-    });
-    set_output(turn, run, ending.scope, template)?;
-    let note = attributes::compute(turn, run, ending.scope)?;
-    run.count_open_scopes(turn, ending.scope)?;
-    run_timeout::clear(turn, run);
-    start_timer::clear(turn, run);
-    let children = tear_down(turn, run)?;
-    let notes: Vec<String> = [ending.detail.clone(), note]
-        .into_iter()
-        .flatten()
-        .collect();
-    run.record.detail = (!notes.is_empty()).then(|| cut(&notes.join("; ")));
-    run.record.become_status(RunStatus::Ended(status));
-    run.record.end = Some(End {
-        terminal: ending.terminal,
-    });
-    run.record.completed_at_ms = Some(turn.now_ms());
-    run.note_run(event_of(status, ending));
-    if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
-        let key = (run.record.namespace.clone(), definition.name.clone());
-        schedule::run_ended(turn, &key)?;
+    if run.record.fixed_end.is_some() {
+        return stop_handler(turn, queue, run, &ending);
     }
-    if run.record.state_writes_bytes > 0 {
-        queue.push(run.number, Work::ForgetWrites);
-    }
-    if let Some(link) = run.record.parent {
-        let work = Work::ChildEnded {
-            activation: link.activation,
-            child: run.number,
-        };
-        queue.push(link.run, work);
-    }
-    // They end before the parent hears of this run.
-    for child in children.into_iter().rev() {
-        let reason = Some(format!("parent {} ended", run.record.id));
-        queue.push(child, Work::Cancel { reason });
-    }
-    Ok(())
+    decide(turn, queue, run, ending)
 }
 
-/// Cancels the run; later results are rejected (W18).
+/// Cancels the run; later results are rejected (W18). Nothing changes an end that is decided already.
 pub(super) fn cancel(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     reason: Option<String>,
 ) -> TurnResult<()> {
-    let terminal = Target::BuiltIn(BuiltInTerminal::Cancelled);
-    let ending = Ending {
-        scope: ScopeNumber::ROOT,
-        terminal,
-        detail: reason,
-    };
-    finish(turn, queue, run, ending)
+    let code = name::CANCELLED;
+    end_by_itself(
+        turn,
+        queue,
+        run,
+        Ending::of_engine(BuiltInTerminal::Cancelled, reason, code),
+    )
 }
 
 /// Ends a run that has timed out (W73).
@@ -106,12 +57,200 @@ pub(super) fn time_out(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
-    let ending = Ending {
-        scope: ScopeNumber::ROOT,
-        terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
-        detail: Some("workflow timeout".to_owned()),
+    let detail = Some("workflow timeout".to_owned());
+    let code = "workflow_timeout";
+    end_by_itself(
+        turn,
+        queue,
+        run,
+        Ending::of_engine(BuiltInTerminal::TimedOut, detail, code),
+    )
+}
+
+fn end_by_itself(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ending: Ending,
+) -> TurnResult<()> {
+    match run.record.status.is_open() && run.record.fixed_end.is_none() {
+        true => decide(turn, queue, run, ending),
+        false => Ok(()),
+    }
+}
+
+/// Decides how the run ends. What is open in it is cancelled; a handler goes before the end.
+fn decide(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ending: Ending,
+) -> TurnResult<()> {
+    let handler = phase::handler(turn, run, &ending);
+    fix(turn, run, &ending)?;
+    let children = match handler {
+        Some(_) => cancel_all(turn, run)?,
+        None => tear_down(turn, run)?,
     };
-    finish(turn, queue, run, ending)
+    if let Some(handler) = handler {
+        phase::begin(queue, run, handler);
+        forget_writes(queue, run);
+    } else {
+        close(
+            turn,
+            queue,
+            run,
+            FinalEnd {
+                terminal: ending.terminal,
+                reason: ending.detail,
+            },
+        )?;
+    }
+    // They end before the handler begins, and before the parent hears of this run.
+    for child in children.into_iter().rev() {
+        let reason = Some(format!("parent {} ended", run.record.id));
+        queue.push(child, Work::Cancel { reason });
+    }
+    Ok(())
+}
+
+/// Ends the run immediately: with the end that is decided, or cancelled. Its handlers, and those of its children, are not
+/// executed any further.
+pub(super) fn force(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    reason: Option<String>,
+) -> TurnResult<()> {
+    if !run.record.status.is_open() {
+        return Ok(());
+    }
+    let (terminal, reason) = match run.record.fixed_end.clone() {
+        Some(fixed) => {
+            phase::add_note(run, &format!("{} was stopped", fixed.phase.key()));
+            (fixed.terminal, fixed.reason)
+        }
+        None => {
+            let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
+            fix(turn, run, &ending)?;
+            let definition = &run.definition.definition;
+            if definition.handler_at(ending.terminal).is_some() {
+                phase::add_note(run, "onCancel was not executed");
+            }
+            (ending.terminal, ending.detail)
+        }
+    };
+    let children = tear_down(turn, run)?;
+    close(turn, queue, run, FinalEnd { terminal, reason })?;
+    for child in children.into_iter().rev() {
+        let reason = Some(format!("parent {} ended", run.record.id));
+        queue.push(child, Work::Force { reason });
+    }
+    Ok(())
+}
+
+/// A handler has reached a limit of the run: it stops, and the run ends as it was decided.
+fn stop_handler(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ending: &Ending,
+) -> TurnResult<()> {
+    let children = cancel_all(turn, run)?;
+    let note = ending.detail.as_deref().unwrap_or_default();
+    phase::note_failure(run, &ending.cause.code, note);
+    queue.push(run.number, Work::EndRun);
+    for child in children.into_iter().rev() {
+        let reason = Some(format!("parent {} ended", run.record.id));
+        queue.push(child, Work::Cancel { reason });
+    }
+    Ok(())
+}
+
+/// The run ends as it was decided: its last phase is over.
+pub(super) fn end(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    match run.record.fixed_end.clone() {
+        Some(fixed) => {
+            let FixedEnd {
+                terminal, reason, ..
+            } = fixed;
+            close(turn, queue, run, FinalEnd { terminal, reason })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fixes the output and the detail of a run that is about to end.
+fn fix(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, ending: &Ending) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let definition = &definition.definition;
+    let template = own_output(definition, ending.terminal).or_else(|| {
+        let status = definition.status_at(ending.terminal);
+        let output = definition.output.as_ref();
+        output.filter(|_| status == Some(TerminalStatus::Completed))
+    });
+    set_output(turn, run, ending.scope, template)?;
+    let note = attributes::compute(turn, run, ending.scope)?;
+    run.count_open_scopes(turn, ending.scope)?;
+    run_timeout::clear(turn, run);
+    start_timer::clear(turn, run);
+    let notes: Vec<String> = [ending.detail.clone(), note]
+        .into_iter()
+        .flatten()
+        .collect();
+    run.record.detail = (!notes.is_empty()).then(|| cut(&notes.join("; ")));
+    Ok(())
+}
+
+/// How a run ends.
+struct FinalEnd {
+    terminal: Target,
+    /// Why, where the terminal does not say.
+    reason: Option<String>,
+}
+
+/// Ends the run and delivers its result to its parent.
+fn close(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    end: FinalEnd,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let definition = &definition.definition;
+    let FinalEnd { terminal, reason } = end;
+    let status = definition
+        .status_at(terminal)
+        .expect("a run ends at a terminal, never at a step");
+    run.record.fixed_end = None;
+    run.record.become_status(RunStatus::Ended(status));
+    run.record.end = Some(End { terminal });
+    run.record.completed_at_ms = Some(turn.now_ms());
+    run.note_run(event_of(status, terminal, reason));
+    if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
+        let key = (run.record.namespace.clone(), definition.name.clone());
+        schedule::run_ended(turn, &key)?;
+    }
+    forget_writes(queue, run);
+    if let Some(link) = run.record.parent {
+        let work = Work::ChildEnded {
+            activation: link.activation,
+            child: run.number,
+        };
+        queue.push(link.run, work);
+    }
+    Ok(())
+}
+
+/// Drops what the scopes below the run have written to the state: none of them is open.
+fn forget_writes(queue: &mut WorkQueue, run: &LoadedRun) {
+    if run.record.state_writes_bytes > 0 {
+        queue.push(run.number, Work::ForgetWrites);
+    }
 }
 
 /// The output that a terminal defines (W4).
@@ -122,10 +261,7 @@ fn own_output(definition: &Definition, terminal: Target) -> Option<&Template> {
     }
 }
 
-fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
-    let Ending {
-        terminal, detail, ..
-    } = ending;
+fn event_of(status: TerminalStatus, terminal: Target, detail: Option<String>) -> EventKind {
     match status {
         TerminalStatus::Completed => EventKind::WorkflowCompleted { terminal },
         TerminalStatus::Failed => EventKind::WorkflowFailed { terminal, detail },
@@ -150,6 +286,24 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
     }
     run.close_scopes(turn)?;
     Ok(children)
+}
+
+/// Like [`tear_down`], in a run that continues with a handler: its history names what is cancelled.
+fn cancel_all(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<RunNumber>> {
+    for number in run.active(turn)? {
+        if let Some(active) = run.take(turn, number)? {
+            run.note(&active, EventKind::StepCancelled);
+            run.record.left_count += 1;
+            run.put_back(active);
+        }
+    }
+    run.look_up_scopes(turn)?;
+    let scopes: Vec<ScopeId> = run.open_scopes().map(|scope| scope.id.clone()).collect();
+    for scope in scopes.into_iter().rev() {
+        let outcome = name::of(name::CANCELLED);
+        run.note_scope(scope, EventKind::ScopeEnded { outcome });
+    }
+    tear_down(turn, run)
 }
 
 /// The mapping's result, or without one the output of the step left last (W4).

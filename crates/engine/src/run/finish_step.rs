@@ -7,8 +7,8 @@ use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{branches, delayed_entry, output, state, timeout_timers};
-use crate::definition::{BuiltInTerminal, CallRole, PollPolicy, Step, Target};
+use super::{branches, delayed_entry, output, phase, state, timeout_timers};
+use crate::definition::{CallRole, PollPolicy, Step};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -181,10 +181,14 @@ pub(super) fn exit_step(
         definition: &definition.definition,
         scope: active.scope,
         step,
+        index: active.step,
         target_result: &target_result,
         cause: failure::cause_in(turn, &target_result)?,
     };
     let work = match left.destination {
+        _ if definition.definition.is_handler(active.step) => {
+            phase::end_of_handler(run, active, &exit)
+        }
         Some(Destination::Target(target)) => {
             let detail = exit.detail(turn, run, target)?;
             exit.follow(target, detail)
@@ -192,7 +196,7 @@ pub(super) fn exit_step(
         Some(Destination::End(outcome)) => exit.end_block(outcome),
         None => {
             let detail = Some(failure::no_transition(step, &target_result));
-            exit.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail)
+            exit.without_transition(detail)
         }
     };
     let not_before_ms = target_result.not_before_ms;

@@ -33,6 +33,7 @@ mod loop_warning;
 mod merge;
 mod outcome;
 mod output;
+mod phase;
 mod release;
 mod render;
 mod retry;

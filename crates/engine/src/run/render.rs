@@ -229,6 +229,7 @@ fn whole(
         Root::Input => Ok(Some(run.record.input)),
         Root::StepOutput(step) => output_of(turn, run, context.scope, step),
         Root::Result => Ok(context.result),
+        Root::EndCause => Ok(run.record.fixed_end.as_ref().map(|end| end.cause)),
         Root::StepOutcome(_)
         | Root::RunId
         | Root::Timestamp
@@ -439,10 +440,12 @@ pub(super) fn text_of(
     Ok(match root {
         Root::Input => Some(turn.payload(run.record.input)?),
         Root::State => Some(state::text(turn, run, context.scope)?),
-        Root::StepOutput(_) | Root::Result => match whole(turn, run, context, root)? {
-            Some(output) => Some(turn.payload(output)?),
-            None => None,
-        },
+        Root::StepOutput(_) | Root::Result | Root::EndCause => {
+            match whole(turn, run, context, root)? {
+                Some(output) => Some(turn.payload(output)?),
+                None => None,
+            }
+        }
         Root::Error => match context.last_attempt.and_then(|last| last.output) {
             Some(output) => failure::error_of(&turn.payload(output)?),
             None => None,

@@ -8,14 +8,14 @@ use super::failure::{self, is_failure};
 use super::merge::MergedKeys;
 use super::outcome::name;
 use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
-use crate::definition::{BuiltInTerminal, MergeRule, Target};
+use crate::definition::{BuiltInTerminal, MergeRule};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json, quote};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{Activation, EventKind, StateRecord, States, TargetResult, Work};
+use crate::tables::{Activation, Ending, EventKind, StateRecord, States, TargetResult, Work};
 use crate::turn::{LoadedRun, Turn};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,11 +90,8 @@ fn check(object: &str) -> Result<(), NotWritten> {
 
 /// The end of a run that cannot begin.
 pub(super) fn refuse_begin(reason: String) -> Work {
-    Work::Finish {
-        scope: ScopeNumber::ROOT,
-        terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-        detail: Some(reason),
-    }
+    let ending = Ending::of_engine(BuiltInTerminal::Failed, Some(reason), BAD_STATE);
+    Work::Finish(ending)
 }
 
 /// The state as a scope sees it, as an object.

@@ -76,6 +76,7 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
         definition: &definition.definition,
         scope: active.scope,
         step,
+        index: active.step,
         target_result: &target_result,
         cause: failure::cause_in(turn, &target_result)?,
     };

@@ -1,9 +1,9 @@
 //! The work queue of a turn.
 
-use crate::definition::{BuiltInTerminal, Target};
+use crate::definition::BuiltInTerminal;
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::limits::{RUN_STEPS_MAX, UNWAITED_STEPS_MAX};
-use crate::tables::Work;
+use crate::tables::{Ending, Work};
 use crate::turn::{LoadedRun, Turn};
 use std::collections::VecDeque;
 
@@ -55,11 +55,8 @@ impl WorkQueue {
 
     /// Ends a run of which a scope has taken too many steps.
     fn push_step_limit(&mut self, run: RunNumber, scope: ScopeNumber) {
-        let work = Work::Finish {
-            scope,
-            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-            detail: Some("max step limit reached".to_owned()),
-        };
-        self.push(run, work);
+        let detail = Some("max step limit reached".to_owned());
+        let ending = Ending::of_engine(BuiltInTerminal::Failed, detail, "max_steps");
+        self.push(run, Work::Finish(Ending { scope, ..ending }));
     }
 }

@@ -1,7 +1,7 @@
 //! Work that a turn deferred because it had used up its budget (design rule 13).
 
 use super::{Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, tables};
-use crate::definition::{StepIndex, Target};
+use crate::definition::{BuiltInTerminal, StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
 
@@ -103,23 +103,63 @@ pub enum Work {
     /// What the scopes below a run that has ended have written to the state is dropped.
     ForgetWrites,
     /// The run reaches a terminal.
-    Finish {
-        /// The scope that led there.
-        scope: ScopeNumber,
-        /// The terminal.
-        terminal: Target,
-        /// Why, where the terminal does not say.
-        detail: Option<String>,
-    },
+    Finish(Ending),
     /// The run is cancelled, by a caller or with its parent (W17, W18).
     Cancel {
         /// The reason that the caller gave, or that the parent ended; `None` if the caller gave no reason.
+        reason: Option<String>,
+    },
+    /// The run ends: what goes before its end is over (W83).
+    EndRun,
+    /// The run ends immediately, without its handlers (W81).
+    Force {
+        /// The reason that the caller gave, or that the parent ended.
         reason: Option<String>,
     },
     /// The run has timed out (W73).
     TimeOut,
     /// A step or an attempt at it has taken too long (W70).
     TimeOutStep(OverdueStep),
+}
+
+/// How a run is about to end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// The scope that led there.
+    pub scope: ScopeNumber,
+    /// The terminal: never [`Target::Step`].
+    pub terminal: Target,
+    /// Why, where the terminal does not say.
+    pub detail: Option<String>,
+    /// What led there.
+    pub cause: EndCause,
+}
+
+impl Ending {
+    /// The end that the engine decides on: no step leads to it.
+    pub(crate) fn of_engine(terminal: BuiltInTerminal, detail: Option<String>, code: &str) -> Self {
+        Self {
+            scope: ScopeNumber::ROOT,
+            terminal: Target::BuiltIn(terminal),
+            detail,
+            cause: EndCause {
+                code: code.to_owned(),
+                step: None,
+                outcome: None,
+            },
+        }
+    }
+}
+
+/// What led to the end of a run (W80).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndCause {
+    /// The code of the failure, or that of the engine.
+    pub code: String,
+    /// The step, if one led there.
+    pub step: Option<StepIndex>,
+    /// Its outcome.
+    pub outcome: Option<OutcomeName>,
 }
 
 /// A step whose timer has fired.

@@ -1,6 +1,6 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, PlanEvent, ScopeId, StepTimeout, TaskError, tables};
+use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepTimeout, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
@@ -88,12 +88,13 @@ impl EventKind {
             Self::WorkflowFailed { detail: text, .. }
             | Self::WorkflowTimedOut { detail: text, .. }
             | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
-            Self::FallbackStarted { code } => code.len(),
+            Self::FallbackStarted { code } | Self::HandlerFailed { code } => code.len(),
             Self::Plan(event) => event.content_bytes(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
             | Self::RunBegan
             | Self::StepDelayed { .. }
+            | Self::PhaseChanged { .. }
             | Self::StepStarted
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
@@ -429,6 +430,16 @@ pub enum EventKind {
     StepDelayed {
         /// In milliseconds.
         due_ms: u64,
+    },
+    /// The end of the run is fixed, and the run does something before it (W83).
+    PhaseChanged {
+        /// What it does.
+        phase: Phase,
+    },
+    /// A handler of the run failed (W80, W81).
+    HandlerFailed {
+        /// The code of its failure.
+        code: String,
     },
     /// A worker accepted the task; its outcome arrives in a report (W38, W75).
     AwaitingReport {

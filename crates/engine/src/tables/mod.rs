@@ -55,9 +55,9 @@ pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use continuation::{
-    AttemptSignals, BranchPlace, Continuation, FailureCause, FormerBranches, FormerItems,
-    ItemPosition, OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout, TargetResult,
-    Work,
+    AttemptSignals, BranchPlace, Continuation, EndCause, Ending, FailureCause, FormerBranches,
+    FormerItems, ItemPosition, OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout,
+    TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
@@ -96,8 +96,8 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttributeValue, End, HistoryCursor, IdempotencyKeys, ParentLink, RunNames, RunRecord,
-    RunStatus, Runs, SchemaChecks, TriggeredBy,
+    AttributeValue, End, FixedEnd, HistoryCursor, IdempotencyKeys, ParentLink, Phase, RunNames,
+    RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

@@ -34,6 +34,8 @@ pub struct RunRecord {
     pub status: RunStatus,
     /// How it ended; `None` while it is open.
     pub end: Option<End>,
+    /// How it will end; `None` before that is decided, and once it has ended.
+    pub fixed_end: Option<FixedEnd>,
     /// Why it waits or how it failed (W21a).
     pub detail: Option<String>,
     /// What started it.
@@ -173,6 +175,48 @@ impl RunStatus {
 pub struct End {
     /// The terminal: never [`Target::Step`].
     pub terminal: Target,
+}
+
+/// The end that an open run will have: it is final (W83).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FixedEnd {
+    /// The terminal: never [`Target::Step`].
+    pub terminal: Target,
+    /// Why, where the terminal does not say.
+    pub reason: Option<String>,
+    /// What the run does before it ends.
+    pub phase: Phase,
+    /// What the handler reads: an object.
+    pub cause: PayloadRef,
+}
+
+/// What a run does between the decision about its end and the end (W83).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Phase {
+    /// It executes `onError`.
+    OnError,
+    /// It executes `onCancel`.
+    OnCancel,
+}
+
+impl Phase {
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OnError => "on_error",
+            Self::OnCancel => "on_cancel",
+        }
+    }
+
+    /// The key of the handler that it executes.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::OnError => "onError",
+            Self::OnCancel => "onCancel",
+        }
+    }
 }
 
 /// What started a run.

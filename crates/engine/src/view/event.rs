@@ -169,6 +169,8 @@ fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
 fn event_type(kind: &EventKind) -> EventType {
     match kind {
         EventKind::WorkflowStarted { .. } => EventType::WorkflowStarted,
+        EventKind::PhaseChanged { .. } => EventType::PhaseChanged,
+        EventKind::HandlerFailed { .. } => EventType::HandlerFailed,
         EventKind::StepDelayed { .. } => EventType::StepDelayed,
         EventKind::StepStarted => EventType::StepStarted,
         EventKind::StepCompleted { .. } => EventType::StepCompleted,
@@ -251,16 +253,18 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WaitingForSignal { signal_type, .. }
         | EventKind::SignalReceived { signal_type, .. }
         | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
+        EventKind::PhaseChanged { phase } => phase.name().to_owned(),
         EventKind::ActionNotFound { action }
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
-        EventKind::ChildRefused { detail } => detail.clone(),
+        EventKind::ChildRefused { detail: text }
+        | EventKind::HandlerFailed { code: text }
+        | EventKind::ActionRetryScheduled { message: text, .. } => text.clone(),
         EventKind::AwaitingReport { action_run, .. } => action_run.to_string(),
         EventKind::ActionStarted { worker, .. } => worker.to_string(),
-        EventKind::ActionRetryScheduled { message, .. } => message.clone(),
-        EventKind::ActionCompleted { outcome, .. } | EventKind::ChildCompleted { outcome, .. } => {
-            outcome.to_string()
-        }
+        EventKind::ActionCompleted { outcome, .. }
+        | EventKind::ChildCompleted { outcome, .. }
+        | EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::ChildStarted { child } => child.to_string(),
         EventKind::StateChanged { keys, .. } => {
             let keys: Vec<&str> = keys.iter().map(StateKey::as_str).collect();
@@ -281,7 +285,6 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ApprovalDecided { is_approved: true } => "approved".to_owned(),
         EventKind::ApprovalDecided { is_approved: false } => "rejected".to_owned(),
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
-        EventKind::ScopeEnded { outcome } => outcome.to_string(),
         EventKind::BranchJoined { position, .. } => {
             let branches = event.step.map_or(&[][..], |step| definition.branches(step));
             let branch = branches.get(*position as usize);
@@ -329,6 +332,44 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::StepDelayed { .. }
         | EventKind::ApprovalOpened { .. }
         | EventKind::ApprovalDecided { .. } => of_wait(kind),
+        EventKind::AwaitingAction { .. }
+        | EventKind::ActionStarted { .. }
+        | EventKind::ActionRetryScheduled { .. }
+        | EventKind::ActionCompleted { .. } => of_action(kind),
+        EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
+        EventKind::WorkflowFailed { .. }
+        | EventKind::WorkflowCancelled { .. }
+        | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
+        EventKind::Plan(event) => plan_event::attributes(event),
+        EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
+        EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
+        EventKind::TriggerStarted { partition, records } => {
+            of_trigger(definition, *partition, records)
+        }
+        EventKind::StepStarted
+        | EventKind::PhaseChanged { .. }
+        | EventKind::HandlerFailed { .. }
+        | EventKind::RunBegan
+        | EventKind::SignalMatched { .. }
+        | EventKind::SignalTimeout { .. }
+        | EventKind::ActionNotFound { .. }
+        | EventKind::ActionDisabled { .. }
+        | EventKind::ChildRefused { .. }
+        | EventKind::ChildStarted { .. }
+        | EventKind::WorkflowCompleted { .. }
+        | EventKind::RunQuarantined
+        | EventKind::RunReleased
+        | EventKind::StepCancelled
+        | EventKind::StateChanged { .. }
+        | EventKind::ScopeStarted
+        | EventKind::ScopeEnded { .. } => none,
+    }
+}
+
+/// The attributes of an action run.
+fn of_action(kind: &EventKind) -> Attributes {
+    let none = Attributes::default();
+    match kind {
         EventKind::AwaitingAction { action_run, .. } => {
             none.text("action_run_id", &action_run.to_string())
         }
@@ -350,31 +391,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         } => none
             .attempt_of(*action_run, *attempt)
             .number("due_at_ms", *due_ms),
-        EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
-        EventKind::WorkflowFailed { .. }
-        | EventKind::WorkflowCancelled { .. }
-        | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
-        EventKind::Plan(event) => plan_event::attributes(event),
-        EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
-        EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
-        EventKind::TriggerStarted { partition, records } => {
-            of_trigger(definition, *partition, records)
-        }
-        EventKind::StepStarted
-        | EventKind::RunBegan
-        | EventKind::SignalMatched { .. }
-        | EventKind::SignalTimeout { .. }
-        | EventKind::ActionNotFound { .. }
-        | EventKind::ActionDisabled { .. }
-        | EventKind::ChildRefused { .. }
-        | EventKind::ChildStarted { .. }
-        | EventKind::WorkflowCompleted { .. }
-        | EventKind::RunQuarantined
-        | EventKind::RunReleased
-        | EventKind::StepCancelled
-        | EventKind::StateChanged { .. }
-        | EventKind::ScopeStarted
-        | EventKind::ScopeEnded { .. } => none,
+        _ => none,
     }
 }
 

@@ -65,6 +65,8 @@ types! {
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
     RunBegan "run_began" "The time came for which the run was started." [""] [];
+    PhaseChanged "phase_changed" "The end of the run was decided; the run does this first." ["the phase"] [];
+    HandlerFailed "handler_failed" "A handler of the run failed." ["the code"] [];
     StepDelayed "step_delayed" "The run enters the step later, because the action before it asked for a delay." ["the step"]
         ["due_at_ms"];
     StepStarted "step_started" "The run entered the step." ["the step"] [];

@@ -12,7 +12,7 @@ use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
-    DefinitionRecord, Definitions, PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes,
+    DefinitionRecord, Definitions, Phase, PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes,
     StepResults, TriggeredBy, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub struct RunView {
     pub row: RunRow,
     /// Why it waits or how it failed (W21a).
     pub detail: Option<String>,
+    /// What it does before its end, once that is decided (W83).
+    pub phase: Option<Phase>,
     /// The active steps.
     pub current_steps: Vec<CurrentStep>,
     /// The input.
@@ -253,6 +255,7 @@ pub fn run(
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
         },
+        phase: run.fixed_end.as_ref().map(|end| end.phase),
         current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
         output,

@@ -92,6 +92,7 @@ fn a_child_that_no_parent_awaits_ends_when_it_is_released_although_it_has_work_l
         Body::CancelRun(CancelRun {
             run_id: RunId::generated(RunNumber(run)),
             reason: None,
+            is_forced: false,
         })
     };
     world.accept(cancel(1));

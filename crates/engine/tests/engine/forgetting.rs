@@ -32,6 +32,7 @@ fn replica() -> Replica {
     let cancel = CancelRun {
         run_id: RunId::generated(RUN),
         reason: None,
+        is_forced: false,
     };
     replica.ask(Body::CancelRun(cancel)).expect("it is open");
     replica.now_ms += 1_001;

@@ -235,8 +235,10 @@ impl<'a> State<'a> {
             | Work::SettleSignals(_)
             | Work::ForgetWrites
             | Work::ForgetItems(_)
-            | Work::Finish { .. }
+            | Work::Finish(_)
             | Work::Cancel { .. }
+            | Work::Force { .. }
+            | Work::EndRun
             | Work::TimeOut => false,
         })
     }

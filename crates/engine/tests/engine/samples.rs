@@ -207,6 +207,7 @@ fn on_runs() -> Vec<Body> {
         Body::CancelRun(CancelRun {
             run_id: run_id(),
             reason: Some("by hand".to_owned()),
+            is_forced: true,
         }),
         Body::DecideSchemaCheck(DecideSchemaCheck {
             run: RunNumber(7),
@@ -415,10 +416,13 @@ pub(crate) fn definition() -> Definition {
             retry: Some(listed_retry()),
             timeouts: Some(timeouts()),
         },
+        on_error: Some(StepIndex(5)),
+        on_cancel: None,
         terminals: vec![CustomTerminal {
             name: name("Rejected"),
             status: TerminalStatus::Failed,
             output: Some(template()),
+            runs_handler: true,
         }],
         search_attributes: vec![SearchAttribute {
             name: name("customer"),

@@ -6,6 +6,7 @@ mod dead_letter;
 pub(crate) mod event;
 mod plan;
 mod retention;
+mod run;
 mod run_index;
 mod schedule;
 mod signal;
@@ -14,25 +15,21 @@ mod worker;
 mod workflow;
 
 use crate::samples;
-use flotilla_engine::definition::{
-    BlockIndex, BuiltInTerminal, CallRole, StepIndex, Target, TerminalStatus,
-};
+use flotilla_engine::definition::{BlockIndex, CallRole, StepIndex};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
     Activations, AttributeValue, Awaited, AwaitedReport, BranchResult, BranchResults, Cluster,
-    ClusterRecord, Continuation, DefinitionNumber, End, Event, History, HistoryCursor,
-    HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults, LabelQueueRecord,
-    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner,
-    PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
-    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, Requests, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, ScopeId,
-    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, SignalCounts, StateRecord, States,
-    StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind,
-    Timers, TriggeredBy, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    ClusterRecord, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items,
+    IterationResults, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
+    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
+    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId,
+    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult,
+    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, Work,
+    check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -252,7 +249,7 @@ fn run_rows() -> Vec<Row> {
     let run = RunNumber(7);
     let payload = samples::payload();
     vec![
-        row::<Runs>(run, run_record()),
+        row::<Runs>(run, run::record()),
         row::<PendingWorks>((run, 1), work()),
         row::<PayloadsHeld>((run, 2), 12),
         row::<ActionRunsByRun>((run, ActionRunNumber(9)), 12),
@@ -363,7 +360,7 @@ fn scope_path() -> ScopePath {
     }])
 }
 
-fn progress() -> ScopeProgress {
+pub(super) fn progress() -> ScopeProgress {
     ScopeProgress {
         last_left: Some(StepIndex(1)),
         steps_since_wait: 3,
@@ -384,67 +381,6 @@ fn work() -> Work {
             cause: samples::cause(),
             not_before_ms: Some(9_000),
         },
-    }
-}
-
-/// A run that has been through everything.
-fn run_record() -> RunRecord {
-    let payload = samples::payload();
-    RunRecord {
-        starts_at_ms: Some(2_000),
-        looping_step: Some(StepIndex(1)),
-        namespace: samples::namespace(),
-        id: samples::run_id(),
-        definition: DefinitionNumber(4),
-        hops: 3,
-        status: RunStatus::Ended(TerminalStatus::TimedOut),
-        end: Some(End {
-            terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
-        }),
-        detail: Some("too late".to_owned()),
-        triggered_by: TriggeredBy::Parent,
-        parent: Some(ParentLink {
-            run: RunNumber(6),
-            activation: 1,
-        }),
-        nesting: 1,
-        trace: Some(samples::trace()),
-        idempotency_key: Some(samples::key()),
-        active_count: 2,
-        activations_count: 7,
-        left_count: 5,
-        state_writes_bytes: 11,
-        scopes_count: 4,
-        unwaited_steps_count: 6,
-        progress: progress(),
-        continuation: Some(Continuation {
-            due_ms: 1_500,
-            next: 2,
-            next_again: 1,
-        }),
-        attributes: attributes(),
-        input: payload,
-        output: Some(payload),
-        payloads_count: 3,
-        times_out_at_ms: Some(60_000),
-        signals: SignalCounts {
-            received_count: 4,
-            kept_count: 1,
-            kept_bytes: 20,
-            ids_count: 2,
-        },
-        history: HistoryCursor {
-            events_count: 20_000,
-            trimmed_until: 10_100,
-            trimmed_after: 100,
-            swept_until: 9_900,
-            head_payloads_count: 40,
-            trimmed_payloads_count: 2_100,
-            swept_payloads_count: 2_000,
-            swept_action_runs: 70,
-        },
-        started_at_ms: 1_000,
-        completed_at_ms: Some(9_000),
     }
 }
 

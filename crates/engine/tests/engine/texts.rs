@@ -5,7 +5,8 @@ use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
 use flotilla_engine::{
-    Assignment, Effect, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec, reply,
+    Assignment, Effect, Phase, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec,
+    reply,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -83,6 +84,9 @@ fn replies_of_work() -> Vec<Reply> {
             is_fitting_left: true,
         }),
         Reply::HeartbeatRecorded(reply::HeartbeatRecorded { is_draining: true }),
+        Reply::RunCancelled(reply::RunCancelled {
+            phase: Some(Phase::OnCancel),
+        }),
         Reply::TaskAccepted(reply::TaskAccepted {
             deadline_at_ms: Some(5_000),
         }),
@@ -170,6 +174,10 @@ fn undeliverables() -> Vec<Rejection> {
         Undeliverable::ScopeNeeded {
             run_id: run_id.clone(),
             open: "\"gate\"".to_owned(),
+        },
+        Undeliverable::RunEnding {
+            run_id: run_id.clone(),
+            phase: "on_error".to_owned(),
         },
         Undeliverable::SignalLimitExceeded(run_id),
         Undeliverable::SignalTypeReserved(samples::signal_type()),

@@ -58,7 +58,11 @@ fn signal(replica: &mut Replica, signal_type: &str) {
 
 fn cancel(replica: &mut Replica) {
     let (run_id, reason) = (run_id(), Some("by hand".to_owned()));
-    let cancel = CancelRun { run_id, reason };
+    let cancel = CancelRun {
+        run_id,
+        reason,
+        is_forced: false,
+    };
     replica.ask(Body::CancelRun(cancel)).expect("accepted");
 }
 

@@ -7,7 +7,7 @@ use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::AttributeName;
 use flotilla_engine::json::quote;
 use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
-use flotilla_engine::{AttributeValue, RunStatus};
+use flotilla_engine::{AttributeValue, Phase, RunStatus};
 use std::collections::BTreeMap;
 
 /// Converts a run.
@@ -48,6 +48,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),
+        phase: phase(view.phase).into(),
     }
 }
 
@@ -123,6 +124,15 @@ fn current_step(step: &CurrentStep) -> v1::CurrentStep {
         scope: step.scope.clone(),
         visit: step.visit,
         kind: step.kind.to_owned(),
+    }
+}
+
+/// Converts the phase of a run.
+pub(crate) fn phase(phase: Option<Phase>) -> v1::RunPhase {
+    match phase {
+        None => v1::RunPhase::Unspecified,
+        Some(Phase::OnError) => v1::RunPhase::OnError,
+        Some(Phase::OnCancel) => v1::RunPhase::OnCancel,
     }
 }
 

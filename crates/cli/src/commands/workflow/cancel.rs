@@ -3,12 +3,19 @@
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
+use flotilla_client::PublishedName;
 use flotilla_client::v1::CancelRunRequest;
 use serde::Serialize;
 
 /// Cancel a run and its child runs
+///
+/// If the workflow has an `onCancel` block, it is executed before the run ends. Once the end of a
+/// run is decided, the run can only be cancelled with --force.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'")]
+#[command(
+    after_help = "Examples:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'\n  \
+                  flo workflow cancel wfrun-1 --force"
+)]
 pub(crate) struct Cancel {
     /// Id of the run
     run: String,
@@ -16,11 +23,16 @@ pub(crate) struct Cancel {
     /// Reason, kept in the run's history
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
+
+    /// End the run immediately, without its handlers
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct CancelledView {
     run_id: String,
+    phase: Option<String>,
 }
 
 impl Cancel {
@@ -28,12 +40,23 @@ impl Cancel {
         let request = CancelRunRequest {
             run_id: self.run.clone(),
             reason: self.reason,
+            force: self.force,
             ..CancelRunRequest::default()
         };
-        session.client()?.cancel_run(request).await?;
-        let view = CancelledView { run_id: self.run };
-        session
-            .output
-            .value(&view, |view| format!("{} cancelled", view.run_id))
+        let response = session.client()?.cancel_run(request).await?;
+        let view = CancelledView {
+            run_id: self.run,
+            phase: response.phase().published_name(),
+        };
+        session.output.value(&view, CancelledView::text)
+    }
+}
+
+impl CancelledView {
+    fn text(&self) -> String {
+        match &self.phase {
+            None => format!("{} cancelled", self.run_id),
+            Some(phase) => format!("{} is being cancelled, in phase {phase}", self.run_id),
+        }
     }
 }

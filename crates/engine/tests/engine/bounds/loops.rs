@@ -148,6 +148,7 @@ fn a_run_that_is_continued_is_cancelled_in_one_entry() {
     world.accept(Body::CancelRun(CancelRun {
         run_id: RunId::generated(RunNumber(1)),
         reason: None,
+        is_forced: false,
     }));
     let status = world.run(1).status;
     assert_eq!(status, RunStatus::Ended(TerminalStatus::Cancelled));

@@ -2,11 +2,14 @@
 
 /// Their definitions, in the form of the scripts.
 pub(super) const DEFINITIONS: [&str; 11] = [
-    "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
+    "define work 1 retention=400 on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
      nest: run @workflow/leaf:1 timeouts(attempt=300) retry(2 listed=0) input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
-     -> success=flo.Completed failure=flo.Failed",
+     -> success=flo.Completed failure=flo.Failed\n \
+     rescue: block timeout=60\n tidy: block timeout=80\n \
+     branch rescue-block of rescue list\n note: timer ms=10\n mend: run @b input={\"why\":\"$.cause\"}\n \
+     branch tidy-block of tidy single\n sweep: run @a input=\"$.cause\"",
     "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
      start: run @b retry(2 constant 0) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
      -> success=flo.Completed failure=flo.Failed",

@@ -276,6 +276,7 @@ impl Player {
             Intent::Cancel { run } => Body::CancelRun(CancelRun {
                 run_id: run_id(*run),
                 reason: None,
+                is_forced: run % 4 == 3,
             }),
             Intent::Decide {
                 pick,

@@ -136,6 +136,7 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "cancel" => Body::CancelRun(CancelRun {
             run_id: run_id(line.word()),
             reason: line.option("reason"),
+            is_forced: line.flag("force"),
         }),
         "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
             run: world.run_number(&line.word()),

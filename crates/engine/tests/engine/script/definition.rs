@@ -3,6 +3,7 @@
 //! ```text
 //! define order 1.0.0 idempotency=required state={"n":0} output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
+//!   terminal Void failed no-handler
 //!   default retry 3 constant 100 on=failure,busy except=fraud when=$.error.code!=lost
 //!   default timeouts attempt=100 total=500 queue=50 heartbeat=20
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
@@ -27,7 +28,7 @@
 //!     pick: run @pick -> lost=flo.End.lost
 //! ```
 //!
-//! `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
+//! `on-error=STEP` and `on-cancel=STEP` in the first line name block steps that are handlers. `list` in the first line makes the workflow's own block a list. The steps below a `branch` line belong to its block.
 
 use super::condition::condition;
 use super::kinds::timeouts;
@@ -80,6 +81,8 @@ pub(crate) fn define(text: &str) -> Definition {
             retry: default(&body, "retry").map(|policy| names.step_retry(policy)),
             timeouts: default(&body, "timeouts").map(timeouts),
         },
+        on_error: head.option("on-error").map(|name| names.step_index(&name)),
+        on_cancel: head.option("on-cancel").map(|name| names.step_index(&name)),
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
         schedule: keyword(&body, "schedule").next().map(schedule),
@@ -130,6 +133,7 @@ impl Names {
             name: TerminalName::new(line.word()).expect("a terminal name"),
             status: status(&line.word()),
             output: line.option("output").map(|text| self.template(&text)),
+            runs_handler: !line.flag("no-handler"),
         };
         keyword(body, "terminal").map(terminal).collect()
     }
@@ -292,6 +296,7 @@ impl Names {
             "state" => Root::State,
             "result" => Root::Result,
             "error" => Root::Error,
+            "cause" => Root::EndCause,
             "item" => Root::Item(self.step_index(next())),
             "index" => Root::ItemIndex(self.step_index(next())),
             "flo" if next() == "run_id" => Root::RunId,

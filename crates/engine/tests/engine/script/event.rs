@@ -110,6 +110,8 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
         EventKind::RunBegan => ("run_began", String::new()),
+        EventKind::PhaseChanged { phase } => ("phase_changed", phase.name().to_owned()),
+        EventKind::HandlerFailed { code } => ("handler_failed", code.clone()),
         EventKind::StepDelayed { due_ms } => ("step_delayed", format!("until {due_ms}")),
         EventKind::WaitingForSignal {
             signal_type,
@@ -158,6 +160,8 @@ fn kind_in_words(
         ),
         EventKind::RunBegan
         | EventKind::StepDelayed { .. }
+        | EventKind::PhaseChanged { .. }
+        | EventKind::HandlerFailed { .. }
         | EventKind::AwaitingReport { .. }
         | EventKind::WaitingForSignal { .. }
         | EventKind::StepRetry { .. }

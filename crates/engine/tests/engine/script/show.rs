@@ -77,10 +77,7 @@ fn reply_in_words(reply: &Reply) -> String {
         }
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
         Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted(task) => {
-            format!("accepted{}", option(" until ", &task.deadline_at_ms))
-        }
-        Reply::StepReported(step) => format!("reported {} visit {}", step.step, step.visit),
+        Reply::TaskAccepted(_) | Reply::RunCancelled(_) | Reply::StepReported(_) => of_step(reply),
         Reply::CacheInvalidated(cache) => {
             let more = or(cache.next.is_some(), ", more follow", "");
             format!("invalidated {}{more}", cache.plan_count)
@@ -99,6 +96,23 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
         Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
+    }
+}
+
+/// A reply about the end of a run or of its steps.
+fn of_step(reply: &Reply) -> String {
+    match reply {
+        Reply::TaskAccepted(task) => {
+            format!("accepted{}", option(" until ", &task.deadline_at_ms))
+        }
+        Reply::RunCancelled(run) => {
+            let phase = run
+                .phase
+                .map(|phase| format!(", in phase {}", phase.name()));
+            format!("done{}", phase.unwrap_or_default())
+        }
+        Reply::StepReported(step) => format!("reported {} visit {}", step.step, step.visit),
+        other => panic!("{other:?} is about something else"),
     }
 }
 

@@ -4,7 +4,7 @@ use super::{error, plan};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalIndex};
 use flotilla_engine::ids::ActionRunNumber;
-use flotilla_engine::rows::{EventKind, StepTimeout};
+use flotilla_engine::rows::{EventKind, Phase, StepTimeout};
 
 /// One event of each kind, in the order of the enum.
 pub(crate) fn events() -> Vec<EventKind> {
@@ -32,6 +32,12 @@ fn scope_events() -> Vec<EventKind> {
         },
         EventKind::WaitStarted { until_ms: 8_000 },
         EventKind::StepDelayed { due_ms: 8_500 },
+        EventKind::PhaseChanged {
+            phase: Phase::OnError,
+        },
+        EventKind::HandlerFailed {
+            code: "phase_timeout".to_owned(),
+        },
         EventKind::AwaitingReport {
             action_run: ActionRunNumber(9),
             deadline_at_ms: Some(5_000),

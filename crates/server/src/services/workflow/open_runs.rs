@@ -1,6 +1,7 @@
 //! Signals (W19) and cancels (W18) open runs, decides about their approvals (W61) and completes their steps (W75).
 
 use crate::context::Context;
+use crate::convert::run as convert;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -130,12 +131,15 @@ pub(super) async fn cancel(
     let body = CancelRun {
         run_id: request::run_id(request.run_id)?,
         reason: Some(request.reason).filter(|reason| !reason.is_empty()),
+        is_forced: request.force,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         namespace: request::namespace(&request.namespace)?,
         body,
     };
-    context.gateway.submit(command, deadline).await?;
-    Ok(v1::CancelRunResponse {})
+    let reply: reply::RunCancelled = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CancelRunResponse {
+        phase: convert::phase(reply.phase).into(),
+    })
 }

@@ -1,0 +1,77 @@
+//! A run.
+
+use super::{attributes, progress};
+use crate::samples;
+use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
+use flotilla_engine::ids::RunNumber;
+use flotilla_engine::rows::{
+    Continuation, DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunRecord,
+    RunStatus, SignalCounts, TriggeredBy,
+};
+
+/// A run that has been through everything.
+pub(super) fn record() -> RunRecord {
+    let payload = samples::payload();
+    RunRecord {
+        starts_at_ms: Some(2_000),
+        looping_step: Some(StepIndex(1)),
+        namespace: samples::namespace(),
+        id: samples::run_id(),
+        definition: DefinitionNumber(4),
+        hops: 3,
+        status: RunStatus::Ended(TerminalStatus::TimedOut),
+        end: Some(End {
+            terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
+        }),
+        fixed_end: Some(FixedEnd {
+            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+            reason: Some("because".to_owned()),
+            phase: Phase::OnCancel,
+            cause: payload,
+        }),
+        detail: Some("too late".to_owned()),
+        triggered_by: TriggeredBy::Parent,
+        parent: Some(ParentLink {
+            run: RunNumber(6),
+            activation: 1,
+        }),
+        nesting: 1,
+        trace: Some(samples::trace()),
+        idempotency_key: Some(samples::key()),
+        active_count: 2,
+        activations_count: 7,
+        left_count: 5,
+        state_writes_bytes: 11,
+        scopes_count: 4,
+        unwaited_steps_count: 6,
+        progress: progress(),
+        continuation: Some(Continuation {
+            due_ms: 1_500,
+            next: 2,
+            next_again: 1,
+        }),
+        attributes: attributes(),
+        input: payload,
+        output: Some(payload),
+        payloads_count: 3,
+        times_out_at_ms: Some(60_000),
+        signals: SignalCounts {
+            received_count: 4,
+            kept_count: 1,
+            kept_bytes: 20,
+            ids_count: 2,
+        },
+        history: HistoryCursor {
+            events_count: 20_000,
+            trimmed_until: 10_100,
+            trimmed_after: 100,
+            swept_until: 9_900,
+            head_payloads_count: 40,
+            trimmed_payloads_count: 2_100,
+            swept_payloads_count: 2_000,
+            swept_action_runs: 70,
+        },
+        started_at_ms: 1_000,
+        completed_at_ms: Some(9_000),
+    }
+}
