@@ -34,6 +34,7 @@ published_names! {
     RunStatus = "RUN_STATUS_";
     WaitingFor = "WAITING_FOR_";
     RunPhase = "RUN_PHASE_";
+    Compensation = "COMPENSATION_";
     ActionType = "ACTION_TYPE_";
     ActionRunStatus = "ACTION_RUN_STATUS_";
     WorkerType = "WORKER_TYPE_";

@@ -99,10 +99,10 @@ pub use stream::{
 pub use subject::Subject;
 pub use tables::{
     AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
-    ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch, NextFiring,
-    PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord, QuarantinedKind,
-    Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, WasmLimits,
-    WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
+    CompensationProgress, ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch,
+    NextFiring, PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord,
+    QuarantinedKind, Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind,
+    WasmLimits, WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,

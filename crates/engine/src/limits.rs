@@ -279,6 +279,9 @@ pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// Rows that one page of a list reads, at most, so that a rare match cannot block a node.
 pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
 
+/// How many compensations a run has to make at most (W82). A step with a compensation fails while there are as many.
+pub const COMPENSATIONS_MAX: u32 = 10_000;
+
 /// How long a handler of a run may take, unless the definition says otherwise (W83). In milliseconds.
 pub const HANDLER_MS_DEFAULT: u64 = 60 * 60 * 1_000;
 

@@ -111,8 +111,8 @@ codes! {
         "The run has ended."
         => "`flo workflow status RUN` shows how it ended";
     RunEnding "run_ending" Conflict
-        "The end of the run is decided: its handlers are being executed."
-        => "wait for the end, or skip the handlers with `flo workflow cancel RUN --force`";
+        "The end of the run is decided: its compensations are being made, or its handler is being executed."
+        => "wait for the end, or skip these with `flo workflow cancel RUN --force`";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";

@@ -87,8 +87,10 @@ replies! {
     }
     /// Of [`CancelRun`](crate::command::Body::CancelRun).
     RunCancelled {
-        /// What the run does before it ends; `None` if it has ended, or has work left to do first.
+        /// What the run does before it ends; `None` if it does nothing more, or if that is not decided yet.
         phase: Option<Phase>,
+        /// Whether the run has ended.
+        has_ended: bool,
     }
     /// Of [`DecideApproval`](crate::command::Body::DecideApproval).
     ApprovalDecided {

@@ -208,6 +208,16 @@ pub(crate) fn outcome(text: String) -> Result<OutcomeName, Refusal> {
     name(OutcomeName::new(text))
 }
 
+/// Checks the length of a text.
+pub(crate) fn at_most(field: &'static str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() <= bytes_max {
+        return Ok(());
+    }
+    let found = text.len();
+    let message = format!("expected `{field}` of at most {bytes_max} bytes, but it has {found}");
+    Err(Refusal::invalid(field, message))
+}
+
 /// Labels (A3): validates their number and the length of their names and values.
 pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
     if labels.len() > LABELS_MAX {

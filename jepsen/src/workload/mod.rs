@@ -2,6 +2,7 @@
 
 mod approvals;
 mod calls;
+mod compensations;
 mod leases;
 mod loops;
 mod nodes;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(approvals::Approvals::default()),
         Arc::new(steps::Steps::default()),
         Arc::new(loops::Loops::default()),
+        Arc::new(compensations::Compensations::default()),
         Arc::new(leases::Leases::default()),
         Arc::new(schedules::Schedules),
         Arc::new(triggers::Triggers::default()),

@@ -7,6 +7,7 @@ mod bench;
 mod bounds;
 mod calls;
 mod collector;
+mod compensations;
 mod counter;
 mod crash;
 mod dead_letters;

@@ -23,6 +23,7 @@ pub(crate) struct RunView {
     search_attributes: Value,
     waiting_for: Option<String>,
     phase: Option<String>,
+    compensation: Option<String>,
     parent_run_id: Option<String>,
     started_at_ms: u64,
     starts_at_ms: Option<u64>,
@@ -56,6 +57,7 @@ impl From<v1::Run> for RunView {
         let status = name(run.status());
         let waiting_for = run.waiting_for().published_name();
         let phase = run.phase().published_name();
+        let compensation = run.compensation().published_name();
         let search_attributes = match json::value(&run.search_attributes) {
             attributes @ Value::Object(_) => attributes,
             _ => Value::Object(serde_json::Map::new()),
@@ -64,6 +66,7 @@ impl From<v1::Run> for RunView {
             status,
             waiting_for,
             phase,
+            compensation,
             search_attributes,
             run_id: run.run_id,
             workflow: run.workflow,
@@ -196,6 +199,7 @@ mod tests {
               "search_attributes": {},
               "waiting_for": null,
               "phase": null,
+              "compensation": null,
               "parent_run_id": null,
               "started_at_ms": 1000,
               "starts_at_ms": null,

@@ -22,6 +22,8 @@ pub(super) enum Visible {
     Error,
     /// The data of the run, `error` and `attempt`: in `retry.when`.
     Attempt,
+    /// The data of the run, `result` and `output`, which are the same: in the mapping of a compensation.
+    Output,
     /// Nothing: in `state`.
     Nothing,
 }
@@ -30,8 +32,10 @@ pub(super) enum Visible {
 pub(super) fn sees_error(visible: Visible, handler: Option<Handler>) -> Option<Root> {
     match (visible, handler) {
         (Visible::Error | Visible::Attempt, _) => Some(Root::Error),
-        (Visible::Run | Visible::Result, Some(Handler::Error)) => Some(Root::EndCause),
-        (Visible::Run | Visible::Result | Visible::Nothing, _) => None,
+        (Visible::Run | Visible::Result | Visible::Output, Some(Handler::Error)) => {
+            Some(Root::EndCause)
+        }
+        (Visible::Run | Visible::Result | Visible::Output | Visible::Nothing, _) => None,
     }
 }
 

@@ -150,7 +150,10 @@ impl expression::Names for RunNames<'_, '_> {
             ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
             _ if self.visible == Visible::Nothing => return Ok(None),
             ["state", ..] => (self.variable(Variable::Root(Root::State)), 1),
-            ["result", ..] if self.visible == Visible::Result => {
+            ["result", ..] if matches!(self.visible, Visible::Result | Visible::Output) => {
+                (self.variable(Variable::Root(Root::Result)), 1)
+            }
+            ["output", ..] if self.visible == Visible::Output => {
                 (self.variable(Variable::Root(Root::Result)), 1)
             }
             ["error", ..] if let Some(root) = sees_error(self.visible, self.handler) => {
@@ -183,10 +186,15 @@ impl expression::Names for RunNames<'_, '_> {
             Visible::Result => &["input", "state", "steps", "flo", "result"],
             Visible::Error => &["input", "state", "steps", "flo", "error"],
             Visible::Attempt => &["input", "state", "steps", "flo", "error", "attempt"],
+            Visible::Output => &["input", "state", "steps", "flo", "result", "output"],
             Visible::Nothing => &["input"],
         };
         let items: &[(String, Root)] = match self.visible {
-            Visible::Run | Visible::Result | Visible::Error | Visible::Attempt => &self.items,
+            Visible::Run
+            | Visible::Result
+            | Visible::Error
+            | Visible::Attempt
+            | Visible::Output => &self.items,
             Visible::Nothing => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());

@@ -196,6 +196,7 @@ pub(super) fn read<'doc>(
         collects_outputs: collects_outputs?,
         merge: merge?,
         timeout_ms: None,
+        compensates: false,
     })
 }
 

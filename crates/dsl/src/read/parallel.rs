@@ -79,6 +79,7 @@ pub(super) fn read<'doc>(
         on_failure: on_failure?,
         merge: merge?,
         timeout_ms: None,
+        compensates: false,
     })
 }
 

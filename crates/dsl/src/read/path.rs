@@ -32,7 +32,10 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
             return Err(context.error(wrong("expected it to begin with `$.input` here")));
         }
         ["state", ..] => (Root::State, 1),
-        ["result", ..] if context.visible == Visible::Result => (Root::Result, 1),
+        ["result", ..] if matches!(context.visible, Visible::Result | Visible::Output) => {
+            (Root::Result, 1)
+        }
+        ["output", ..] if context.visible == Visible::Output => (Root::Result, 1),
         ["error", ..] if let Some(root) = context.sees_error() => (root, 1),
         ["cancel", ..] if let Some(root) = context.sees_cancel() => (root, 1),
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
@@ -88,6 +91,7 @@ fn place_of(name: &str) -> Option<&'static str> {
         "result" => Some("the `set` and `output` of a step"),
         "error" => Some("`onError` and the `inputMapping` of a fallback"),
         "cancel" => Some("`onCancel`"),
+        "output" => Some("the `inputMapping` of a compensation"),
         "item" | "index" => Some("the block of a `forEach`"),
         _ => None,
     }

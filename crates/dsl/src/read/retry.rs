@@ -69,6 +69,25 @@ pub(super) fn of_step<'doc>(
     })
 }
 
+/// How a compensation without a `retry` is tried again (W82).
+pub(super) fn of_compensation() -> StepRetry {
+    StepRetry {
+        policy: RetryPolicy {
+            max_attempts: ATTEMPTS_DEFAULT,
+            delays: RetryDelays::Backoff(Backoff {
+                kind: BackoffKind::Exponential,
+                initial_delay_ms: DELAYS.initial_ms,
+                max_delay_ms: DELAYS.max_ms,
+                coefficient_percent: backoff::COEFFICIENT_PERCENT_DEFAULT,
+            }),
+            within_ms: None,
+        },
+        on: None,
+        non_retryable_errors: Vec::new(),
+        when: None,
+    }
+}
+
 /// Reads the outcomes that are retried: at least one.
 fn outcomes<'doc>(
     field: &Field<'doc>,

@@ -66,6 +66,7 @@ pub(super) fn read<'doc>(
         output: fields.take("output", context),
         fallback: fields.take("fallback", context),
         tracking: fields.take("tracking", context),
+        compensate: fields.take("compensate", context),
         timeouts: TimeoutFields::take(&mut fields, context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
@@ -110,6 +111,7 @@ struct Body<'doc> {
     output: Option<Field<'doc>>,
     fallback: Option<Field<'doc>>,
     tracking: Option<Field<'doc>>,
+    compensate: Option<Field<'doc>>,
     timeouts: TimeoutFields<'doc>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
@@ -383,8 +385,10 @@ impl<'doc> Body<'doc> {
         context: &mut Context<'doc>,
     ) -> Result<StepKind, Reported> {
         let timeout_ms = self.timeouts.of_blocks(context);
+        let compensates = self.compensates_blocks(context);
         let mut step = parallel::read(draft?, context)?;
         step.timeout_ms = timeout_ms?;
+        step.compensates = compensates?;
         Ok(StepKind::Parallel(step))
     }
 
@@ -394,8 +398,10 @@ impl<'doc> Body<'doc> {
         context: &mut Context<'doc>,
     ) -> Result<StepKind, Reported> {
         let timeout_ms = self.timeouts.of_blocks(context);
+        let compensates = self.compensates_blocks(context);
         let mut step = for_each::read(draft?, context)?;
         step.timeout_ms = timeout_ms?;
+        step.compensates = compensates?;
         Ok(StepKind::ForEach(step))
     }
 
@@ -409,10 +415,12 @@ impl<'doc> Body<'doc> {
             .map(|field| retry::setting(field, context))
             .transpose();
         let timeout_ms = self.timeouts.of_blocks(context);
+        let compensates = self.compensates_blocks(context);
         Ok(BlockStep {
             body: body?,
             retry: retry?.and_then(Setting::own),
             timeout_ms: timeout_ms?,
+            compensates: compensates?,
         })
     }
 
@@ -448,6 +456,10 @@ impl<'doc> Body<'doc> {
         let fallback = fallback
             .map(|field| call::fallback(field, context))
             .transpose();
+        let compensation = self.compensate.as_ref();
+        let compensation = compensation
+            .map(|field| call::compensation(field, context))
+            .transpose();
         let tracking = self.tracking(target.as_ref().ok(), context);
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
@@ -460,6 +472,10 @@ impl<'doc> Body<'doc> {
                 context.warn(Finding::new(Code::E509, run.span(), message));
             }
         }
+        let (fallback, fallback_compensation) = match fallback? {
+            Some(fallback) => (Some(fallback.call), fallback.compensation),
+            None => (None, None),
+        };
         Ok(RunStep {
             call: Call {
                 target: target?,
@@ -469,9 +485,19 @@ impl<'doc> Body<'doc> {
             },
             poll: poll?,
             output: output?,
-            fallback: fallback?,
+            fallback,
             tracking: tracking?,
+            compensation: compensation?,
+            fallback_compensation,
         })
+    }
+
+    /// Reads whether what was done in the blocks of the step is undone when it ends badly (W82a).
+    fn compensates_blocks(&self, context: &mut Context<'doc>) -> Result<bool, Reported> {
+        match &self.compensate {
+            Some(field) => field.boolean(context),
+            None => Ok(false),
+        }
     }
 
     /// Reads how the outcome of the step's action is reported.
@@ -517,7 +543,8 @@ impl<'doc> Body<'doc> {
             true => self.timeouts.of_calls().into_iter().collect(),
             false => self.timeouts.all().collect(),
         };
-        let refused = of_run.into_iter().flatten().chain(retry);
+        let compensate = self.compensate.as_ref().filter(|_| !kind.opens_blocks());
+        let refused = of_run.into_iter().flatten().chain(retry).chain(compensate);
         for field in refused.chain(timeouts) {
             let message = format!(
                 "expected {} to have no `{}`, since it {why}",

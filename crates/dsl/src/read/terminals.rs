@@ -17,7 +17,9 @@ pub(super) fn read<'doc>(
     let status = fields.take("status", context);
     let output = fields.take("output", context);
     let on_error = fields.take("onError", context);
+    let compensate = fields.take("compensate", context);
     let known = fields.finish(context);
+    let compensates = compensate.map(|field| field.boolean(context)).transpose();
     let runs_handler = or_default(on_error, true, |field| field.boolean(context));
     let statuses = TerminalStatus::ALL.map(|status| (status.name(), status));
     let status = match status {
@@ -41,5 +43,6 @@ pub(super) fn read<'doc>(
         status: status?,
         output: output?,
         runs_handler: runs_handler?,
+        compensates: compensates?,
     })
 }

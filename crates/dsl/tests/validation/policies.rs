@@ -531,11 +531,12 @@ fn e519_a_fallback_of_a_fallback() {
     check_step(
         "  fallback: {run: \"@actions/b\", fallback: {run: \"@actions/c\"}}\n",
         expect![[r#"
-            error[E519]: expected start.fallback to have no `fallback`, since it is one
+            error[E519]: expected start.fallback to have no `fallback`
              --> w.yaml:7:3
               |
             7 |   fallback: {run: "@actions/b", fallback: {run: "@actions/c"}}
               |   ^^^^^^^^
+              = hint: a fallback, a compensation or a handler of a step is a single call
         "#]],
     );
 }

@@ -38,6 +38,30 @@ pub enum CallRole {
     Target,
     /// That of its fallback, after its target has failed (W72).
     Fallback,
+    /// That of its compensation, after its target or its fallback has succeeded (W82).
+    Compensation,
+    /// That of the compensation of its fallback (W82).
+    FallbackCompensation,
+}
+
+impl CallRole {
+    /// Whether it undoes another call.
+    #[must_use]
+    pub fn is_compensation(self) -> bool {
+        match self {
+            Self::Target | Self::Fallback => false,
+            Self::Compensation | Self::FallbackCompensation => true,
+        }
+    }
+}
+
+/// How what a call has done is undone (W82).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compensation {
+    /// The call that undoes it. Its input is resolved when the other call has ended.
+    pub call: Call,
+    /// Whether attempts that did not succeed are undone, too.
+    pub of_attempted: bool,
 }
 
 /// What a call invokes.

@@ -13,11 +13,12 @@ mod retry;
 mod source;
 mod step;
 mod template;
+mod terminal;
 
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
-pub use call::{Call, CallRole, RunTarget, Timeouts};
+pub use call::{Call, CallRole, Compensation, RunTarget, Timeouts};
 pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
@@ -27,12 +28,13 @@ pub use plan::{
 pub use retry::{RetryDelays, RetryPolicy, Setting, StepRetry};
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
-    ApprovalStep, Arm, BlockStep, Branch, BuiltInTerminal, CustomTerminal, EmitStep, EndIndex,
-    ForEachStep, Join, Merge, MergeRule, OnFailure, ParallelStep, RunStep, SignalTypeValue,
-    StateWrites, Step, StepExtensions, StepIndex, StepKind, StepOutput, SwitchStep, Target,
-    TerminalIndex, TerminalStatus, TimerStep, Tolerance, Transition, WaitStep, note_repeats,
+    ApprovalStep, Arm, BlockStep, Branch, EmitStep, EndIndex, ForEachStep, Join, Merge, MergeRule,
+    OnFailure, ParallelStep, RunStep, SignalTypeValue, StateWrites, Step, StepExtensions,
+    StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TimerStep, Tolerance,
+    Transition, WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, Segment, Template};
+pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
 
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
@@ -129,6 +131,16 @@ impl Definition {
         handler.filter(|_| runs_handler)
     }
 
+    /// Whether a run that ends at `terminal` undoes what its steps have done (W83).
+    #[must_use]
+    pub fn compensates_at(&self, terminal: Target) -> bool {
+        let own = match terminal {
+            Target::Custom(index) => self.terminal(index).compensates,
+            Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => None,
+        };
+        own.unwrap_or_else(|| self.status_at(terminal) != Some(TerminalStatus::Completed))
+    }
+
     /// Whether the step is a handler of the workflow.
     #[must_use]
     pub fn is_handler(&self, step: StepIndex) -> bool {
@@ -170,7 +182,7 @@ impl Definition {
     fn defaults_of(&self, call: CallRole) -> Option<&StepDefaults> {
         match call {
             CallRole::Target => Some(&self.defaults),
-            CallRole::Fallback => None,
+            CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => None,
         }
     }
 
@@ -201,21 +213,25 @@ impl Definition {
                     run.call.input.as_ref(),
                     output.and_then(|output| output.extract.as_ref()),
                     fallback.and_then(|fallback| fallback.input.as_ref()),
+                    step.call(CallRole::Compensation)
+                        .and_then(|call| call.input.as_ref()),
+                    step.call(CallRole::FallbackCompensation)
+                        .and_then(|call| call.input.as_ref()),
                 ]
             }
-            StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload), None],
-            StepKind::Timer(TimerStep::Until(until)) => [Some(until), None, None],
-            StepKind::ForEach(step) => [Some(&step.items), None, None],
-            StepKind::Approval(step) => [Some(&step.approvers), None, None],
+            StepKind::Emit(emit) => [emit.key.as_ref(), Some(&emit.payload), None, None, None],
+            StepKind::Timer(TimerStep::Until(until)) => [Some(until), None, None, None, None],
+            StepKind::ForEach(step) => [Some(&step.items), None, None, None, None],
+            StepKind::Approval(step) => [Some(&step.approvers), None, None, None, None],
             StepKind::Wait(wait) => match &wait.signal_type {
-                SignalTypeValue::Computed(template) => [Some(template), None, None],
-                SignalTypeValue::Fixed(_) => [None; 3],
+                SignalTypeValue::Computed(template) => [Some(template), None, None, None, None],
+                SignalTypeValue::Fixed(_) => [None; 5],
             },
             StepKind::Parallel(_)
             | StepKind::Block(_)
             | StepKind::Switch(_)
             | StepKind::Set
-            | StepKind::Timer(TimerStep::Duration { .. }) => [None; 3],
+            | StepKind::Timer(TimerStep::Duration { .. }) => [None; 5],
         });
         let blocks = self.blocks.iter();
         let of_blocks = blocks.filter_map(|block| block.output.as_ref());

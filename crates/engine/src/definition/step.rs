@@ -1,8 +1,11 @@
 //! Steps, transitions and terminals.
 
-use super::{BlockIndex, Call, CallRole, Expression, PollPolicy, StepRetry, Template, Tracking};
+use super::{
+    BlockIndex, BuiltInTerminal, Call, CallRole, Compensation, Expression, PollPolicy, StepRetry,
+    Template, Tracking,
+};
 use crate::extensions::extensions;
-use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName, TerminalName};
+use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName};
 use serde::{Deserialize, Serialize};
 
 /// Makes a newtype over the position of an element in one of a definition's lists.
@@ -96,6 +99,45 @@ impl Step {
         match kind {
             CallRole::Target => Some(&run.call),
             CallRole::Fallback => run.fallback.as_ref(),
+            CallRole::Compensation => run.compensation.as_ref().map(|undo| &undo.call),
+            CallRole::FallbackCompensation => {
+                let undo = run.fallback_compensation.as_ref();
+                undo.map(|undo| &undo.call)
+            }
+        }
+    }
+
+    /// How what a call of the step has done is undone, and the role of the call that does it (W82).
+    #[must_use]
+    pub fn compensation(&self, call: CallRole) -> Option<(CallRole, &Compensation)> {
+        let run = self.run()?;
+        let own = run.compensation.as_ref();
+        let own = own.map(|undo| (CallRole::Compensation, undo));
+        match call {
+            CallRole::Target => own,
+            CallRole::Fallback => {
+                let of_fallback = run.fallback_compensation.as_ref();
+                let of_fallback = of_fallback.map(|undo| (CallRole::FallbackCompensation, undo));
+                of_fallback.or(own)
+            }
+            CallRole::Compensation | CallRole::FallbackCompensation => None,
+        }
+    }
+
+    /// Whether what was done in its blocks is undone when it ends badly (W82a).
+    #[must_use]
+    pub fn undoes_blocks(&self) -> bool {
+        match &self.kind {
+            StepKind::Parallel(step) => step.compensates,
+            StepKind::Block(step) => step.compensates,
+            StepKind::ForEach(step) => step.compensates,
+            StepKind::Run(_)
+            | StepKind::Wait(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_)
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => false,
         }
     }
 
@@ -224,6 +266,8 @@ pub struct ParallelStep {
     pub merge: Vec<MergeRule>,
     /// How long the step may take, in milliseconds; `None` is for ever (W70).
     pub timeout_ms: Option<u64>,
+    /// Whether what was done in its blocks is undone when it ends badly (W82a).
+    pub compensates: bool,
 }
 
 /// What becomes of a key of the state that branches write (W58).
@@ -309,6 +353,8 @@ pub struct BlockStep {
     pub retry: Option<StepRetry>,
     /// How long the step may take, in milliseconds; `None` is for ever (W70).
     pub timeout_ms: Option<u64>,
+    /// Whether what was done in its blocks is undone when it ends badly (W82a).
+    pub compensates: bool,
 }
 
 /// A step that executes a block for each element of an array (W57).
@@ -331,6 +377,8 @@ pub struct ForEachStep {
     pub merge: Vec<MergeRule>,
     /// How long the step may take, in milliseconds; `None` is for ever (W70).
     pub timeout_ms: Option<u64>,
+    /// Whether what was done in its blocks is undone when it ends badly (W82a).
+    pub compensates: bool,
 }
 
 /// How many iterations of a step may fail (W57).
@@ -375,6 +423,10 @@ pub struct RunStep {
     pub fallback: Option<Call>,
     /// How the outcome of the target is reported, if that is an action (W75).
     pub tracking: Tracking,
+    /// How what the target has done is undone, and what the fallback has done without its own compensation (W82).
+    pub compensation: Option<Compensation>,
+    /// How what the fallback has done is undone.
+    pub fallback_compensation: Option<Compensation>,
 }
 
 /// What becomes of the output of a step's target (W67). Invariant: at least one of the two is there.
@@ -468,96 +520,4 @@ fn edges(step: &Step) -> Vec<usize> {
         Target::BuiltIn(_) | Target::Custom(_) | Target::End(_) => None,
     };
     targets.filter_map(step_of).collect()
-}
-
-/// The terminals that every workflow has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BuiltInTerminal {
-    /// `flo.Completed`
-    Completed,
-    /// `flo.Failed`
-    Failed,
-    /// `flo.Cancelled`
-    Cancelled,
-    /// `flo.TimedOut`
-    TimedOut,
-}
-
-impl BuiltInTerminal {
-    /// All of them, in the manual's order.
-    pub const ALL: [Self; 4] = [
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::TimedOut,
-    ];
-
-    /// The published name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "flo.Completed",
-            Self::Failed => "flo.Failed",
-            Self::Cancelled => "flo.Cancelled",
-            Self::TimedOut => "flo.TimedOut",
-        }
-    }
-
-    /// The status that a run ends with there.
-    #[must_use]
-    pub fn status(self) -> TerminalStatus {
-        match self {
-            Self::Completed => TerminalStatus::Completed,
-            Self::Failed => TerminalStatus::Failed,
-            Self::Cancelled => TerminalStatus::Cancelled,
-            Self::TimedOut => TerminalStatus::TimedOut,
-        }
-    }
-}
-
-/// A terminal that the definition adds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CustomTerminal {
-    /// Its name, unique in the definition and never `flo.`-prefixed (E107).
-    pub name: TerminalName,
-    /// The base status (E501).
-    pub status: TerminalStatus,
-    /// The output of runs that end here; it goes before the workflow's (W4).
-    pub output: Option<Template>,
-    /// Whether the handler of its status runs (W83).
-    pub runs_handler: bool,
-}
-
-/// The statuses that a run can end with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TerminalStatus {
-    /// The run succeeded.
-    Completed,
-    /// The run failed.
-    Failed,
-    /// A caller cancelled the run.
-    Cancelled,
-    /// A wait expired with nowhere to go.
-    TimedOut,
-}
-
-impl TerminalStatus {
-    /// All of them, in the manual's order.
-    pub const ALL: [Self; 4] = [
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::TimedOut,
-    ];
-
-    /// The published name: `completed`, `failed`, `cancelled`, `timed_out`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-        }
-    }
 }

@@ -16,8 +16,8 @@ use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_LOOKED_AT_MAX, HISTORY_S
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
-    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting, StepResults,
-    TakenSignals, Work, encode_key,
+    Compensations, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting,
+    StepResults, TakenSignals, Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,17 @@ impl Named {
         let unchecked: Vec<_> = unchecked.flatten().collect();
         self.add(inputs.into_iter().chain(failures).chain(unchecked));
         self.add([run.record.input].into_iter().chain(run.record.output));
-        self.add(run.record.fixed_end.as_ref().map(|end| end.cause));
+        self.add(run.record.fixed_end.as_ref().and_then(|end| end.cause));
+        let undoing = self
+            .activations
+            .iter()
+            .filter_map(|one| one.undoing.as_ref());
+        let undoing: Vec<_> = undoing.filter_map(|one| one.target_result.output).collect();
+        self.add(undoing);
+        turn.visit::<Compensations>(&run.number, |_, compensation| {
+            self.add(compensation.input);
+            ControlFlow::Continue(())
+        })?;
         turn.visit::<StepResults>(&run.number, |_, result| {
             self.add(result.output);
             ControlFlow::Continue(())

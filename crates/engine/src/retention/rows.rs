@@ -5,9 +5,10 @@ use crate::ids::{ActionRunNumber, RunNumber};
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunKeys, ActionRuns, ActionRunsByRun, History, IdempotencyKeys, Items, IterationResults,
-    PayloadOwner, Payloads, PayloadsHeld, PendingWorks, RunNames, RunRecord, RunRemains, Runs,
-    SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, Compensations, History, IdempotencyKeys, Items,
+    IterationResults, PayloadOwner, Payloads, PayloadsHeld, PendingWorks, RunNames, RunRecord,
+    RunRemains, Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table,
+    TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -53,6 +54,7 @@ pub(super) fn sweep_remains(
     sweep::<SignalIdPlaces>(turn, number, rows_left)?;
     sweep::<SignalsWaiting>(turn, number, rows_left)?;
     sweep::<TakenSignals>(turn, number, rows_left)?;
+    sweep::<Compensations>(turn, number, rows_left)?;
     sweep::<Items>(turn, number, rows_left)?;
     sweep::<IterationResults>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;

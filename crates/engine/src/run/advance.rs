@@ -2,8 +2,9 @@
 
 use super::work_queue::WorkQueue;
 use super::{
-    branches, cancel_scope, child, continuation, decide, delayed_entry, enter, execute, finish,
-    finish_step, for_each, kept_signals, output, scope, state, step_timeout,
+    branches, cancel_scope, child, compensation, continuation, decide, delayed_entry, enter,
+    execute, finish, finish_step, for_each, kept_signals, output, phase, scope, state,
+    step_timeout,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -149,6 +150,14 @@ fn carry_out(
         Work::SettleSignals(attempt) => kept_signals::settle(turn, queue, run, attempt),
         Work::Finish(ending) => finish::finish(turn, queue, run, ending),
         Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),
+        Work::Undo { owner } => compensation::next(turn, queue, run, owner),
+        Work::ConcludeUndone { activation } => {
+            finish_step::conclude_undone(turn, queue, run, activation)
+        }
+        Work::NextPhase => {
+            phase::next(queue, run);
+            Ok(())
+        }
         Work::EndRun => finish::end(turn, queue, run),
         Work::Force { reason } => finish::force(turn, queue, run, reason),
         Work::TimeOut => finish::time_out(turn, queue, run),

@@ -28,6 +28,7 @@ pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, mut active: Draf
         begun_count: 0,
         ended_count: 0,
         good_count: 0,
+        good: 0,
         skipped_count: 0,
         decision: None,
         has_waited: false,
@@ -106,7 +107,7 @@ pub(super) fn join(
     let mut state = before;
     state.has_waited |= scope.progress.has_waited;
     state.steps_since_wait = state.steps_since_wait.max(scope.progress.steps_since_wait);
-    count(&mut state, &result);
+    count(&mut state, scope.position, &result);
     if !result.is_cancelled && state.decision.is_none() {
         state.decision = match &step.kind {
             StepKind::Parallel(parallel) => decide(parallel, &state, scope.position),
@@ -184,9 +185,10 @@ fn settle(
     Ok(())
 }
 
-fn count(state: &mut Branches, result: &BranchResult) {
+fn count(state: &mut Branches, position: u32, result: &BranchResult) {
     state.ended_count += 1;
     if !result.is_cancelled {
+        state.good |= u64::from(is_good(&result.outcome)) << position;
         state.good_count += u32::from(is_good(&result.outcome));
         state.skipped_count += u32::from(result.outcome.as_str() == name::SKIPPED);
     }

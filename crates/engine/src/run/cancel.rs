@@ -49,6 +49,7 @@ impl CancelRun {
         let end = record.as_ref().and_then(|run| run.fixed_end.as_ref());
         Ok(RunCancelled {
             phase: end.map(|end| end.phase),
+            has_ended: record.as_ref().is_none_or(|run| !run.status.is_open()),
         })
     }
 }

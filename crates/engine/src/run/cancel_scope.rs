@@ -29,10 +29,17 @@ pub(super) fn cancel(
     let mut children = Vec::new();
     let mut forgotten = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
-        let Some(active) = run.take(turn, activation)? else {
+        let Some(mut active) = run.take(turn, activation)? else {
             continue;
         };
         if below.iter().all(|scope| scope.id.number != active.scope) {
+            run.put_back(active);
+            continue;
+        }
+        // What is undone already is undone to its end.
+        if active.call.is_compensation() {
+            active.scope = ScopeNumber::ROOT;
+            active.undoes_for = None;
             run.put_back(active);
             continue;
         }

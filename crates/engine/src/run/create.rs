@@ -6,9 +6,9 @@ use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::tables::{
-    DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
-    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress, SignalCounts,
-    StoredPayload, TriggeredBy,
+    CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink,
+    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress,
+    SignalCounts, StoredPayload, TriggeredBy,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -91,6 +91,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         output: None,
         payloads_count: 1,
         signals: SignalCounts::default(),
+        compensations: CompensationCounts::default(),
         history: HistoryCursor::default(),
         started_at_ms: turn.now_ms(),
         completed_at_ms: None,

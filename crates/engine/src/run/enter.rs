@@ -32,7 +32,7 @@ pub(super) fn enter(
     run: &mut LoadedRun,
     entry: Entry,
 ) -> TurnResult<()> {
-    if !is_allowed(turn, queue, run, entry.scope)? {
+    if is_late(run, entry) || !is_allowed(turn, queue, run, entry.scope)? {
         return Ok(());
     }
     if run.record.activations_count == 0 {
@@ -46,6 +46,12 @@ pub(super) fn enter(
     let visit = next_visit(turn, run, entry)?;
     let active = run.activate(turn.now_ms(), visit);
     begin(turn, queue, run, active)
+}
+
+/// Whether the work was deferred, and the end of the run was decided meanwhile: then only its handler is entered (W83).
+fn is_late(run: &LoadedRun, entry: Entry) -> bool {
+    let is_of_main_phase = !run.definition.definition.is_handler(entry.step);
+    entry.scope == ScopeNumber::ROOT && run.record.fixed_end.is_some() && is_of_main_phase
 }
 
 /// Whether a step of the scope may be entered now; counts it if so (W16, W78).

@@ -1,7 +1,8 @@
 //! Invoking the target of a run step, or the block of a block step again.
 
+use super::failure::failed;
 use super::outcome::name;
-use super::{branches, timeout_timers};
+use super::{branches, compensation, timeout_timers};
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
@@ -39,6 +40,16 @@ pub(super) fn execute(
     }
     let call = step.call(active.call);
     let call = call.expect("only steps with a target or a block are executed");
+    if let Some((code, message)) = compensation::refusal(run, &active) {
+        let target_result = failed(turn, run, code, message);
+        run.put_back(active);
+        let work = Work::FinishStep {
+            activation,
+            target_result,
+        };
+        queue.push(run.number, work);
+        return Ok(());
+    }
     match &call.target {
         RunTarget::Action(name) => {
             if let Some(work) = execute_action(turn, run, active, name)? {

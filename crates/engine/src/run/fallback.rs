@@ -26,7 +26,7 @@ pub(super) fn applies(
             .step(active.step)
             .call(CallRole::Fallback)
             .is_some(),
-        CallRole::Fallback => false,
+        CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => false,
     };
     has_fallback && is_failure(&target_result.outcome)
 }

@@ -1,6 +1,7 @@
 //! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
 use super::failure::error_in;
+use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{attributes, cancel_scope, index, phase, run_timeout, start_timer, timeout_timers};
@@ -12,8 +13,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, End, Ending, EventKind, FailureCause, FixedEnd, RunRecord, RunStatus, ScopeId,
-    TargetResult, TriggeredBy, Work,
+    Activation, Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd,
+    Phase, RunRecord, RunStatus, ScopeRecord, TargetResult, TriggeredBy, UndoOwner, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -30,7 +31,11 @@ pub(super) fn finish(
         return Ok(());
     }
     if run.record.fixed_end.is_some() {
-        return stop_handler(turn, queue, run, &ending);
+        // Only a step below the handler can lead here; anything else was deferred before the end was decided.
+        return match is_root {
+            true => Ok(()),
+            false => stop_handler(turn, queue, run, &ending),
+        };
     }
     decide(turn, queue, run, ending)
 }
@@ -86,14 +91,15 @@ fn decide(
     run: &mut LoadedRun,
     ending: Ending,
 ) -> TurnResult<()> {
-    let handler = phase::handler(turn, run, &ending);
+    let before = phase::before(turn, run, &ending)?;
     fix(turn, run, &ending)?;
-    let children = match handler {
-        Some(_) => cancel_all(turn, run)?,
+    let children = match before {
+        Some(_) => cancel_all(turn, queue, run)?,
         None => tear_down(turn, run)?,
     };
-    if let Some(handler) = handler {
-        phase::begin(queue, run, handler);
+    if let Some(end) = before {
+        let children = children.clone();
+        phase::begin(queue, run, FixedEnd { children, ..end });
         forget_writes(queue, run);
     } else {
         close(
@@ -106,7 +112,7 @@ fn decide(
             },
         )?;
     }
-    // They end before the handler begins, and before the parent hears of this run.
+    // Those without a handler end before that of this run begins, and before the parent hears of this run.
     for child in children.into_iter().rev() {
         let reason = Some(format!("parent {} ended", run.record.id));
         queue.push(child, Work::Cancel { reason });
@@ -125,28 +131,53 @@ pub(super) fn force(
     if !run.record.status.is_open() {
         return Ok(());
     }
+    let mut children = Vec::new();
     let (terminal, reason) = match run.record.fixed_end.clone() {
         Some(fixed) => {
-            phase::add_note(run, &format!("{} was stopped", fixed.phase.key()));
+            note_left_out(run, &fixed);
+            children.extend(fixed.children);
             (fixed.terminal, fixed.reason)
         }
         None => {
             let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
             fix(turn, run, &ending)?;
-            let definition = &run.definition.definition;
-            if definition.handler_at(ending.terminal).is_some() {
-                phase::add_note(run, "onCancel was not executed");
-            }
+            note_not_begun(run, ending.terminal);
             (ending.terminal, ending.detail)
         }
     };
-    let children = tear_down(turn, run)?;
+    children.extend(tear_down(turn, run)?);
     close(turn, queue, run, FinalEnd { terminal, reason })?;
     for child in children.into_iter().rev() {
         let reason = Some(format!("parent {} ended", run.record.id));
         queue.push(child, Work::Force { reason });
     }
     Ok(())
+}
+
+/// Notes what goes before the end of a run and is left out: part of the current phase, and the one after it.
+fn note_left_out(run: &mut LoadedRun, end: &FixedEnd) {
+    let stopped = match end.phase {
+        Phase::Compensating => "the compensations were stopped",
+        Phase::OnError => "onError was stopped",
+        Phase::OnCancel => "onCancel was stopped",
+    };
+    phase::add_note(run, stopped);
+    if end.phase == Phase::Compensating {
+        run.record.compensations.progress = CompensationProgress::Partial;
+        if end.cause.is_some() {
+            phase::add_note(run, "the handler was not executed");
+        }
+    }
+}
+
+/// Notes what would go before an end that nothing goes before.
+fn note_not_begun(run: &mut LoadedRun, terminal: Target) {
+    if run.record.compensations.open_count > 0 {
+        phase::add_note(run, "no compensation was made");
+    }
+    if run.definition.definition.handler_at(terminal).is_some() {
+        phase::add_note(run, "onCancel was not executed");
+    }
 }
 
 /// A handler has reached a limit of the run: it stops, and the run ends as it was decided.
@@ -156,10 +187,10 @@ fn stop_handler(
     run: &mut LoadedRun,
     ending: &Ending,
 ) -> TurnResult<()> {
-    let children = cancel_all(turn, run)?;
+    let children = cancel_all(turn, queue, run)?;
     let note = ending.detail.as_deref().unwrap_or_default();
     phase::note_failure(run, &ending.cause.code, note);
-    queue.push(run.number, Work::EndRun);
+    queue.push(run.number, Work::NextPhase);
     for child in children.into_iter().rev() {
         let reason = Some(format!("parent {} ended", run.record.id));
         queue.push(child, Work::Cancel { reason });
@@ -279,31 +310,61 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
     let mut children = Vec::new();
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
-            children.extend(cancel_scope::stop(turn, run, &active)?);
-            timeout_timers::clear(turn, run.at(&active), &active);
-            run.leave(&active);
+            children.extend(stop(turn, run, &active)?);
         }
     }
     run.close_scopes(turn)?;
     Ok(children)
 }
 
+/// Stops an active step, and leaves it; returns its child.
+fn stop(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> TurnResult<Option<RunNumber>> {
+    let child = cancel_scope::stop(turn, run, active)?;
+    timeout_timers::clear(turn, run.at(active), active);
+    run.leave(active);
+    Ok(child)
+}
+
 /// Like [`tear_down`], in a run that continues with a handler: its history names what is cancelled.
-fn cancel_all(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<RunNumber>> {
+fn cancel_all(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<Vec<RunNumber>> {
+    let mut children = Vec::new();
     for number in run.active(turn)? {
-        if let Some(active) = run.take(turn, number)? {
+        let Some(mut active) = run.take(turn, number)? else {
+            continue;
+        };
+        // What is undone already is undone to its end.
+        if active.call.is_compensation() {
+            active.scope = ScopeNumber::ROOT;
+            active.undoes_for = Some(UndoOwner::Run);
+            run.put_back(active);
+        } else {
             run.note(&active, EventKind::StepCancelled);
             run.record.left_count += 1;
-            run.put_back(active);
+            children.extend(stop(turn, run, &active)?);
         }
     }
     run.look_up_scopes(turn)?;
-    let scopes: Vec<ScopeId> = run.open_scopes().map(|scope| scope.id.clone()).collect();
+    let scopes: Vec<ScopeRecord> = run.open_scopes().cloned().collect();
     for scope in scopes.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
-        run.note_scope(scope, EventKind::ScopeEnded { outcome });
+        let spent = EndedAttempt {
+            scope: scope.id.number,
+            parent: scope.parent,
+            is_retried: false,
+        };
+        kept_signals::settle_later(turn, queue, run, spent)?;
+        run.note_scope(scope.id, EventKind::ScopeEnded { outcome });
     }
-    tear_down(turn, run)
+    run.close_scopes(turn)?;
+    Ok(children)
 }
 
 /// The mapping's result, or without one the output of the step left last (W4).

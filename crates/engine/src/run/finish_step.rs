@@ -1,5 +1,6 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
+use super::compensation::EndedCompensation;
 use super::enter::Entry;
 use super::failure::{self, Exit};
 use super::fallback::{self, FailedCall};
@@ -7,14 +8,14 @@ use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{branches, delayed_entry, output, phase, state, timeout_timers};
+use super::{branches, compensation, delayed_entry, output, phase, state, timeout_timers};
 use crate::definition::{CallRole, PollPolicy, Step};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, FormerBranches, PayloadRef, StepResult, StepResults,
-    TargetResult, Work,
+    Activation, ActivationState, EventKind, FormerBranches, FormerItems, PayloadRef, StepResult,
+    StepResults, TargetResult, UndoOwner, Undoing, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
@@ -36,7 +37,7 @@ pub(super) fn finish_step(
         return Ok(());
     };
     let mut target_result = end.target_result;
-    if active.state.awaits() != target_result.from {
+    if active.state.awaits() != target_result.from || active.undoing.is_some() {
         run.put_back(active);
         return Ok(());
     }
@@ -72,7 +73,47 @@ pub(super) fn finish_step(
         target_result,
         output: None,
     };
+    end_call(turn, queue, run, attempt)
+}
+
+/// Ends a call, or an attempt at a step that makes none. What it has done can be undone from here on.
+pub(super) fn end_call(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    attempt: Attempt,
+) -> TurnResult<()> {
+    if attempt.active.call.is_compensation() {
+        let ended = EndedCompensation {
+            active: attempt.active,
+            target_result: attempt.target_result,
+        };
+        return compensation::conclude(turn, queue, run, ended);
+    }
+    compensation::enter(turn, run, &attempt.active, &attempt.target_result)?;
     output::conclude_with_output(turn, queue, run, attempt)
+}
+
+/// Concludes a step whose blocks were undone first.
+pub(super) fn conclude_undone(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> TurnResult<()> {
+    let Some(mut active) = run.take(turn, activation)? else {
+        return Ok(());
+    };
+    let Some(undoing) = active.undoing.take() else {
+        run.put_back(active);
+        return Ok(());
+    };
+    let attempt = Attempt {
+        active,
+        target_result: undoing.target_result,
+        output: None,
+    };
+    conclude(turn, queue, run, attempt)
 }
 
 /// An attempt at a step that has ended.
@@ -92,13 +133,27 @@ pub(super) fn conclude(
     attempt: Attempt,
 ) -> TurnResult<()> {
     let Attempt {
-        active,
+        mut active,
         mut target_result,
         output,
     } = attempt;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
+    let retry_due_ms = retry::due_ms(turn, run, &active, &mut target_result)?;
+    let is_retried = retry_due_ms.is_some();
+    if let Some(dropped) = compensation::dropped_by(run, &active, &target_result, is_retried)
+        && compensation::is_due(turn, run, &active, dropped)?
+    {
+        let owner = UndoOwner::Step(active.number);
+        active.undoing = Some(Undoing {
+            dropped,
+            target_result,
+        });
+        run.put_back(active);
+        queue.push(run.number, Work::Undo { owner });
+        return Ok(());
+    }
+    if let Some(due_ms) = retry_due_ms {
         let (of, ended) = (active.step, attempt_of_block(run, &active, true));
         branches::drop_writes(turn, run, &active)?;
         retry::retry(turn, queue, run, Retry { active, due_ms });
@@ -136,6 +191,10 @@ pub(super) fn conclude(
         destination,
     };
     exit_step(turn, queue, run, left)?;
+    if let ActivationState::Iterations(iterations) = &active.state {
+        let former = FormerItems::of(active.number, iterations);
+        queue.push(run.number, Work::ForgetItems(former));
+    }
     if let Some(ended) = attempt_of_block(run, &active, false) {
         kept_signals::settle_later(turn, queue, run, ended)?;
     }
@@ -215,7 +274,7 @@ pub(super) fn exit_step(
 fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy> {
     match active.call {
         CallRole::Target => step.run()?.poll.as_ref(),
-        CallRole::Fallback => None,
+        CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => None,
     }
 }
 
@@ -236,13 +295,16 @@ fn schedule_poll(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, poll: NextPoll<'_
         not_before_ms,
     } = poll;
     let random = turn.random();
+    let now_ms = turn.now_ms();
     let due_ms = not_before_ms.unwrap_or_else(|| {
         let delay_ms = match active.polls_count.checked_sub(1) {
             None => policy.initial_delay_ms,
             Some(k) => policy.backoff.delay_ms(k, random),
         };
-        turn.now_ms().saturating_add(delay_ms)
+        now_ms.saturating_add(delay_ms)
     });
+    // The result may have come in an earlier entry.
+    let due_ms = due_ms.max(now_ms);
     active.polls_count += 1;
     let kind = EventKind::PollScheduled {
         poll: active.polls_count,

@@ -286,7 +286,7 @@ pub(super) fn time_out(
     Ok(())
 }
 
-/// Ends a step whose iterations are over, and has the rows of its items deleted.
+/// Ends a step whose iterations are over. The rows of its items are deleted when the run leaves it.
 fn finish(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
@@ -304,8 +304,6 @@ fn finish(
         target_result,
     };
     queue.push(run.number, work);
-    let former = FormerItems::of(activation, state);
-    queue.push(run.number, Work::ForgetItems(former));
 }
 
 /// An iteration that has ended.

@@ -10,6 +10,7 @@ mod branches;
 mod cancel;
 mod cancel_scope;
 mod child;
+mod compensation;
 mod complete_step;
 mod continuation;
 mod create;

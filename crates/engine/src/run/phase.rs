@@ -1,54 +1,78 @@
-//! What a run does between the decision about its end and the end: its handlers (W80, W81, W83).
+//! What a run does between the decision about its end and the end: it undoes what its steps have done, and executes its
+//! handler (W80–W83).
 
+use super::compensation;
 use super::failure::Exit;
 use super::outcome::is_good;
-use crate::definition::{StepIndex, TerminalStatus};
+use crate::definition::{Definition, Target, TerminalStatus};
 use crate::ids::ScopeNumber;
 use crate::json::{Json, quote};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::scope_path;
-use crate::tables::{Activation, Ending, EventKind, FixedEnd, Phase, StepTimeout, Work};
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, CompensationProgress, Ending, EventKind, FixedEnd, Phase, StepTimeout, UndoOwner,
+    Work,
+};
 use crate::turn::{LoadedRun, Turn};
 
 /// The code of a handler that has taken too long.
 const PHASE_TIMEOUT: &str = "phase_timeout";
 
-/// A handler, and the end that it goes before.
-pub(super) struct Handler {
-    step: StepIndex,
-    end: FixedEnd,
-}
-
-/// The handler of a run that is about to end; `None` without one for this end, and for a run that has not begun.
-pub(super) fn handler(
+/// What goes before the end of a run; `None` if nothing does.
+pub(super) fn before(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     ending: &Ending,
-) -> Option<Handler> {
+) -> Result<Option<FixedEnd>, StoreError> {
     let definition = run.definition.clone();
     let definition = &definition.definition;
-    let step = definition.handler_at(ending.terminal)?;
-    if run.record.activations_count == 0 {
-        return None;
-    }
-    let (phase, cause) = match definition.status_at(ending.terminal) {
-        Some(TerminalStatus::Cancelled) => (Phase::OnCancel, cancel_cause(ending)),
-        _ => (Phase::OnError, error_cause(run, ending)),
+    // A run that has not begun has done nothing, and nothing is to be handled.
+    let handler = definition.handler_at(ending.terminal);
+    let handler = handler.filter(|_| run.record.activations_count > 0);
+    let handler_phase = phase_of_handler(definition, ending.terminal);
+    let is_undoing = run.record.compensations.entered_count > 0 && {
+        let is_wanted = definition.compensates_at(ending.terminal);
+        let has_any = run.record.compensations.open_count > 0;
+        (is_wanted && has_any) || compensation::is_any_active(turn, run)?
     };
-    let end = FixedEnd {
+    let phase = match (is_undoing, handler) {
+        (true, _) => Phase::Compensating,
+        (false, Some(_)) => handler_phase,
+        (false, None) => return Ok(None),
+    };
+    let cause = handler.map(|_| match handler_phase {
+        Phase::OnCancel => cancel_cause(ending),
+        Phase::OnError | Phase::Compensating => error_cause(run, ending),
+    });
+    Ok(Some(FixedEnd {
         terminal: ending.terminal,
         reason: ending.detail.clone(),
         phase,
-        cause: run.store_payload(turn, cause),
-    };
-    Some(Handler { step, end })
+        cause: cause.map(|cause| run.store_payload(turn, cause)),
+        children: Vec::new(),
+    }))
 }
 
-/// Begins the handler. The end of the run is fixed from here on.
-pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, handler: Handler) {
-    let Handler { step, end } = handler;
-    let phase = end.phase;
+/// The phase in which the handler of an end at `terminal` is executed.
+fn phase_of_handler(definition: &Definition, terminal: Target) -> Phase {
+    match definition.status_at(terminal) {
+        Some(TerminalStatus::Cancelled) => Phase::OnCancel,
+        _ => Phase::OnError,
+    }
+}
+
+/// Fixes the end of the run, and begins what goes before it.
+pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
+    if end.phase == Phase::Compensating {
+        run.record.compensations.progress = CompensationProgress::Running;
+    }
+    enter(queue, run, end);
+}
+
+fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
+    let (phase, terminal) = (end.phase, end.terminal);
     run.record.fixed_end = Some(end);
     run.note_run(EventKind::PhaseChanged { phase });
     // Each phase counts its own steps (W78).
@@ -56,8 +80,37 @@ pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, handler: Handler
     let progress = run.progress(ScopeNumber::ROOT);
     progress.steps_since_wait = 0;
     progress.entered_count = 0;
-    let scope = ScopeNumber::ROOT;
-    queue.push(run.number, Work::Enter { scope, step });
+    let owner = UndoOwner::Run;
+    let work = match phase {
+        Phase::Compensating => Work::Undo { owner },
+        Phase::OnError | Phase::OnCancel => {
+            let step = run.definition.definition.handler_at(terminal);
+            Work::Enter {
+                scope: ScopeNumber::ROOT,
+                step: step.expect("the phase is entered for its handler"),
+            }
+        }
+    };
+    queue.push(run.number, work);
+}
+
+/// The compensations of a run that is about to end are made: its handler follows, or its end.
+pub(super) fn next(queue: &mut WorkQueue, run: &mut LoadedRun) {
+    let Some(end) = run.record.fixed_end.clone() else {
+        return;
+    };
+    if end.phase == Phase::Compensating {
+        let compensations = &mut run.record.compensations;
+        compensations.progress = match compensations.has_failed {
+            true => CompensationProgress::Partial,
+            false => CompensationProgress::Done,
+        };
+        if end.cause.is_some() {
+            let phase = phase_of_handler(&run.definition.definition, end.terminal);
+            return enter(queue, run, FixedEnd { phase, ..end });
+        }
+    }
+    queue.push(run.number, Work::EndRun);
 }
 
 /// What `$.cancel` is in `onCancel`. Callers are not identified yet.
@@ -123,7 +176,7 @@ pub(super) fn end_of_handler(run: &mut LoadedRun, handler: &Activation, exit: &E
         let note = format!("{name} failed: {}", why.unwrap_or(code));
         note_failure(run, code, &note);
     }
-    Work::EndRun
+    Work::NextPhase
 }
 
 /// Notes in the history and in the detail of the run that a handler failed.

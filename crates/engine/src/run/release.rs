@@ -32,7 +32,9 @@ pub(crate) fn release_from_quarantine(
         turn.put_back_run(run);
         return Ok(());
     }
-    if let Some(reason) = why_unwanted(turn, number, &run.record)? {
+    // A run that is about to end continues, although its parent has ended.
+    let is_ending = run.record.fixed_end.is_some();
+    if !is_ending && let Some(reason) = why_unwanted(turn, number, &run.record)? {
         turn.put_back_run(run);
         let reason = Some(reason);
         return advance_all(turn, number, [Work::Cancel { reason }]);

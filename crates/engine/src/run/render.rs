@@ -229,7 +229,7 @@ fn whole(
         Root::Input => Ok(Some(run.record.input)),
         Root::StepOutput(step) => output_of(turn, run, context.scope, step),
         Root::Result => Ok(context.result),
-        Root::EndCause => Ok(run.record.fixed_end.as_ref().map(|end| end.cause)),
+        Root::EndCause => Ok(run.record.fixed_end.as_ref().and_then(|end| end.cause)),
         Root::StepOutcome(_)
         | Root::RunId
         | Root::Timestamp

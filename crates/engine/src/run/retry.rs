@@ -168,7 +168,8 @@ fn retry_now(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
 ) {
-    if queue.count_step(turn, run, active.scope) {
+    // The attempts at a compensation are bounded by its policy.
+    if active.call.is_compensation() || queue.count_step(turn, run, active.scope) {
         let (activation, attempt) = (active.number, begin_attempt(&mut active));
         run.note(&active, EventKind::StepRetry { attempt });
         active.state = ActivationState::Executing;

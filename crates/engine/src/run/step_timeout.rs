@@ -1,7 +1,7 @@
 //! Steps, and attempts at them, that have taken too long (W70).
 
 use super::cancel_scope::stop;
-use super::finish_step::{Attempt, conclude};
+use super::finish_step::{Attempt, end_call};
 use super::outcome::name;
 use super::{branches, for_each, timeout_timers};
 use crate::json::Json;
@@ -29,7 +29,8 @@ pub(super) fn time_out(
             active.attempt_ends_at_ms == Some(overdue.due_ms)
         }
     };
-    if !is_due {
+    // A step that has ended is not overdue while its blocks are undone.
+    if !is_due || active.undoing.is_some() {
         run.put_back(active);
         return Ok(());
     }
@@ -100,7 +101,7 @@ fn abort(
         active,
         output: None,
     };
-    conclude(turn, queue, run, attempt)?;
+    end_call(turn, queue, run, attempt)?;
     // It ends before the run continues.
     if let Some(child) = child {
         let reason = Some(reason);

@@ -1,6 +1,6 @@
 //! Activations: the open visits of runs to steps, and the results of ended visits.
 
-use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
+use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, UndoOwner, Undoing, tables};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,12 @@ pub struct Activation {
     pub total_ends_at_ms: Option<u64>,
     /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts (W70).
     pub attempt_ends_at_ms: Option<u64>,
+    /// How many compensations the run had entered before this visit (W82a).
+    pub compensations_before: u64,
+    /// For what it undoes something, if it makes a compensation.
+    pub undoes_for: Option<UndoOwner>,
+    /// How it has ended, while what was done in its blocks is undone first (W82a).
+    pub undoing: Option<Undoing>,
     /// The mapped input.
     pub input: PayloadRef,
     /// What it waits for.
@@ -143,6 +149,8 @@ pub struct Branches {
     pub ended_count: u32,
     /// How many have ended with a good outcome, those that were skipped included.
     pub good_count: u32,
+    /// Which have ended with a good outcome: the bit at the position of each.
+    pub good: u64,
     /// How many were skipped.
     pub skipped_count: u32,
     /// How the step will end, once no branch is open.

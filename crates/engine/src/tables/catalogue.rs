@@ -34,7 +34,7 @@ macro_rules! for_each_table {
             Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams
             StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
             TriggersDue Activations StepResults Scopes BranchResults States PendingWorks ActionRunsByRun PayloadsHeld
-            SignalIdPlaces TakenSignals Items IterationResults Decisions DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
+            SignalIdPlaces TakenSignals Items IterationResults Decisions Compensations DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
             PlansByEvent WorkflowsBeingDeleted
         }
     };

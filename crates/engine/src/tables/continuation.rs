@@ -1,6 +1,8 @@
 //! Work that a turn deferred because it had used up its budget (design rule 13).
 
-use super::{Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, tables};
+use super::{
+    Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, UndoOwner, tables,
+};
 use crate::definition::{BuiltInTerminal, StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
@@ -109,6 +111,18 @@ pub enum Work {
         /// The reason that the caller gave, or that the parent ended; `None` if the caller gave no reason.
         reason: Option<String>,
     },
+    /// The newest compensation is made (W82).
+    Undo {
+        /// For what.
+        owner: UndoOwner,
+    },
+    /// A step whose blocks were undone is tried again, or left (W82a).
+    ConcludeUndone {
+        /// The activation.
+        activation: u64,
+    },
+    /// What goes before the end of the run continues, or is over (W83).
+    NextPhase,
     /// The run ends: what goes before its end is over (W83).
     EndRun,
     /// The run ends immediately, without its handlers (W81).

@@ -88,13 +88,17 @@ impl EventKind {
             Self::WorkflowFailed { detail: text, .. }
             | Self::WorkflowTimedOut { detail: text, .. }
             | Self::WorkflowCancelled { reason: text, .. } => text.as_ref().map_or(0, String::len),
-            Self::FallbackStarted { code } | Self::HandlerFailed { code } => code.len(),
+            Self::FallbackStarted { code }
+            | Self::HandlerFailed { code }
+            | Self::CompensationFailed { code } => code.len(),
             Self::Plan(event) => event.content_bytes(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
             | Self::RunBegan
             | Self::StepDelayed { .. }
             | Self::PhaseChanged { .. }
+            | Self::CompensationStarted
+            | Self::CompensationCompleted
             | Self::StepStarted
             | Self::StepCompleted { .. }
             | Self::StepRetry { .. }
@@ -435,6 +439,15 @@ pub enum EventKind {
     PhaseChanged {
         /// What it does.
         phase: Phase,
+    },
+    /// What an attempt at the step has done is being undone (W82).
+    CompensationStarted,
+    /// It was undone.
+    CompensationCompleted,
+    /// It could not be undone.
+    CompensationFailed {
+        /// The code of the failure.
+        code: String,
     },
     /// A handler of the run failed (W80, W81).
     HandlerFailed {

@@ -10,6 +10,7 @@ mod activation;
 mod approval;
 mod catalogue;
 mod cluster;
+mod compensation;
 mod continuation;
 mod dead_letter;
 mod definition;
@@ -54,6 +55,10 @@ pub use activation::{
 pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
+pub use compensation::{
+    CompensationCounts, CompensationPlace, CompensationProgress, CompensationRecord, Compensations,
+    Dropped, UndoOwner, Undoing,
+};
 pub use continuation::{
     AttemptSignals, BranchPlace, Continuation, EndCause, Ending, FailureCause, FormerBranches,
     FormerItems, ItemPosition, OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout,

@@ -1,6 +1,9 @@
 //! Workflow runs: the engine's hottest record.
 
-use super::{Continuation, DefinitionNumber, PayloadRef, ScopeProgress, SignalCounts, tables};
+use super::{
+    CompensationCounts, Continuation, DefinitionNumber, PayloadRef, ScopeProgress, SignalCounts,
+    tables,
+};
 use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
@@ -83,6 +86,8 @@ pub struct RunRecord {
     pub payloads_count: u64,
     /// The counts of its signals (W19).
     pub signals: SignalCounts,
+    /// What it can undo (W82).
+    pub compensations: CompensationCounts,
     /// The state of its history.
     pub history: HistoryCursor,
     /// In milliseconds.
@@ -186,13 +191,17 @@ pub struct FixedEnd {
     pub reason: Option<String>,
     /// What the run does before it ends.
     pub phase: Phase,
-    /// What the handler reads: an object.
-    pub cause: PayloadRef,
+    /// What the handler reads, an object; `None` if none is executed.
+    pub cause: Option<PayloadRef>,
+    /// The children that were cancelled when the end was decided.
+    pub children: Vec<RunNumber>,
 }
 
 /// What a run does between the decision about its end and the end (W83).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
+    /// It undoes what its steps have done.
+    Compensating,
     /// It executes `onError`.
     OnError,
     /// It executes `onCancel`.
@@ -204,17 +213,9 @@ impl Phase {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Compensating => "compensating",
             Self::OnError => "on_error",
             Self::OnCancel => "on_cancel",
-        }
-    }
-
-    /// The key of the handler that it executes.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::OnError => "onError",
-            Self::OnCancel => "onCancel",
         }
     }
 }

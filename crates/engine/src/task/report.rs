@@ -11,6 +11,7 @@ use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Done;
+use crate::run::{error_in, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{ActionRunStatus, ActionRuns};
 use crate::turn::{Turn, TurnResult};
@@ -92,7 +93,8 @@ fn end_reported(
     report: &TaskReport,
 ) -> TurnResult<()> {
     drop_report(turn, &mut task);
-    task.record.error = None;
+    let is_failure = report.outcome.as_str() == outcome_name::FAILURE;
+    task.record.error = error_in(&report.output).filter(|_| is_failure);
     let ending = Ending {
         status: ActionRunStatus::Completed,
         outcome: report.outcome.clone(),

@@ -45,8 +45,6 @@ pub(crate) fn tracking_of(definition: &Definition, active: &Activation) -> Track
         (RunTarget::Action(_), CallRole::Target) => {
             step.run().map_or(Tracking::Sync, |run| run.tracking)
         }
-        (RunTarget::Action(_), CallRole::Fallback) | (RunTarget::Workflow { .. }, _) => {
-            Tracking::Sync
-        }
+        (RunTarget::Action(_) | RunTarget::Workflow { .. }, _) => Tracking::Sync,
     }
 }

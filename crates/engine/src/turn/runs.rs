@@ -332,6 +332,9 @@ impl LoadedRun {
             call_started_at_ms: now_ms,
             total_ends_at_ms: None,
             attempt_ends_at_ms: None,
+            compensations_before: self.record.compensations.entered_count,
+            undoes_for: None,
+            undoing: None,
             input: self.record.input,
             state: ActivationState::Executing,
         };

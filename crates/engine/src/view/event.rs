@@ -170,6 +170,9 @@ fn event_type(kind: &EventKind) -> EventType {
     match kind {
         EventKind::WorkflowStarted { .. } => EventType::WorkflowStarted,
         EventKind::PhaseChanged { .. } => EventType::PhaseChanged,
+        EventKind::CompensationStarted => EventType::CompensationStarted,
+        EventKind::CompensationCompleted => EventType::CompensationCompleted,
+        EventKind::CompensationFailed { .. } => EventType::CompensationFailed,
         EventKind::HandlerFailed { .. } => EventType::HandlerFailed,
         EventKind::StepDelayed { .. } => EventType::StepDelayed,
         EventKind::StepStarted => EventType::StepStarted,
@@ -230,6 +233,9 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
         EventKind::StepStarted
+        | EventKind::CompensationStarted
+        | EventKind::CompensationCompleted
+        | EventKind::CompensationFailed { .. }
         | EventKind::StepDelayed { .. }
         | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
@@ -244,12 +250,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
             let name = |step| definition.step(step).name.to_string();
             event.step.map_or_else(String::new, name)
         }
-        EventKind::FallbackStarted { .. } => {
-            let call = event
-                .step
-                .and_then(|step| definition.step(step).call(CallRole::Fallback));
-            call.map_or_else(String::new, |call| definition.target_text(&call.target))
-        }
+        EventKind::FallbackStarted { .. } => fallback_target(definition, event),
         EventKind::WaitingForSignal { signal_type, .. }
         | EventKind::SignalReceived { signal_type, .. }
         | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
@@ -293,6 +294,13 @@ fn detail(definition: &Definition, event: &Event) -> String {
     }
 }
 
+/// The target of the fallback of the step that an event is about.
+fn fallback_target(definition: &Definition, event: &Event) -> String {
+    let step = event.step.map(|step| definition.step(step));
+    let call = step.and_then(|step| step.call(CallRole::Fallback));
+    call.map_or_else(String::new, |call| definition.target_text(&call.target))
+}
+
 /// What opened the scope that an event is about.
 fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
     let opener = event
@@ -319,7 +327,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::IterationEnded { outcome, .. } => none.text("outcome", outcome.as_str()),
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
-        EventKind::FallbackStarted { code } => none.text("code", code),
+        EventKind::FallbackStarted { code } | EventKind::CompensationFailed { code } => {
+            none.text("code", code)
+        }
         EventKind::StepTimeout { timeout } => none.text("code", timeout.code()),
         EventKind::LoopWarning { visits } => none.number("visits", u64::from(*visits)),
         EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
@@ -347,6 +357,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             of_trigger(definition, *partition, records)
         }
         EventKind::StepStarted
+        | EventKind::CompensationStarted
+        | EventKind::CompensationCompleted
         | EventKind::PhaseChanged { .. }
         | EventKind::HandlerFailed { .. }
         | EventKind::RunBegan

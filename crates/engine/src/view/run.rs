@@ -12,8 +12,8 @@ use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
-    DefinitionRecord, Definitions, Phase, PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes,
-    StepResults, TriggeredBy, encode_prefix, read, visit,
+    CompensationProgress, DefinitionRecord, Definitions, Phase, PlanWait, RunNames, RunRecord,
+    RunStatus, Runs, Scopes, StepResults, TriggeredBy, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,6 +27,8 @@ pub struct RunView {
     pub detail: Option<String>,
     /// What it does before its end, once that is decided (W83).
     pub phase: Option<Phase>,
+    /// How far its end has come with undoing what its steps have done (W82).
+    pub compensation: CompensationProgress,
     /// The active steps.
     pub current_steps: Vec<CurrentStep>,
     /// The input.
@@ -255,6 +257,7 @@ pub fn run(
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
         },
+        compensation: run.compensations.progress,
         phase: run.fixed_end.as_ref().map(|end| end.phase),
         current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
@@ -359,6 +362,10 @@ fn current_steps(
             }
         };
         let step = definition.step(active.step);
+        let kind = match active.call.is_compensation() {
+            true => "compensation",
+            false => kind(step),
+        };
         let scope = read::<Scopes>(reader, &(number, active.scope))?;
         steps.push(CurrentStep {
             scope: scope.map_or_else(String::new, |open| {
@@ -366,7 +373,7 @@ fn current_steps(
             }),
             step: step.name.clone(),
             visit: active.visit,
-            kind: kind(step),
+            kind,
             attempt: active.attempt,
             started_at_ms: active.started_at_ms,
             waiting_for,

@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 mod approvals;
+mod endings;
 mod loops;
 mod timeouts;
 mod world;

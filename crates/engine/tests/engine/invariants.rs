@@ -28,8 +28,8 @@ use flotilla_engine::rows::{
     Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
     Definitions, History, IdempotencyKeys, Key, LabelQueues, LabelSet, LeasePlace, PayloadRef,
     Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges,
-    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, Scopes,
-    StepResults, StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
+    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, StepResults,
+    StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
     WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
@@ -201,8 +201,7 @@ impl<'a> State<'a> {
             },
             // An open scope has a step or work left, which is checked elsewhere.
             ActivationState::Branches(_) | ActivationState::Iterations(_) => {
-                let scopes = rows::<Scopes>(self.store, &number);
-                scopes.iter().any(|(_, open)| open.opener == active.number)
+                scopes::are_open(self.store, number, active)
             }
         };
         assert!(
@@ -218,6 +217,7 @@ impl<'a> State<'a> {
         let mut works = rows::<PendingWorks>(self.store, &number).into_iter();
         works.any(|(_, work)| match work {
             Work::Execute { activation }
+            | Work::ConcludeUndone { activation }
             | Work::EnterDelayed { activation }
             | Work::BeginChild { activation }
             | Work::DecideChild { activation, .. }
@@ -239,6 +239,8 @@ impl<'a> State<'a> {
             | Work::Cancel { .. }
             | Work::Force { .. }
             | Work::EndRun
+            | Work::NextPhase
+            | Work::Undo { .. }
             | Work::TimeOut => false,
         })
     }

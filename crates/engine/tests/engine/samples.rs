@@ -423,6 +423,7 @@ pub(crate) fn definition() -> Definition {
             status: TerminalStatus::Failed,
             output: Some(template()),
             runs_handler: true,
+            compensates: Some(false),
         }],
         search_attributes: vec![SearchAttribute {
             name: name("customer"),

@@ -22,14 +22,15 @@ use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
     Activations, AttributeValue, Awaited, AwaitedReport, BranchResult, BranchResults, Cluster,
-    ClusterRecord, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items,
+    ClusterRecord, Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items,
     IterationResults, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
     Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
     Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
     RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId,
     ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult,
-    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, Work,
-    check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
+    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -53,7 +54,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=82).collect(),
+        (1..=83).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -298,6 +299,12 @@ fn activation_rows() -> Vec<Row> {
         call_started_at_ms: 1_500,
         total_ends_at_ms: Some(61_000),
         attempt_ends_at_ms: Some(2_500),
+        compensations_before: 4,
+        undoes_for: Some(UndoOwner::Step(3)),
+        undoing: Some(Undoing {
+            dropped: Dropped::Failed,
+            target_result: target_result(),
+        }),
         input: samples::payload(),
         state,
     };
@@ -372,15 +379,19 @@ pub(super) fn progress() -> ScopeProgress {
 fn work() -> Work {
     Work::FinishStep {
         activation: 2,
-        target_result: TargetResult {
-            from: Awaited::Action(ActionRunNumber(9)),
-            outcome: samples::outcome(),
-            output: Some(samples::payload()),
-            reason: Some("because".to_owned()),
-            is_retryable: true,
-            cause: samples::cause(),
-            not_before_ms: Some(9_000),
-        },
+        target_result: target_result(),
+    }
+}
+
+fn target_result() -> TargetResult {
+    TargetResult {
+        from: Awaited::Action(ActionRunNumber(9)),
+        outcome: samples::outcome(),
+        output: Some(samples::payload()),
+        reason: Some("because".to_owned()),
+        is_retryable: true,
+        cause: samples::cause(),
+        not_before_ms: Some(9_000),
     }
 }
 

@@ -86,6 +86,7 @@ fn replies_of_work() -> Vec<Reply> {
         Reply::HeartbeatRecorded(reply::HeartbeatRecorded { is_draining: true }),
         Reply::RunCancelled(reply::RunCancelled {
             phase: Some(Phase::OnCancel),
+            has_ended: false,
         }),
         Reply::TaskAccepted(reply::TaskAccepted {
             deadline_at_ms: Some(5_000),

@@ -7,7 +7,7 @@ use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::AttributeName;
 use flotilla_engine::json::quote;
 use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
-use flotilla_engine::{AttributeValue, Phase, RunStatus};
+use flotilla_engine::{AttributeValue, CompensationProgress, Phase, RunStatus};
 use std::collections::BTreeMap;
 
 /// Converts a run.
@@ -49,6 +49,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),
         phase: phase(view.phase).into(),
+        compensation: compensation(view.compensation).into(),
     }
 }
 
@@ -127,10 +128,20 @@ fn current_step(step: &CurrentStep) -> v1::CurrentStep {
     }
 }
 
+fn compensation(progress: CompensationProgress) -> v1::Compensation {
+    match progress {
+        CompensationProgress::None => v1::Compensation::None,
+        CompensationProgress::Running => v1::Compensation::Running,
+        CompensationProgress::Done => v1::Compensation::Done,
+        CompensationProgress::Partial => v1::Compensation::Partial,
+    }
+}
+
 /// Converts the phase of a run.
 pub(crate) fn phase(phase: Option<Phase>) -> v1::RunPhase {
     match phase {
         None => v1::RunPhase::Unspecified,
+        Some(Phase::Compensating) => v1::RunPhase::Compensating,
         Some(Phase::OnError) => v1::RunPhase::OnError,
         Some(Phase::OnCancel) => v1::RunPhase::OnCancel,
     }

@@ -9,8 +9,9 @@ use serde::Serialize;
 
 /// Cancel a run and its child runs
 ///
-/// If the workflow has an `onCancel` block, it is executed before the run ends. Once the end of a
-/// run is decided, the run can only be cancelled with --force.
+/// Before the run ends, what its steps have done is undone by their compensations, and the
+/// `onCancel` block of the workflow is executed. Once the end of a run is decided, the run can only
+/// be cancelled with --force.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'\n  \
@@ -24,7 +25,7 @@ pub(crate) struct Cancel {
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
 
-    /// End the run immediately, without its handlers
+    /// End the run immediately, without compensations and handlers
     #[arg(long)]
     force: bool,
 }
@@ -33,6 +34,7 @@ pub(crate) struct Cancel {
 struct CancelledView {
     run_id: String,
     phase: Option<String>,
+    ended: bool,
 }
 
 impl Cancel {
@@ -47,6 +49,7 @@ impl Cancel {
         let view = CancelledView {
             run_id: self.run,
             phase: response.phase().published_name(),
+            ended: response.ended,
         };
         session.output.value(&view, CancelledView::text)
     }
@@ -55,7 +58,8 @@ impl Cancel {
 impl CancelledView {
     fn text(&self) -> String {
         match &self.phase {
-            None => format!("{} cancelled", self.run_id),
+            None if self.ended => format!("{} cancelled", self.run_id),
+            None => format!("{} is being cancelled", self.run_id),
             Some(phase) => format!("{} is being cancelled, in phase {phase}", self.run_id),
         }
     }

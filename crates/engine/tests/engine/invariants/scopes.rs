@@ -5,7 +5,7 @@ use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BranchResults, Items, IterationResults, RunRecord,
-    Scopes, States,
+    Scopes, States, UndoOwner,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -53,7 +53,7 @@ pub(super) fn check(
         assert_eq!(scope.parent, opener.scope, "{}: {own:?}", run.id);
         let tokens = active
             .iter()
-            .filter(|(_, active)| active.scope == *own)
+            .filter(|(_, active)| active.scope == *own && is_token(active))
             .count();
         assert!(
             tokens == 1 || (tokens == 0 && !is_whole),
@@ -63,11 +63,12 @@ pub(super) fn check(
     }
     let of_run = active
         .iter()
-        .filter(|(_, active)| active.scope == ScopeNumber::ROOT);
+        .filter(|(_, active)| active.scope == ScopeNumber::ROOT && is_token(active));
     let tokens = of_run.count();
     let has_begun = run.starts_at_ms.is_none();
+    let is_undoing = active.iter().any(|(_, active)| !is_token(active));
     assert!(
-        (tokens == 0 && !has_begun) || tokens == 1 || (tokens == 0 && !is_whole),
+        tokens == 1 || (tokens == 0 && (!has_begun || !is_whole || is_undoing)),
         "{}: {tokens} tokens",
         run.id
     );
@@ -105,7 +106,11 @@ fn check_items(store: &MemoryStore, number: RunNumber, active: &Activation, is_w
     assert!(!is_whole || items == left, "{items:?} of {left:?}");
     let results = rows::<IterationResults>(store, &key).len();
     assert!(results <= (state.good_count + state.failed_count) as usize);
-    assert!(!is_whole || !state.have_all_ended(), "{state:?} has ended");
+    let is_undoing = active.undoing.is_some();
+    assert!(
+        !is_whole || is_undoing || !state.have_all_ended(),
+        "{state:?} has ended"
+    );
 }
 
 fn scopes_of(
@@ -131,9 +136,28 @@ fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: 
     assert!(begun_count == count || (begun_count < count && (is_decided || !is_whole)));
     if is_decided && begun_count == ended_count {
         // The results went into that of the step, which a later entry leaves.
-        assert!(!is_whole, "{active:?} has ended");
+        assert!(
+            !is_whole || active.undoing.is_some(),
+            "{active:?} has ended"
+        );
         return 0;
     }
     assert!(!is_decided || !is_whole, "{active:?} is decided");
     ended_count
+}
+
+/// Whether an active step is where its scope stands: a compensation is made beside it.
+fn is_token(active: &Activation) -> bool {
+    !active.call.is_compensation()
+}
+
+/// Whether a step with blocks waits for one of them, or for a compensation of what was done in them.
+pub(super) fn are_open(store: &MemoryStore, number: RunNumber, active: &Activation) -> bool {
+    let scopes = rows::<Scopes>(store, &number);
+    let activations = rows::<Activations>(store, &number);
+    let owner = Some(UndoOwner::Step(active.number));
+    let is_undoing = activations
+        .iter()
+        .any(|(_, other)| other.undoes_for == owner);
+    is_undoing || scopes.iter().any(|(_, open)| open.opener == active.number)
 }

@@ -1,8 +1,8 @@
 //! The workflows of the property tests.
 
 /// Their definitions, in the form of the scripts.
-pub(super) const DEFINITIONS: [&str; 11] = [
-    "define work 1 retention=400 on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
+pub(super) const DEFINITIONS: [&str; 12] = [
+    "define work 1 retention=400 on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) undo(@workflow/blank 2 constant 20) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
      nest: run @workflow/leaf:1 timeouts(attempt=300) retry(2 listed=0) input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
@@ -11,22 +11,22 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      branch rescue-block of rescue list\n note: timer ms=10\n mend: run @b input={\"why\":\"$.cause\"}\n \
      branch tidy-block of tidy single\n sweep: run @a input=\"$.cause\"",
     "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
-     start: run @b retry(2 constant 0) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
+     start: run @b retry(2 constant 0) undo(attempted @missing) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
      wait: wait go timeout=300 -> success=flo.Completed",
     "define parent 1 timeout=600\n start: run @workflow/checked retry(3 exponential 50 within=400) \
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
-    "define rounds 1 max-steps=40 warn-after=1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) -> failure=body success=body\n \
+    "define rounds 1 max-steps=40 warn-after=1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) undo(@a) -> failure=body success=body\n \
      body: block timeout=130 retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
      first: wait go timeout=80 -> timeout=flo.Failed\n inner: block retry(2 constant 0)\n \
-     branch inner-block of inner list\n second: wait go timeout=70\n third: run @a",
+     branch inner-block of inner list\n second: wait go timeout=70\n third: run @a undo(attempted @missing)\n fourth: wait go timeout=30 -> timeout=flo.Failed",
     "define looped 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
      start: foreach items=[1,{\"a\":2},\"x\"] timeout=150 concurrency=2 tolerate=50% cancel merge=n=sum -> success=each failure=flo.Failed\n \
      each: foreach items=\"$.steps.start.output\" concurrency=1 -> success=flo.Completed failure=start\n \
      branch start-item of start list\n ask: wait go timeout=90 set=n=$.index.start\n \
-     call: run @a input=\"$.item.start\" retry(2 constant 30) -> stop=Stopped\n \
+     call: run @a input=\"$.item.start\" retry(2 constant 30) undo(@c) -> stop=Stopped\n \
      branch each-item of each list\n body: block retry(2 constant 0)\n \
      branch body-block of body list\n again: run @b input=\"$.item.each\" set=last=$.result\n \
      inner: foreach items=[1,2] collect=none\n \
@@ -45,10 +45,10 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
     "define fanned 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
-     start: parallel timeout=220 -> success=which failure=flo.Failed\n \
+     start: parallel timeout=220 undoes -> success=which failure=flo.Failed\n \
      which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
      never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \
-     branch quick of start single\n quick: run @a extract={\"got\":\"$.result\"} check={} set=quick=$.result retry(2 constant 100)\n \
+     branch quick of start single\n quick: run @a extract={\"got\":\"$.result\"} check={} set=quick=$.result retry(2 constant 100) undo(@b)\n \
      branch deep of start list output={\"got\":\"$.steps.left.output\"}\n \
      before: wait go timeout=200 set=got=$.result;seen=$.state.left\n inner: parallel -> failure=after\n \
      after: run @workflow/leaf input=\"$.steps.right.output\" -> stop=Stopped\n \
@@ -56,4 +56,5 @@ pub(super) const DEFINITIONS: [&str; 11] = [
      again: wait go timeout=50 set=left=$.state -> success=flo.Completed\n \
      branch right of inner single\n right: run @missing",
     "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
+    "define blank 1 retention=100\n start: set -> success=flo.Completed",
 ];

@@ -29,6 +29,7 @@ pub(super) fn block() -> StepKind {
         },
         retry: Some(super::step_retry()),
         timeout_ms: Some(1_000),
+        compensates: true,
     })
 }
 
@@ -45,6 +46,7 @@ pub(super) fn for_each() -> StepKind {
         collects_outputs: true,
         merge: Vec::new(),
         timeout_ms: Some(1_000),
+        compensates: false,
     })
 }
 
@@ -61,6 +63,7 @@ pub(super) fn parallel() -> StepKind {
             merge: Merge::Sum,
         }],
         timeout_ms: Some(1_000),
+        compensates: true,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use flotilla_engine::definition::{
-    BlockIndex, Call, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites,
+    BlockIndex, Call, Compensation, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites,
     StepExtensions, StepIndex, StepOutput, TimerStep, Transition,
 };
 
@@ -31,6 +31,8 @@ pub(super) fn steps() -> Vec<Step> {
                 timeouts: Setting::Disabled,
             }),
             tracking: Tracking::Async { timeout_ms: None },
+            compensation: Some(compensation()),
+            fallback_compensation: None,
         }))
     };
     let child = RunTarget::Workflow {
@@ -100,5 +102,19 @@ pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
         output: None,
         fallback: None,
         tracking: Tracking::Sync,
+        compensation: None,
+        fallback_compensation: None,
     }))
+}
+
+fn compensation() -> Compensation {
+    Compensation {
+        call: Call {
+            target: RunTarget::Action(action()),
+            input: None,
+            retry: Setting::Own(listed_retry()),
+            timeouts: Setting::Disabled,
+        },
+        of_attempted: true,
+    }
 }

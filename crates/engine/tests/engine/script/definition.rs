@@ -134,6 +134,7 @@ impl Names {
             status: status(&line.word()),
             output: line.option("output").map(|text| self.template(&text)),
             runs_handler: !line.flag("no-handler"),
+            compensates: line.number("compensates"),
         };
         keyword(body, "terminal").map(terminal).collect()
     }

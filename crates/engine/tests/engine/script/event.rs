@@ -111,6 +111,9 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     match kind {
         EventKind::RunBegan => ("run_began", String::new()),
         EventKind::PhaseChanged { phase } => ("phase_changed", phase.name().to_owned()),
+        EventKind::CompensationStarted => ("compensation_started", String::new()),
+        EventKind::CompensationCompleted => ("compensation_completed", String::new()),
+        EventKind::CompensationFailed { code } => ("compensation_failed", code.clone()),
         EventKind::HandlerFailed { code } => ("handler_failed", code.clone()),
         EventKind::StepDelayed { due_ms } => ("step_delayed", format!("until {due_ms}")),
         EventKind::WaitingForSignal {
@@ -162,6 +165,9 @@ fn kind_in_words(
         | EventKind::StepDelayed { .. }
         | EventKind::PhaseChanged { .. }
         | EventKind::HandlerFailed { .. }
+        | EventKind::CompensationStarted
+        | EventKind::CompensationCompleted
+        | EventKind::CompensationFailed { .. }
         | EventKind::AwaitingReport { .. }
         | EventKind::WaitingForSignal { .. }
         | EventKind::StepRetry { .. }
@@ -171,14 +177,7 @@ fn kind_in_words(
         | EventKind::StepTimeout { .. }
         | EventKind::LoopWarning { .. }
         | EventKind::FallbackStarted { .. } => about_step(kind),
-        EventKind::SignalReceived {
-            signal_type,
-            id,
-            payload,
-        } => (
-            "signal_received",
-            format!("{signal_type}{} {}", option(" id=", id), content(payload)),
-        ),
+        EventKind::SignalReceived { payload, .. } => received(kind, &content(payload)),
         EventKind::SignalMatched { signal_type } => ("signal_matched", signal_type.to_string()),
         EventKind::SignalTimeout { target: to } => ("signal_timeout", target(definition, *to)),
         EventKind::ActionNotFound { .. }
@@ -205,13 +204,36 @@ fn kind_in_words(
         | EventKind::ApprovalOpened { .. }
         | EventKind::ApprovalDecided { .. }
         | EventKind::SwitchTaken { .. } => as_published(definition, kind),
+        EventKind::ScopeStarted
+        | EventKind::ScopeEnded { .. }
+        | EventKind::IterationEnded { .. }
+        | EventKind::BranchJoined { .. } => about_scope(kind),
+        EventKind::ScheduleStarted { .. } | EventKind::TriggerStarted { .. } => {
+            start_in_words(kind)
+        }
+    }
+}
+
+/// A signal that has arrived.
+fn received(kind: &EventKind, payload: &str) -> (&'static str, String) {
+    let EventKind::SignalReceived {
+        signal_type, id, ..
+    } = kind
+    else {
+        panic!("{kind:?} is about something else");
+    };
+    let id = option(" id=", id);
+    ("signal_received", format!("{signal_type}{id} {payload}"))
+}
+
+/// An event about a scope.
+fn about_scope(kind: &EventKind) -> (&'static str, String) {
+    match kind {
         EventKind::ScopeStarted => ("scope_started", String::new()),
         EventKind::ScopeEnded { outcome } => ("scope_ended", outcome.to_string()),
         EventKind::IterationEnded { index, outcome } => at("iteration_ended", *index, outcome),
         EventKind::BranchJoined { position, outcome } => at("branch_joined", *position, outcome),
-        EventKind::ScheduleStarted { .. } | EventKind::TriggerStarted { .. } => {
-            start_in_words(kind)
-        }
+        other => panic!("{other:?} is about something else"),
     }
 }
 

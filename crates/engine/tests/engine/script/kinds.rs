@@ -6,9 +6,9 @@ use super::join::{join, merge};
 use super::line::Line;
 use super::plan;
 use flotilla_engine::definition::{
-    ApprovalStep, Arm, BlockStep, Call, EmitStep, ForEachStep, OnFailure, ParallelStep, PlanIndex,
-    RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput, StepRetry, SwitchStep,
-    Timeouts, TimerStep, Tolerance, Tracking, WaitStep,
+    ApprovalStep, Arm, BlockStep, Call, Compensation, EmitStep, ForEachStep, OnFailure,
+    ParallelStep, PlanIndex, RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput,
+    StepRetry, SwitchStep, Timeouts, TimerStep, Tolerance, Tracking, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, OutcomeName, SignalType, StreamName, WorkflowName, WorkflowVersion,
@@ -31,6 +31,7 @@ impl Names {
                 on_failure: on_failure(line),
                 merge: merge(line.option("merge")),
                 timeout_ms: line.number("timeout"),
+                compensates: line.flag("undoes"),
             }),
             "block" => StepKind::Block(self.block_step(name, line)),
             "foreach" => StepKind::ForEach(self.for_each_step(name, line)),
@@ -99,12 +100,14 @@ impl Names {
             },
             collects_outputs: line.option("collect").is_none(),
             merge: merge(line.option("merge")),
+            compensates: line.flag("undoes"),
         }
     }
 
     fn block_step(&self, name: &str, line: &mut Line) -> BlockStep {
         let [body] = self.branches(name).try_into().expect("one block");
         let timeout_ms = line.number("timeout");
+        let compensates = line.flag("undoes");
         let policy = line.next().map(|word| {
             let policy = word.strip_prefix("retry(");
             let policy = policy.and_then(|policy| policy.strip_suffix(')'));
@@ -115,6 +118,7 @@ impl Names {
             body,
             retry,
             timeout_ms,
+            compensates,
         }
     }
 
@@ -130,6 +134,8 @@ impl Names {
             output: self.step_output(line),
             fallback: None,
             tracking: Tracking::Sync,
+            compensation: None,
+            fallback_compensation: None,
         };
         while let Some(word) = line.next() {
             match word.trim_end_matches(')').split_once('(') {
@@ -139,6 +145,10 @@ impl Names {
                 }
                 Some(("poll", policy)) => step.poll = Some(poll(policy)),
                 Some(("timeouts", text)) => step.call.timeouts = Setting::Own(timeouts(text)),
+                Some(("undo", call)) => step.compensation = Some(self.compensation(call)),
+                Some(("undo-fallback", call)) => {
+                    step.fallback_compensation = Some(self.compensation(call));
+                }
                 Some(("async", text)) => step.tracking = plan::tracking(text),
                 Some(("fallback", call)) => step.fallback = Some(self.fallback(call)),
                 _ => panic!(
@@ -196,6 +206,15 @@ impl Names {
             input,
             retry,
             timeouts,
+        }
+    }
+
+    /// Like [`Self::fallback`], with `attempted` for attempts that did not succeed.
+    fn compensation(&self, text: &str) -> Compensation {
+        let attempted = text.strip_prefix("attempted ");
+        Compensation {
+            call: self.fallback(attempted.unwrap_or(text)),
+            of_attempted: attempted.is_some(),
         }
     }
 

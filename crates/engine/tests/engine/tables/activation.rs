@@ -42,6 +42,7 @@ pub(super) fn states() -> Vec<ActivationState> {
             begun_count: 3,
             ended_count: 2,
             good_count: 1,
+            good: 2,
             skipped_count: 0,
             decision: Some(JoinDecision::TimedOut),
             has_waited: true,

@@ -35,6 +35,11 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::PhaseChanged {
             phase: Phase::OnError,
         },
+        EventKind::CompensationStarted,
+        EventKind::CompensationCompleted,
+        EventKind::CompensationFailed {
+            code: "gone".to_owned(),
+        },
         EventKind::HandlerFailed {
             code: "phase_timeout".to_owned(),
         },

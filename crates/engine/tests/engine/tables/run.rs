@@ -5,8 +5,8 @@ use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    Continuation, DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunRecord,
-    RunStatus, SignalCounts, TriggeredBy,
+    CompensationCounts, CompensationProgress, Continuation, DefinitionNumber, End, FixedEnd,
+    HistoryCursor, ParentLink, Phase, RunRecord, RunStatus, SignalCounts, TriggeredBy,
 };
 
 /// A run that has been through everything.
@@ -27,8 +27,15 @@ pub(super) fn record() -> RunRecord {
             terminal: Target::BuiltIn(BuiltInTerminal::Failed),
             reason: Some("because".to_owned()),
             phase: Phase::OnCancel,
-            cause: payload,
+            cause: Some(payload),
+            children: vec![RunNumber(9)],
         }),
+        compensations: CompensationCounts {
+            entered_count: 3,
+            open_count: 2,
+            progress: CompensationProgress::Running,
+            has_failed: true,
+        },
         detail: Some("too late".to_owned()),
         triggered_by: TriggeredBy::Parent,
         parent: Some(ParentLink {

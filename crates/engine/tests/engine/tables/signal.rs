@@ -2,10 +2,11 @@
 
 use super::{Row, row, scope_path};
 use crate::samples;
+use flotilla_engine::definition::{CallRole, StepIndex};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
-    DecisionRecord, Decisions, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting,
-    TakenSignal, TakenSignals,
+    CompensationPlace, CompensationRecord, Compensations, DecisionRecord, Decisions,
+    SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, TakenSignal, TakenSignals,
 };
 
 pub(super) fn rows() -> Vec<Row> {
@@ -22,6 +23,16 @@ pub(super) fn rows() -> Vec<Row> {
                 to: scope_path(),
                 signal_type: samples::signal_type(),
                 signal: SignalRecord { payload, bytes: 20 },
+            },
+        ),
+        row::<Compensations>(
+            (run, CompensationPlace::of(3)),
+            CompensationRecord {
+                path: scope_path(),
+                step: StepIndex(3),
+                visit: 2,
+                call: CallRole::FallbackCompensation,
+                input: Some(payload),
             },
         ),
         row::<Decisions>(

@@ -7,11 +7,14 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Comment, ScopePathText, SignalId, SignalType, StepName};
 use flotilla_engine::json::Json;
+use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::{
     CancelRun, Command, CompleteStep, DecideApproval, SignalRun, StepSelector, TaskReport, reply,
 };
 use tokio::time::Instant;
 
+/// The longest message of a failure, in bytes.
+const MESSAGE_BYTES_MAX: usize = 4_096;
 /// The outcome of a step that is completed with a failure.
 const FAILURE: &str = "failure";
 
@@ -107,6 +110,12 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
             request::json(&request.output, "output", "null")?,
         ),
         code if request.outcome.is_empty() && request.output.is_empty() => {
+            request::at_most("failure_code", code, NAME_BYTES_MAX)?;
+            request::at_most(
+                "failure_message",
+                &request.failure_message,
+                MESSAGE_BYTES_MAX,
+            )?;
             let output = Json::error(code, &request.failure_message);
             (FAILURE.to_owned(), output)
         }
@@ -141,5 +150,6 @@ pub(super) async fn cancel(
     let reply: reply::RunCancelled = context.gateway.submit(command, deadline).await?;
     Ok(v1::CancelRunResponse {
         phase: convert::phase(reply.phase).into(),
+        ended: reply.has_ended,
     })
 }

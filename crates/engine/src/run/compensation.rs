@@ -1,0 +1,376 @@
+//! Undoing what steps have done: the list of compensations of a run (W82), and those that are made one at a time, the newest
+//! first, at the end of the run or before the work of a block is dropped (W82a).
+
+use super::failure::{self, is_failure};
+use super::outcome::is_good;
+use super::render::{self, DataContext};
+use super::retry::{self, Retry};
+use super::{phase, timeout_timers};
+use crate::definition::{CallRole, StepKind};
+use crate::ids::ScopeNumber;
+use crate::json::Json;
+use crate::limits::{COMPENSATIONS_MAX, PAYLOAD_BYTES_MAX};
+use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
+use crate::tables::{
+    Activation, ActivationState, CompensationPlace, CompensationRecord, Compensations, Dropped,
+    EventKind, IterationResults, PayloadRef, ScopePath, TargetResult, UndoOwner, Work,
+};
+use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The code of a step that fails because the list is full.
+const TOO_MANY: &str = "compensations_too_many";
+/// The code of a compensation whose input could not be resolved.
+const BAD_INPUT: &str = "bad_compensation_input";
+
+/// Why a call may not begin: what it does could not be undone.
+pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static str, String)> {
+    let step = run.definition.definition.step(active.step);
+    step.compensation(active.call)?;
+    let is_full = run.record.compensations.open_count >= COMPENSATIONS_MAX;
+    is_full.then(|| {
+        let message = format!(
+            "expected at most {COMPENSATIONS_MAX} compensations, but the run has as many already"
+        );
+        (TOO_MANY, message)
+    })
+}
+
+/// Enters an attempt into the list, if it has a compensation and has done something.
+pub(super) fn enter(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: &TargetResult,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
+    let Some((call, compensation)) = step.compensation(active.call) else {
+        return Ok(());
+    };
+    let has_succeeded = !is_failure(&target_result.outcome);
+    if !has_succeeded && !compensation.of_attempted {
+        return Ok(());
+    }
+    let output = target_result.output.filter(|_| has_succeeded);
+    let input = match &compensation.call.input {
+        Some(template) => {
+            let context = DataContext::of(active.scope).with_result(output);
+            render::stored(turn, run, context, template)?.ok()
+        }
+        None => default_input(turn, run, active, output)?,
+    };
+    let record = CompensationRecord {
+        path: run.scope_id(active.scope).path,
+        step: active.step,
+        visit: active.visit,
+        call,
+        input,
+    };
+    let counts = &mut run.record.compensations;
+    let place = CompensationPlace::of(counts.entered_count);
+    counts.entered_count += 1;
+    counts.open_count += 1;
+    turn.put::<Compensations>(&(run.number, place), record);
+    Ok(())
+}
+
+/// What a compensation gets that has no mapping; `None` if it is too large.
+fn default_input(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    output: Option<PayloadRef>,
+) -> Result<Option<PayloadRef>, StoreError> {
+    let input = turn.payload(active.input)?;
+    let output = match output {
+        Some(output) => turn.payload(output)?,
+        None => Json::null(),
+    };
+    let by = match active.call {
+        CallRole::Fallback => ",\"by\":\"fallback\"",
+        CallRole::Target | CallRole::Compensation | CallRole::FallbackCompensation => "",
+    };
+    let (input, output) = (input.as_str(), output.as_str());
+    let text = format!("{{\"input\":{input},\"output\":{output}{by}}}");
+    let is_within = text.len() <= PAYLOAD_BYTES_MAX;
+    Ok(is_within.then(|| run.store_payload(turn, Json::from_checked(text))))
+}
+
+/// What a step that ends with `target_result` drops, if anything: it is undone first.
+pub(super) fn dropped_by(
+    run: &LoadedRun,
+    active: &Activation,
+    target_result: &TargetResult,
+    is_retried: bool,
+) -> Option<Dropped> {
+    let step = run.definition.definition.step(active.step);
+    let is_good = is_good(&target_result.outcome);
+    match &step.kind {
+        StepKind::Block(_) if is_retried => Some(Dropped::All),
+        StepKind::Parallel(_) | StepKind::ForEach(_) if is_good => Some(Dropped::Failed),
+        _ => (!is_good && step.undoes_blocks()).then_some(Dropped::All),
+    }
+}
+
+/// Whether anything is to be undone of what a step drops.
+pub(super) fn is_due(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    dropped: Dropped,
+) -> TurnResult<bool> {
+    Ok(newest_below(turn, run, active, dropped)?.is_some())
+}
+
+/// The newest compensation of the run.
+fn newest(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<Option<Found>, StoreError> {
+    if run.record.compensations.open_count == 0 {
+        return Ok(None);
+    }
+    let newest = turn
+        .list::<Compensations>(&run.number, 1)?
+        .into_iter()
+        .next();
+    Ok(newest.map(|((_, place), record)| (place, record)))
+}
+
+/// A compensation and its place.
+type Found = (CompensationPlace, Arc<CompensationRecord>);
+
+/// The newest compensation of what a step drops.
+fn newest_below(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    dropped: Dropped,
+) -> TurnResult<Option<Found>> {
+    if run.record.compensations.open_count == 0 {
+        return Ok(None);
+    }
+    let around = run.scope_id(active.scope).path;
+    let mut below = Vec::new();
+    turn.visit::<Compensations>(&run.number, |(_, place), record| {
+        if place.order() < active.compensations_before {
+            return ControlFlow::Break(());
+        }
+        below.extend(position_below(&around, active, &record.path).map(|at| (place, at, record)));
+        ControlFlow::Continue(())
+    })?;
+    for (place, position, record) in below {
+        let is_dropped = match dropped {
+            Dropped::All => true,
+            Dropped::Failed => has_failed(turn, run, active, position)?,
+        };
+        if is_dropped {
+            return Ok(Some((place, record)));
+        }
+    }
+    Ok(None)
+}
+
+/// The position of the block below a step in which a scope is; `None` for another scope.
+fn position_below(around: &ScopePath, active: &Activation, path: &ScopePath) -> Option<u32> {
+    let below = path.0.strip_prefix(&around.0[..])?.first()?;
+    let is_below = (below.step, below.visit) == (active.step, active.visit);
+    is_below.then_some(below.position)
+}
+
+/// Whether the block at a position below a step that ends well did not.
+fn has_failed(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &Activation,
+    position: u32,
+) -> TurnResult<bool> {
+    Ok(match &active.state {
+        ActivationState::Branches(branches) => branches.good & (1 << position) == 0,
+        _ => {
+            let key = (run.number, active.number, position);
+            let result = turn.get::<IterationResults>(&key)?;
+            result.is_some_and(|result| result.error.is_some())
+        }
+    })
+}
+
+/// Makes the newest compensation; when there is none, what waits for it continues.
+pub(super) fn next(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    owner: UndoOwner,
+) -> TurnResult<()> {
+    match owner {
+        UndoOwner::Run => next_of_run(turn, queue, run),
+        UndoOwner::Step(activation) => next_of_step(turn, queue, run, activation),
+    }
+}
+
+fn next_of_run(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    if is_any_active(turn, run)? {
+        return Ok(());
+    }
+    let definition = &run.definition.definition;
+    let end = run.record.fixed_end.as_ref();
+    let is_wanted = end.is_some_and(|end| definition.compensates_at(end.terminal));
+    let found = match is_wanted {
+        true => newest(turn, run)?,
+        false => None,
+    };
+    match found {
+        Some(found) => begin(
+            turn,
+            queue,
+            run,
+            Undone {
+                owner: UndoOwner::Run,
+                found,
+            },
+        ),
+        None => {
+            queue.push(run.number, Work::NextPhase);
+            Ok(())
+        }
+    }
+}
+
+fn next_of_step(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> TurnResult<()> {
+    let Some(active) = run.take(turn, activation)? else {
+        return Ok(());
+    };
+    let Some(undoing) = active.undoing.clone() else {
+        run.put_back(active);
+        return Ok(());
+    };
+    if let Some(found) = newest_below(turn, run, &active, undoing.dropped)? {
+        run.put_back(active);
+        let owner = UndoOwner::Step(activation);
+        return begin(turn, queue, run, Undone { owner, found });
+    }
+    run.put_back(active);
+    queue.push(run.number, Work::ConcludeUndone { activation });
+    Ok(())
+}
+
+/// Whether a compensation is being made.
+pub(super) fn is_any_active(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+) -> Result<bool, StoreError> {
+    for number in run.active(turn)? {
+        let active = run.activation(turn, number)?;
+        if active.is_some_and(|active| active.call.is_compensation()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A compensation that is made.
+struct Undone {
+    owner: UndoOwner,
+    found: Found,
+}
+
+fn begin(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    undone: Undone,
+) -> TurnResult<()> {
+    let Undone { owner, found } = undone;
+    let (place, record) = found;
+    turn.delete::<Compensations>(&(run.number, place));
+    run.record.compensations.open_count -= 1;
+    let scope = match owner {
+        UndoOwner::Run => ScopeNumber::ROOT,
+        UndoOwner::Step(activation) => {
+            let opener = run.activation(turn, activation)?;
+            opener.map_or(ScopeNumber::ROOT, |opener| opener.scope)
+        }
+    };
+    let visit = NewVisit {
+        scope,
+        step: record.step,
+        visit: record.visit,
+    };
+    let mut active = run.activate(turn.now_ms(), visit);
+    active.call = record.call;
+    active.undoes_for = Some(owner);
+    run.note(&active, EventKind::CompensationStarted);
+    let activation = active.number;
+    let work = match record.input {
+        Some(input) => {
+            active.input = input;
+            timeout_timers::start_total(turn, run, &mut active);
+            Work::Execute { activation }
+        }
+        None => {
+            let message = "expected an input that could be resolved, but it could not".to_owned();
+            let target_result = failure::failed(turn, run, BAD_INPUT, message);
+            Work::FinishStep {
+                activation,
+                target_result,
+            }
+        }
+    };
+    run.put_back(active);
+    queue.push(run.number, work);
+    Ok(())
+}
+
+/// An attempt at a compensation that has ended.
+pub(super) struct EndedCompensation {
+    pub(super) active: Draft<Activation>,
+    pub(super) target_result: TargetResult,
+}
+
+/// Concludes an attempt at a compensation: it is tried again, or noted, and the next one follows.
+pub(super) fn conclude(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ended: EndedCompensation,
+) -> TurnResult<()> {
+    let EndedCompensation {
+        active,
+        mut target_result,
+    } = ended;
+    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
+        retry::retry(turn, queue, run, Retry { active, due_ms });
+        return Ok(());
+    }
+    let is_at_end = active.undoes_for == Some(UndoOwner::Run);
+    if is_failure(&target_result.outcome) {
+        let cause = failure::cause_in(turn, &target_result)?;
+        let code = cause.code.unwrap_or_default();
+        if is_at_end {
+            run.record.compensations.has_failed = true;
+            let step = &run.definition.definition.step(active.step).name;
+            let why = target_result.reason.as_deref().unwrap_or(&code);
+            let note = format!("the compensation of step \"{step}\" failed: {why}");
+            phase::add_note(run, &note);
+        }
+        run.note(&active, EventKind::CompensationFailed { code });
+    } else {
+        run.note(&active, EventKind::CompensationCompleted);
+    }
+    timeout_timers::clear(turn, run.at(&active), &active);
+    run.leave(&active);
+    run.record.left_count += 1;
+    if let Some(owner) = active.undoes_for {
+        queue.push(run.number, Work::Undo { owner });
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What the run undoes: its compensations (W82).
+
+use super::{PayloadRef, ScopePath, TargetResult, tables};
+use crate::definition::{CallRole, StepIndex};
+use crate::ids::RunNumber;
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By run and position, the newest first. Live until what was done is undone, or as long as the run.
+    83 Compensations((RunNumber, CompensationPlace)) -> CompensationRecord;
+}
+
+/// The place of a compensation among those of its run: the newest goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CompensationPlace(u64);
+
+impl CompensationPlace {
+    /// The place of the compensation that is the `order`th of its run.
+    #[must_use]
+    pub fn of(order: u64) -> Self {
+        Self(u64::MAX - order)
+    }
+
+    /// Which of its run it is, from 0.
+    #[must_use]
+    pub fn order(self) -> u64 {
+        u64::MAX - self.0
+    }
+}
+
+impl super::Key for CompensationPlace {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        u64::decode(bytes).map(Self)
+    }
+}
+
+/// An attempt at a step whose effect can be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompensationRecord {
+    /// The path of the scope of the step.
+    pub path: ScopePath,
+    /// The step.
+    pub step: StepIndex,
+    /// The visit to it.
+    pub visit: u32,
+    /// The call that undoes it.
+    pub call: CallRole,
+    /// The input of that; `None` if it could not be resolved.
+    pub input: Option<PayloadRef>,
+}
+
+/// The compensations of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompensationCounts {
+    /// How many were ever entered.
+    pub entered_count: u64,
+    /// How many are left to do.
+    pub open_count: u32,
+    /// How far the end of the run has come with them.
+    pub progress: CompensationProgress,
+    /// Whether one that was made at the end of the run has failed.
+    pub has_failed: bool,
+}
+
+/// How far the end of a run has come with undoing what its steps have done (W82).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CompensationProgress {
+    /// It undoes nothing, or nothing yet.
+    #[default]
+    None,
+    /// It is undoing.
+    Running,
+    /// It has undone everything.
+    Done,
+    /// It has undone what could be undone.
+    Partial,
+}
+
+impl CompensationProgress {
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+/// Which blocks of a step are undone before it is tried again or left (W82a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dropped {
+    /// Those that did not end with a good outcome: the step ends well without them.
+    Failed,
+    /// All of them.
+    All,
+}
+
+/// A step whose blocks are being undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undoing {
+    /// Which of its blocks.
+    pub dropped: Dropped,
+    /// How it has ended.
+    pub target_result: TargetResult,
+}
+
+/// For what a compensation is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UndoOwner {
+    /// The end of the run.
+    Run,
+    /// The step of this activation, whose blocks are undone before it is tried again or left (W82a).
+    Step(u64),
+}
