@@ -98,11 +98,12 @@ pub(super) fn try_executors(
 /// Waits for an attempt that has begun.
 fn wait_for(
     turn: &mut Turn<'_, '_>,
-    execution: Execution<'_>,
+    mut execution: Execution<'_>,
     mut state: PlanState,
     task: LoadedTask,
 ) -> TurnResult<()> {
     state.wait = PlanWait::Action(task.number);
+    execution.active.is_call_open = true;
     let run = execution.put(ActivationState::Plan(state));
     task::make_ready(turn, Some(run), task)
 }

@@ -1,16 +1,17 @@
 //! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
 
 use super::branches::EndedScope;
+use super::finish_step::attempt_of_block;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, index, scope, state, timeout_timers};
+use super::{approval, compensation, index, scope, state, timeout_timers};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, BranchResult, BranchResults, EventKind, FailureCause,
-    FormerBranches, FormerItems, SchemaChecks, ScopeRecord, Work,
+    FormerBranches, FormerItems, SchemaChecks, ScopeRecord, UndoOwner, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, task};
@@ -25,7 +26,9 @@ pub(super) fn cancel(
     let Some(scope) = run.scope(turn, number)?.cloned() else {
         return Ok(());
     };
+    let opener = scope.opener;
     let below = below(turn, run, scope)?;
+    let mut settling = Vec::new();
     let mut children = Vec::new();
     let mut forgotten = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
@@ -39,10 +42,12 @@ pub(super) fn cancel(
         // What is undone already is undone to its end.
         if active.call.is_compensation() {
             active.scope = ScopeNumber::ROOT;
-            active.undoes_for = None;
+            active.undoes_for = Some(UndoOwner::Step(opener));
             run.put_back(active);
             continue;
         }
+        compensation::enter_cancelled(turn, run, &active)?;
+        settling.extend(settling_of_ended(turn, run, &active)?);
         let child = stop(turn, run, &active)?;
         forgotten.extend(rows_left(&active));
         children.extend(child.map(|child| (child, active.step)));
@@ -52,7 +57,6 @@ pub(super) fn cancel(
         run.record.left_count += 1;
     }
     let mut cancelled = None;
-    let mut settling = Vec::new();
     // The deepest first.
     for scope in below.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
@@ -89,6 +93,18 @@ pub(super) fn cancel(
         queue.push(child, Work::Cancel { reason });
     }
     Ok(())
+}
+
+/// The work that settles the signals that the block of a step has taken, if the block has ended and the step has not.
+pub(super) fn settling_of_ended(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> Result<Option<Work>, StoreError> {
+    match attempt_of_block(run, active, false).filter(|_| active.undoing.is_some()) {
+        Some(ended) => kept_signals::settling(turn, run, ended),
+        None => Ok(None),
+    }
 }
 
 /// The work that deletes the rows of the blocks that a cancelled step has opened.
@@ -160,9 +176,10 @@ pub(super) fn stop(
         }
         ActivationState::Branches(branches) => {
             for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
-                let (_, _, position) = key;
-                state::forget(turn, run, branches.scope(position))?;
                 turn.delete::<BranchResults>(&key);
+            }
+            for position in 0..branches.begun_count {
+                state::forget(turn, run, branches.scope(position))?;
             }
         }
     }

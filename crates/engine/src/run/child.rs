@@ -98,6 +98,7 @@ pub(super) fn start(
         Err(Abort::Store(error)) => return Err(Abort::Store(error)),
     };
     active.state = ActivationState::Child(child.number);
+    active.is_call_open = true;
     run.note(&active, EventKind::ChildStarted { child: child.id });
     run.put_back(active);
     Ok((child.number, FIRST_WORK))

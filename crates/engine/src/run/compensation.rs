@@ -14,7 +14,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, CompensationPlace, CompensationRecord, Compensations, Dropped,
-    EventKind, IterationResults, PayloadRef, ScopePath, TargetResult, UndoOwner, Work,
+    EventKind, IterationResults, JoinDecision, PayloadRef, Phase, ScopePath, TargetResult,
+    UndoOwner, Work,
 };
 use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -29,8 +30,9 @@ const BAD_INPUT: &str = "bad_compensation_input";
 pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static str, String)> {
     let step = run.definition.definition.step(active.step);
     step.compensation(active.call)?;
+    // A poll continues a call.
     let is_full = run.record.compensations.open_count >= COMPENSATIONS_MAX;
-    is_full.then(|| {
+    (is_full && !active.is_call_open).then(|| {
         let message = format!(
             "expected at most {COMPENSATIONS_MAX} compensations, but the run has as many already"
         );
@@ -38,23 +40,56 @@ pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static 
     })
 }
 
-/// Enters an attempt into the list, if it has a compensation and has done something.
+/// Enters an attempt that has ended into the list, if it has a compensation and has done something.
 pub(super) fn enter(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    active: &Activation,
+    active: &mut Activation,
     target_result: &TargetResult,
+) -> TurnResult<()> {
+    let made = match is_failure(&target_result.outcome) {
+        true => Made::Attempt,
+        false => Made::Success(target_result.output),
+    };
+    enter_made(turn, run, active, made)?;
+    active.is_call_open = false;
+    Ok(())
+}
+
+/// Enters an attempt that is cancelled into the list, if it may have done something.
+pub(super) fn enter_cancelled(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> TurnResult<()> {
+    enter_made(turn, run, active, Made::Attempt)
+}
+
+/// What an attempt has done.
+#[derive(Clone, Copy)]
+enum Made {
+    /// It has succeeded, with this output.
+    Success(Option<PayloadRef>),
+    /// Nothing for sure: it may have done something, if its call was made.
+    Attempt,
+}
+
+fn enter_made(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    made: Made,
 ) -> TurnResult<()> {
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     let Some((call, compensation)) = step.compensation(active.call) else {
         return Ok(());
     };
-    let has_succeeded = !is_failure(&target_result.outcome);
-    if !has_succeeded && !compensation.of_attempted {
-        return Ok(());
-    }
-    let output = target_result.output.filter(|_| has_succeeded);
+    let output = match made {
+        Made::Success(output) => output,
+        Made::Attempt if compensation.of_attempted && active.is_call_open => None,
+        Made::Attempt => return Ok(()),
+    };
     let input = match &compensation.call.input {
         Some(template) => {
             let context = DataContext::of(active.scope).with_result(output);
@@ -110,8 +145,29 @@ pub(super) fn dropped_by(
     let is_good = is_good(&target_result.outcome);
     match &step.kind {
         StepKind::Block(_) if is_retried => Some(Dropped::All),
-        StepKind::Parallel(_) | StepKind::ForEach(_) if is_good => Some(Dropped::Failed),
-        _ => (!is_good && step.undoes_blocks()).then_some(Dropped::All),
+        _ if !is_good && step.undoes_blocks() => Some(Dropped::All),
+        StepKind::Parallel(_) if is_good || winner(active).is_some() => Some(Dropped::Failed),
+        StepKind::ForEach(_) if is_good => Some(Dropped::Failed),
+        _ => None,
+    }
+}
+
+/// The position of the branch that alone has decided how its step ends.
+fn winner(active: &Activation) -> Option<u32> {
+    match active.state.branches()?.decision {
+        Some(JoinDecision::First(position)) => Some(position),
+        _ => None,
+    }
+}
+
+/// Whether a block of a step that ends well may have failed.
+fn has_any_failed(active: &Activation) -> bool {
+    match &active.state {
+        ActivationState::Branches(branches) => {
+            winner(active).is_some() || branches.good_count < branches.begun_count
+        }
+        ActivationState::Iterations(iterations) => iterations.failed_count > 0,
+        _ => false,
     }
 }
 
@@ -122,7 +178,8 @@ pub(super) fn is_due(
     active: &Activation,
     dropped: Dropped,
 ) -> TurnResult<bool> {
-    Ok(newest_below(turn, run, active, dropped)?.is_some())
+    let is_made = is_made_for(turn, run, active.number)?;
+    Ok(is_made || newest_below(turn, run, active, dropped)?.is_some())
 }
 
 /// The newest compensation of the run.
@@ -147,7 +204,11 @@ fn newest_below(
     active: &Activation,
     dropped: Dropped,
 ) -> TurnResult<Option<Found>> {
-    if run.record.compensations.open_count == 0 {
+    let has_any = match dropped {
+        Dropped::All => true,
+        Dropped::Failed => has_any_failed(active),
+    };
+    if run.record.compensations.open_count == 0 || !has_any {
         return Ok(None);
     }
     let around = run.scope_id(active.scope).path;
@@ -178,7 +239,7 @@ fn position_below(around: &ScopePath, active: &Activation, path: &ScopePath) -> 
     is_below.then_some(below.position)
 }
 
-/// Whether the block at a position below a step that ends well did not.
+/// Whether the block at a position below a step failed, was cancelled, or lost against another one.
 fn has_failed(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
@@ -186,7 +247,10 @@ fn has_failed(
     position: u32,
 ) -> TurnResult<bool> {
     Ok(match &active.state {
-        ActivationState::Branches(branches) => branches.good & (1 << position) == 0,
+        ActivationState::Branches(branches) => match winner(active) {
+            Some(winner) => winner != position,
+            None => branches.good & (1 << position) == 0,
+        },
         _ => {
             let key = (run.number, active.number, position);
             let result = turn.get::<IterationResults>(&key)?;
@@ -213,12 +277,15 @@ fn next_of_run(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
+    let Some(end) = run.record.fixed_end.clone() else {
+        return Ok(());
+    };
     if is_any_active(turn, run)? {
         return Ok(());
     }
     let definition = &run.definition.definition;
-    let end = run.record.fixed_end.as_ref();
-    let is_wanted = end.is_some_and(|end| definition.compensates_at(end.terminal));
+    // What a handler leaves behind is undone to its end, and nothing else.
+    let is_wanted = end.phase == Phase::Compensating && definition.compensates_at(end.terminal);
     let found = match is_wanted {
         true => newest(turn, run)?,
         false => None,
@@ -247,9 +314,16 @@ fn next_of_step(
     activation: u64,
 ) -> TurnResult<()> {
     let Some(active) = run.take(turn, activation)? else {
+        // The step did not wait for it. In the phase of a handler, the run did.
+        let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
+        if phase.is_some_and(|phase| phase != Phase::Compensating) {
+            queue.push(run.number, Work::NextPhase);
+        }
         return Ok(());
     };
-    let Some(undoing) = active.undoing.clone() else {
+    let undoing = active.undoing.clone();
+    let is_made = is_made_for(turn, run, activation)?;
+    let Some(undoing) = undoing.filter(|_| !is_made) else {
         run.put_back(active);
         return Ok(());
     };
@@ -268,9 +342,32 @@ pub(super) fn is_any_active(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
 ) -> Result<bool, StoreError> {
+    is_active(turn, run, |_| true)
+}
+
+/// Whether a compensation is being made for a step.
+fn is_made_for(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> Result<bool, StoreError> {
+    let owner = UndoOwner::Step(activation);
+    is_active(turn, run, |active| active.undoes_for == Some(owner))
+}
+
+/// Whether a compensation is being made that `is_meant`.
+fn is_active(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    is_meant: impl Fn(&Activation) -> bool,
+) -> Result<bool, StoreError> {
+    let counts = run.record.compensations;
+    if counts.entered_count == u64::from(counts.open_count) {
+        return Ok(false);
+    }
     for number in run.active(turn)? {
         let active = run.activation(turn, number)?;
-        if active.is_some_and(|active| active.call.is_compensation()) {
+        if active.is_some_and(|active| active.call.is_compensation() && is_meant(active)) {
             return Ok(true);
         }
     }
@@ -351,7 +448,8 @@ pub(super) fn conclude(
         retry::retry(turn, queue, run, Retry { active, due_ms });
         return Ok(());
     }
-    let is_at_end = active.undoes_for == Some(UndoOwner::Run);
+    let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
+    let is_at_end = active.undoes_for == Some(UndoOwner::Run) && phase == Some(Phase::Compensating);
     if is_failure(&target_result.outcome) {
         let cause = failure::cause_in(turn, &target_result)?;
         let code = cause.code.unwrap_or_default();

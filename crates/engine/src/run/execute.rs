@@ -80,6 +80,7 @@ fn execute_action(
     match create_action_run(turn, run, &active, name)? {
         Ok(task) => {
             active.state = ActivationState::Action(task.number);
+            active.is_call_open = true;
             run.put_back(active);
             task::make_ready(turn, Some(run), task)?;
             Ok(None)

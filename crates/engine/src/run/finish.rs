@@ -4,7 +4,9 @@ use super::failure::error_in;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::render::{self, DataContext};
-use super::{attributes, cancel_scope, index, phase, run_timeout, start_timer, timeout_timers};
+use super::{
+    attributes, cancel_scope, compensation, index, phase, run_timeout, start_timer, timeout_timers,
+};
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -91,6 +93,9 @@ fn decide(
     run: &mut LoadedRun,
     ending: Ending,
 ) -> TurnResult<()> {
+    if run.definition.definition.compensates_at(ending.terminal) {
+        enter_cancelled(turn, run)?;
+    }
     let before = phase::before(turn, run, &ending)?;
     fix(turn, run, &ending)?;
     let children = match before {
@@ -116,6 +121,17 @@ fn decide(
     for child in children.into_iter().rev() {
         let reason = Some(format!("parent {} ended", run.record.id));
         queue.push(child, Work::Cancel { reason });
+    }
+    Ok(())
+}
+
+/// Enters the calls that the end of the run cancels into its compensations.
+fn enter_cancelled(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<()> {
+    for number in run.active(turn)? {
+        if let Some(active) = run.take(turn, number)? {
+            compensation::enter_cancelled(turn, run, &active)?;
+            run.put_back(active);
+        }
     }
     Ok(())
 }
@@ -346,6 +362,9 @@ fn cancel_all(
             active.undoes_for = Some(UndoOwner::Run);
             run.put_back(active);
         } else {
+            if let Some(work) = cancel_scope::settling_of_ended(turn, run, &active)? {
+                queue.push(run.number, work);
+            }
             run.note(&active, EventKind::StepCancelled);
             run.record.left_count += 1;
             children.extend(stop(turn, run, &active)?);

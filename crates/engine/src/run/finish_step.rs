@@ -81,7 +81,7 @@ pub(super) fn end_call(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    attempt: Attempt,
+    mut attempt: Attempt,
 ) -> TurnResult<()> {
     if attempt.active.call.is_compensation() {
         let ended = EndedCompensation {
@@ -90,7 +90,7 @@ pub(super) fn end_call(
         };
         return compensation::conclude(turn, queue, run, ended);
     }
-    compensation::enter(turn, run, &attempt.active, &attempt.target_result)?;
+    compensation::enter(turn, run, &mut attempt.active, &attempt.target_result)?;
     output::conclude_with_output(turn, queue, run, attempt)
 }
 
@@ -113,7 +113,9 @@ pub(super) fn conclude_undone(
         target_result: undoing.target_result,
         output: None,
     };
-    conclude(turn, queue, run, attempt)
+    let now_ms = turn.now_ms();
+    let retry_due_ms = undoing.retry_due_ms.map(|due_ms| due_ms.max(now_ms));
+    retry_or_leave(turn, queue, run, (attempt, retry_due_ms))
 }
 
 /// An attempt at a step that has ended.
@@ -125,34 +127,55 @@ pub(super) struct Attempt {
     pub(super) output: Option<Option<PayloadRef>>,
 }
 
-/// Tries the step again, or leaves it.
+/// Tries the step again, or leaves it. What is dropped with that is undone first (W82a).
 pub(super) fn conclude(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    attempt: Attempt,
+    mut attempt: Attempt,
 ) -> TurnResult<()> {
     let Attempt {
-        mut active,
-        mut target_result,
-        output,
-    } = attempt;
-    let definition = run.definition.clone();
-    let step = definition.definition.step(active.step);
-    let retry_due_ms = retry::due_ms(turn, run, &active, &mut target_result)?;
+        active,
+        target_result,
+        ..
+    } = &mut attempt;
+    let retry_due_ms = retry::due_ms(turn, run, active, target_result)?;
     let is_retried = retry_due_ms.is_some();
-    if let Some(dropped) = compensation::dropped_by(run, &active, &target_result, is_retried)
-        && compensation::is_due(turn, run, &active, dropped)?
+    if let Some(dropped) = compensation::dropped_by(run, active, target_result, is_retried)
+        && compensation::is_due(turn, run, active, dropped)?
     {
+        let Attempt {
+            mut active,
+            target_result,
+            ..
+        } = attempt;
         let owner = UndoOwner::Step(active.number);
         active.undoing = Some(Undoing {
             dropped,
             target_result,
+            retry_due_ms,
         });
         run.put_back(active);
         queue.push(run.number, Work::Undo { owner });
         return Ok(());
     }
+    retry_or_leave(turn, queue, run, (attempt, retry_due_ms))
+}
+
+/// Tries the step again at the given time, in milliseconds, or leaves it.
+fn retry_or_leave(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (attempt, retry_due_ms): (Attempt, Option<u64>),
+) -> TurnResult<()> {
+    let Attempt {
+        active,
+        mut target_result,
+        output,
+    } = attempt;
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
     if let Some(due_ms) = retry_due_ms {
         let (of, ended) = (active.step, attempt_of_block(run, &active, true));
         branches::drop_writes(turn, run, &active)?;
@@ -202,7 +225,7 @@ pub(super) fn conclude(
 }
 
 /// The attempt at a block that has ended, if the step has one that may be tried again.
-fn attempt_of_block(
+pub(super) fn attempt_of_block(
     run: &LoadedRun,
     active: &Activation,
     is_retried: bool,

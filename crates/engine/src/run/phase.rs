@@ -65,7 +65,8 @@ fn phase_of_handler(definition: &Definition, terminal: Target) -> Phase {
 
 /// Fixes the end of the run, and begins what goes before it.
 pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
-    if end.phase == Phase::Compensating {
+    let is_wanted = run.definition.definition.compensates_at(end.terminal);
+    if end.phase == Phase::Compensating && is_wanted {
         run.record.compensations.progress = CompensationProgress::Running;
     }
     enter(queue, run, end);
@@ -94,16 +95,21 @@ fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
     queue.push(run.number, work);
 }
 
-/// The compensations of a run that is about to end are made: its handler follows, or its end.
+/// The compensations of a run that is about to end are made, or its handler has ended: its handler follows, or its end. A
+/// handler may leave a compensation behind, which ends first.
 pub(super) fn next(queue: &mut WorkQueue, run: &mut LoadedRun) {
+    if run.record.active_count > 0 {
+        return;
+    }
     let Some(end) = run.record.fixed_end.clone() else {
         return;
     };
     if end.phase == Phase::Compensating {
         let compensations = &mut run.record.compensations;
-        compensations.progress = match compensations.has_failed {
-            true => CompensationProgress::Partial,
-            false => CompensationProgress::Done,
+        compensations.progress = match (compensations.progress, compensations.has_failed) {
+            (CompensationProgress::None, _) => CompensationProgress::None,
+            (_, true) => CompensationProgress::Partial,
+            (_, false) => CompensationProgress::Done,
         };
         if end.cause.is_some() {
             let phase = phase_of_handler(&run.definition.definition, end.terminal);

@@ -34,16 +34,24 @@ pub(crate) fn release_from_quarantine(
     }
     // A run that is about to end continues, although its parent has ended.
     let is_ending = run.record.fixed_end.is_some();
-    if !is_ending && let Some(reason) = why_unwanted(turn, number, &run.record)? {
-        turn.put_back_run(run);
-        let reason = Some(reason);
-        return advance_all(turn, number, [Work::Cancel { reason }]);
-    }
+    let reason = match is_ending {
+        true => None,
+        false => why_unwanted(turn, number, &run.record)?,
+    };
     let mut works = Vec::new();
     for activation in run.active(turn)? {
-        if let Some(active) = run.take(turn, activation)? {
+        let Some(active) = run.take(turn, activation)? else {
+            continue;
+        };
+        // What an unwanted run is undoing, it undoes to its end.
+        if reason.is_none() || active.call.is_compensation() {
             works.extend(release_step(turn, &mut run, active)?);
+        } else {
+            run.put_back(active);
         }
+    }
+    if reason.is_some() {
+        works.push(Work::Cancel { reason });
     }
     turn.put_back_run(run);
     advance_all(turn, number, works)

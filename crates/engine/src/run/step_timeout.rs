@@ -29,9 +29,12 @@ pub(super) fn time_out(
             active.attempt_ends_at_ms == Some(overdue.due_ms)
         }
     };
-    // A step that has ended is not overdue while its blocks are undone.
-    if !is_due || active.undoing.is_some() {
+    if !is_due {
         run.put_back(active);
+        return Ok(());
+    }
+    if active.undoing.is_some() {
+        end_retries(turn, run, active);
         return Ok(());
     }
     // What the step executes is deferred behind this work. It goes first: the step has to wait for something before that can
@@ -55,6 +58,43 @@ pub(super) fn time_out(
     }
 }
 
+/// The total timeout of a step whose blocks are undone: it is not tried again. One that would be left has ended in time.
+fn end_retries(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, mut active: Draft<Activation>) {
+    let timeout = StepTimeout::Total;
+    active.total_ends_at_ms = None;
+    let mut undoing = active.undoing.take().expect("the step undoes its blocks");
+    if undoing.retry_due_ms.take().is_some() {
+        run.note(&active, EventKind::StepTimeout { timeout });
+        undoing.target_result = timed_out(turn, run, &active, timeout);
+    }
+    active.undoing = Some(undoing);
+    run.put_back(active);
+}
+
+/// The result of a step or an attempt that has taken too long.
+fn timed_out(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    timeout: StepTimeout,
+) -> TargetResult {
+    let definition = &run.definition.definition;
+    let limit_ms = match timeout {
+        StepTimeout::Total => definition.total_ms(active.step, active.call),
+        StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
+            definition.timeouts(active.step, active.call).attempt_ms
+        }
+    };
+    let message = timeout.message(limit_ms.unwrap_or_default());
+    TargetResult {
+        output: Some(run.store_payload(turn, Json::error(timeout.code(), &message))),
+        reason: Some(message),
+        is_retryable: true,
+        cause: FailureCause::of_timeout(timeout),
+        ..TargetResult::of_engine(name::of(name::TIMEOUT))
+    }
+}
+
 /// A step that has taken too long, and its timeout.
 struct Overdue {
     active: Draft<Activation>,
@@ -72,8 +112,6 @@ fn abort(
         mut active,
         timeout,
     } = overdue;
-    let definition = run.definition.clone();
-    let definition = &definition.definition;
     let child = stop(turn, run, &active)?;
     if let ActivationState::Retry { .. } = active.state {
         // The next attempt was counted when it was scheduled, and is not made.
@@ -81,23 +119,10 @@ fn abort(
     }
     timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
     active.state = ActivationState::Executing;
-    let limit_ms = match timeout {
-        StepTimeout::Total => definition.total_ms(active.step, active.call),
-        StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
-            definition.timeouts(active.step, active.call).attempt_ms
-        }
-    };
-    let message = timeout.message(limit_ms.unwrap_or_default());
-    let step = &definition.step(active.step).name;
+    let step = &run.definition.definition.step(active.step).name;
     let reason = format!("step \"{step}\" of parent {} timed out", run.record.id);
     let attempt = Attempt {
-        target_result: TargetResult {
-            output: Some(run.store_payload(turn, Json::error(timeout.code(), &message))),
-            reason: Some(message),
-            is_retryable: true,
-            cause: FailureCause::of_timeout(timeout),
-            ..TargetResult::of_engine(name::of(name::TIMEOUT))
-        },
+        target_result: timed_out(turn, run, &active, timeout),
         active,
         output: None,
     };

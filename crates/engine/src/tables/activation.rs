@@ -42,6 +42,8 @@ pub struct Activation {
     pub attempt_ends_at_ms: Option<u64>,
     /// How many compensations the run had entered before this visit (W82a).
     pub compensations_before: u64,
+    /// Whether its call was made, and the end of the attempt has not been noted yet (W82).
+    pub is_call_open: bool,
     /// For what it undoes something, if it makes a compensation.
     pub undoes_for: Option<UndoOwner>,
     /// How it has ended, while what was done in its blocks is undone first (W82a).

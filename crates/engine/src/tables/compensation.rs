@@ -109,6 +109,8 @@ pub struct Undoing {
     pub dropped: Dropped,
     /// How it has ended.
     pub target_result: TargetResult,
+    /// When it is tried again, in milliseconds; `None` if it is left.
+    pub retry_due_ms: Option<u64>,
 }
 
 /// For what a compensation is made.

@@ -333,6 +333,7 @@ impl LoadedRun {
             total_ends_at_ms: None,
             attempt_ends_at_ms: None,
             compensations_before: self.record.compensations.entered_count,
+            is_call_open: false,
             undoes_for: None,
             undoing: None,
             input: self.record.input,

@@ -301,8 +301,10 @@ fn activation_rows() -> Vec<Row> {
         attempt_ends_at_ms: Some(2_500),
         compensations_before: 4,
         undoes_for: Some(UndoOwner::Step(3)),
+        is_call_open: true,
         undoing: Some(Undoing {
             dropped: Dropped::Failed,
+            retry_due_ms: Some(9),
             target_result: target_result(),
         }),
         input: samples::payload(),
