@@ -101,7 +101,7 @@ codes! {
     E516 Error "A join that needs fewer than one or more than all of the branches.";
     E517 Error "An invalid expression.";
     E518 Error "An invalid regular expression.";
-    E519 Error "A fallback or compensation that has a fallback, compensation or handler.";
+    E519 Error "A fallback that has a fallback or handler, or a compensation that has a fallback, compensation or handler.";
     E520 Error "More branches, nested blocks or active steps than a workflow may have.";
     E521 Warning "A wait or timeout that is longer than the run or handler may take.";
     E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";

@@ -111,8 +111,8 @@ codes! {
         "The run has ended."
         => "`flo workflow status RUN` shows how it ended";
     RunEnding "run_ending" Conflict
-        "The end of the run is decided: its compensations are being made, or its handler is being executed."
-        => "wait for the end, or skip these with `flo workflow cancel RUN --force`";
+        "The end of the run is already decided: its compensations or its handler are being executed."
+        => "wait for the run to end, or skip the rest with `flo workflow cancel RUN --force`";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";
@@ -123,11 +123,11 @@ codes! {
         "No such step waits for a decision: it has not been entered, it has ended, or another visit is current."
         => "`flo workflow status RUN` shows the steps that wait for an approval";
     StepNotWaiting "step_not_waiting" Conflict
-        "No such step waits for a report: no worker has accepted its task, its outcome is reported already, or another visit is current."
+        "No such step waits for a report: no worker has accepted its task, its outcome has already been reported, or another visit is current."
         => "`flo workflow status RUN` shows the steps that wait for a report";
     ScopeNeeded "scope_needed" Invalid
         "Several steps of the run wait for a decision or a report."
-        => "name the step with --step, its scope with --scope, or both";
+        => "name the step, its scope with --scope, or both; `flo workflow status RUN` shows them";
     SignalTypeReserved "signal_type_reserved" Invalid
         "Signal types that begin with `approval.` are reserved."
         => "use another type; to approve a step, use `flo workflow approve RUN`";

@@ -1,10 +1,10 @@
-//! Why an open run does not take a signal, a decision, a report or a cancel (W61, W61a, W75, W81).
+//! Why an open run refuses a signal, a decision, a report or a cancellation (W61, W61a, W75, W81).
 
 use crate::ids::{RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why a signal, a decision, a report or a cancel was refused, although its run is open.
+/// Why a signal, a decision, a report or a cancellation was refused, although its run is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Undeliverable {
     /// The run has no such scope.
@@ -54,7 +54,7 @@ pub enum Undeliverable {
         "expected capacity for another signal in run \"{0}\", but its waiting signals have reached their limit"
     )]
     SignalLimitExceeded(RunId),
-    /// The end of the run is decided already (W83).
+    /// The end of the run is already decided (W83).
     #[error(
         "expected run \"{run_id}\" to be cancellable, but its end is decided: it is in phase {phase}"
     )]

@@ -1,4 +1,4 @@
-//! Handlers of failures and cancels, with the command line.
+//! Failure and cancellation handlers, with the command line.
 
 use flotilla_tests::{CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn a_forced_cancel_skips_the_handler() {
     let _ = flo.text(&["workflow", "create", "-f", &file]);
     let _ = flo.text(&["workflow", "start", "provision", "--run-id", "p-1"]);
     let text = flo.text(&["workflow", "cancel", "p-1", "--force"]);
-    assert_eq!(text, "p-1 cancelled");
+    assert_eq!(text, "p-1 has ended");
     let run = flo.json(&["workflow", "status", "p-1"]);
     assert_eq!(run["status"], "cancelled", "{run}");
     assert_eq!(run["detail"], "onCancel was not executed", "{run}");

@@ -1,4 +1,4 @@
-//! Results that come later, and delays that an action gives, with the command line.
+//! Asynchronous step results, and delays that an action gives, with the command line.
 
 use flotilla_tests::{CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Undoing what steps have done: the list of compensations of a run (W82), and those that are made one at a time, the newest
-//! first, at the end of the run or before the work of a block is dropped (W82a).
+//! Undoing what steps have done: the list of compensations of a run (W82), and their execution, one at a time and
+//! newest first, at the end of the run or before the work of a block is dropped (W82a).
 
 use super::failure::{self, is_failure};
 use super::outcome::is_good;
@@ -26,7 +26,7 @@ const TOO_MANY: &str = "compensations_too_many";
 /// The code of a compensation whose input could not be resolved.
 const BAD_INPUT: &str = "bad_compensation_input";
 
-/// Why a call may not begin: what it does could not be undone.
+/// Why a call may not begin: its compensation would exceed the limit of the list.
 pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static str, String)> {
     let step = run.definition.definition.step(active.step);
     step.compensation(active.call)?;
@@ -112,7 +112,7 @@ fn enter_made(
     Ok(())
 }
 
-/// What a compensation gets that has no mapping; `None` if it is too large.
+/// The input of a compensation without a mapping; `None` if it is too large.
 fn default_input(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -134,7 +134,7 @@ fn default_input(
     Ok(is_within.then(|| run.store_payload(turn, Json::from_checked(text))))
 }
 
-/// What a step that ends with `target_result` drops, if anything: it is undone first.
+/// Which blocks a step that ends with `target_result` drops, if any; their work is undone first.
 pub(super) fn dropped_by(
     run: &LoadedRun,
     active: &Activation,
@@ -171,7 +171,7 @@ fn has_any_failed(active: &Activation) -> bool {
     }
 }
 
-/// Whether anything is to be undone of what a step drops.
+/// Whether any of the work that a step drops has a compensation.
 pub(super) fn is_due(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -197,7 +197,7 @@ fn newest(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<Option<Found>, Sto
 /// A compensation and its place.
 type Found = (CompensationPlace, Arc<CompensationRecord>);
 
-/// The newest compensation of what a step drops.
+/// The newest compensation of the work that a step drops.
 fn newest_below(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -232,7 +232,7 @@ fn newest_below(
     Ok(None)
 }
 
-/// The position of the block below a step in which a scope is; `None` for another scope.
+/// The position, below a step, of the block that contains a scope; `None` if the scope is not below the step.
 fn position_below(around: &ScopePath, active: &Activation, path: &ScopePath) -> Option<u32> {
     let below = path.0.strip_prefix(&around.0[..])?.first()?;
     let is_below = (below.step, below.visit) == (active.step, active.visit);
@@ -259,7 +259,7 @@ fn has_failed(
     })
 }
 
-/// Makes the newest compensation; when there is none, what waits for it continues.
+/// Begins the newest compensation; when none is left, its owner continues.
 pub(super) fn next(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -337,7 +337,7 @@ fn next_of_step(
     Ok(())
 }
 
-/// Whether a compensation is being made.
+/// Whether a compensation is being executed.
 pub(super) fn is_any_active(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -374,7 +374,7 @@ fn is_active(
     Ok(false)
 }
 
-/// A compensation that is made.
+/// A compensation that is about to begin.
 struct Undone {
     owner: UndoOwner,
     found: Found,
@@ -433,7 +433,7 @@ pub(super) struct EndedCompensation {
     pub(super) target_result: TargetResult,
 }
 
-/// Concludes an attempt at a compensation: it is tried again, or noted, and the next one follows.
+/// Concludes an attempt at a compensation: it is retried, or its end is noted and the next compensation follows.
 pub(super) fn conclude(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,

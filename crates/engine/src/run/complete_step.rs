@@ -9,7 +9,7 @@ use crate::turn::{Turn, TurnResult};
 use crate::undeliverable::Undeliverable;
 use serde::{Deserialize, Serialize};
 
-/// Reports the outcome of an accepted task by its step, without the token of the task.
+/// Reports the outcome of an accepted task by run and step, without the task token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompleteStep {
     /// The run.

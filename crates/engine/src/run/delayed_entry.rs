@@ -1,4 +1,4 @@
-//! Steps that are entered later, because the action before them gave a time (W74).
+//! Steps that are entered later, because the action before them asked for a delay (W74).
 
 use super::enter::{self, Entry};
 use super::step_timer::wake_timer;

@@ -115,7 +115,15 @@ pub(super) fn conclude_undone(
     };
     let now_ms = turn.now_ms();
     let retry_due_ms = undoing.retry_due_ms.map(|due_ms| due_ms.max(now_ms));
-    retry_or_leave(turn, queue, run, (attempt, retry_due_ms))
+    retry_or_leave(
+        turn,
+        queue,
+        run,
+        Concluded {
+            attempt,
+            retry_due_ms,
+        },
+    )
 }
 
 /// An attempt at a step that has ended.
@@ -159,16 +167,35 @@ pub(super) fn conclude(
         queue.push(run.number, Work::Undo { owner });
         return Ok(());
     }
-    retry_or_leave(turn, queue, run, (attempt, retry_due_ms))
+    retry_or_leave(
+        turn,
+        queue,
+        run,
+        Concluded {
+            attempt,
+            retry_due_ms,
+        },
+    )
 }
 
-/// Tries the step again at the given time, in milliseconds, or leaves it.
+/// An attempt about which is decided whether another one follows.
+struct Concluded {
+    attempt: Attempt,
+    /// When the step is tried again, in milliseconds; `None` if it is left.
+    retry_due_ms: Option<u64>,
+}
+
+/// Tries the step again, or leaves it.
 fn retry_or_leave(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    (attempt, retry_due_ms): (Attempt, Option<u64>),
+    concluded: Concluded,
 ) -> TurnResult<()> {
+    let Concluded {
+        attempt,
+        retry_due_ms,
+    } = concluded;
     let Attempt {
         active,
         mut target_result,

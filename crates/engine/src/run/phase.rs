@@ -20,7 +20,7 @@ use crate::turn::{LoadedRun, Turn};
 /// The code of a handler that has taken too long.
 const PHASE_TIMEOUT: &str = "phase_timeout";
 
-/// What goes before the end of a run; `None` if nothing does.
+/// The fixed end of a run, with the first phase before it; `None` if the run ends without a phase.
 pub(super) fn before(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -28,7 +28,7 @@ pub(super) fn before(
 ) -> Result<Option<FixedEnd>, StoreError> {
     let definition = run.definition.clone();
     let definition = &definition.definition;
-    // A run that has not begun has done nothing, and nothing is to be handled.
+    // A run that has not begun has done nothing, and has nothing to handle.
     let handler = definition.handler_at(ending.terminal);
     let handler = handler.filter(|_| run.record.activations_count > 0);
     let handler_phase = phase_of_handler(definition, ending.terminal);
@@ -63,7 +63,7 @@ fn phase_of_handler(definition: &Definition, terminal: Target) -> Phase {
     }
 }
 
-/// Fixes the end of the run, and begins what goes before it.
+/// Fixes the end of the run, and begins the first phase before it.
 pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
     let is_wanted = run.definition.definition.compensates_at(end.terminal);
     if end.phase == Phase::Compensating && is_wanted {
@@ -119,7 +119,7 @@ pub(super) fn next(queue: &mut WorkQueue, run: &mut LoadedRun) {
     queue.push(run.number, Work::EndRun);
 }
 
-/// What `$.cancel` is in `onCancel`. Callers are not identified yet.
+/// The value of `$.cancel` in `onCancel`. Callers are not identified yet.
 fn cancel_cause(ending: &Ending) -> Json {
     let mut text = "{\"reason\":".to_owned();
     push(&mut text, ending.detail.as_deref());
@@ -127,7 +127,7 @@ fn cancel_cause(ending: &Ending) -> Json {
     Json::from_checked(text)
 }
 
-/// What `$.error` is in `onError`.
+/// The value of `$.error` in `onError`.
 fn error_cause(run: &LoadedRun, ending: &Ending) -> Json {
     let definition = &run.definition.definition;
     let step = ending
@@ -167,7 +167,7 @@ fn push(text: &mut String, value: Option<&str>) {
     }
 }
 
-/// The work that follows the end of a handler. That a handler failed does not change the end of the run.
+/// The work that follows the end of a handler. The failure of a handler does not change how the run ends.
 pub(super) fn end_of_handler(run: &mut LoadedRun, handler: &Activation, exit: &Exit<'_>) -> Work {
     let target_result = exit.target_result;
     if !is_good(&target_result.outcome) {

@@ -21,15 +21,15 @@ pub struct StepSelector {
     pub visit: Option<u32>,
 }
 
-/// The steps that a rejection names.
+/// How many steps a rejection names at most.
 const STEPS_SHOWN_MAX: usize = 10;
 
 impl StepSelector {
     /// The activation of the selected step for which `fits` is true.
     ///
     /// # Errors
-    /// `none`, with the words for what was selected, if there is no such step; [`Undeliverable::ScopeNeeded`] if there are
-    /// several.
+    /// What `none` returns for the run and a description of the selection, if there is no such step;
+    /// [`Undeliverable::ScopeNeeded`] if there are several.
     pub(super) fn find(
         &self,
         turn: &mut Turn<'_, '_>,

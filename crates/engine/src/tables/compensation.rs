@@ -10,18 +10,18 @@ tables! {
     83 Compensations((RunNumber, CompensationPlace)) -> CompensationRecord;
 }
 
-/// The place of a compensation among those of its run: the newest goes first.
+/// The position of a compensation in the list of its run: the newest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CompensationPlace(u64);
 
 impl CompensationPlace {
-    /// The place of the compensation that is the `order`th of its run.
+    /// The place of compensation number `order` of its run.
     #[must_use]
     pub fn of(order: u64) -> Self {
         Self(u64::MAX - order)
     }
 
-    /// Which of its run it is, from 0.
+    /// The number of the compensation in its run, from 0, in the order in which they were entered.
     #[must_use]
     pub fn order(self) -> u64 {
         u64::MAX - self.0
@@ -49,24 +49,24 @@ pub struct CompensationRecord {
     pub visit: u32,
     /// The call that undoes it.
     pub call: CallRole,
-    /// The input of that; `None` if it could not be resolved.
+    /// The input of that call; `None` if it could not be resolved.
     pub input: Option<PayloadRef>,
 }
 
 /// The compensations of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompensationCounts {
-    /// How many were ever entered.
+    /// How many have been entered so far.
     pub entered_count: u64,
-    /// How many are left to do.
+    /// How many are left to execute.
     pub open_count: u32,
-    /// How far the end of the run has come with them.
+    /// The progress of those that are executed at the end of the run.
     pub progress: CompensationProgress,
-    /// Whether one that was made at the end of the run has failed.
+    /// Whether one that was executed at the end of the run has failed.
     pub has_failed: bool,
 }
 
-/// How far the end of a run has come with undoing what its steps have done (W82).
+/// How far a run has come, at its end, with undoing what its steps have done (W82).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompensationProgress {
     /// It undoes nothing, or nothing yet.
@@ -76,7 +76,7 @@ pub enum CompensationProgress {
     Running,
     /// It has undone everything.
     Done,
-    /// It has undone what could be undone.
+    /// It has undone a part: some compensations failed or were stopped.
     Partial,
 }
 
@@ -113,7 +113,7 @@ pub struct Undoing {
     pub retry_due_ms: Option<u64>,
 }
 
-/// For what a compensation is made.
+/// What a compensation is executed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UndoOwner {
     /// The end of the run.

@@ -65,10 +65,10 @@ types! {
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
     RunBegan "run_began" "The time came for which the run was started." [""] [];
-    PhaseChanged "phase_changed" "The end of the run was decided; the run does this first." ["the phase"] [];
-    CompensationStarted "compensation_started" "What the step has done is being undone." ["the step"] [];
-    CompensationCompleted "compensation_completed" "What the step has done was undone." ["the step"] [];
-    CompensationFailed "compensation_failed" "What the step has done could not be undone." ["the step"] ["code"];
+    PhaseChanged "phase_changed" "The run entered a phase that precedes its end." ["the phase"] [];
+    CompensationStarted "compensation_started" "The compensation of the step started." ["the step"] [];
+    CompensationCompleted "compensation_completed" "The compensation of the step completed." ["the step"] [];
+    CompensationFailed "compensation_failed" "The compensation of the step failed." ["the step"] ["code"];
     HandlerFailed "handler_failed" "A handler of the run failed." ["the code"] [];
     StepDelayed "step_delayed" "The run enters the step later, because the action before it asked for a delay." ["the step"]
         ["due_at_ms"];

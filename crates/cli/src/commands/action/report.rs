@@ -29,7 +29,7 @@ pub(crate) struct Report {
     #[arg(value_name = "JSON|@FILE|-")]
     output: Option<String>,
 
-    /// Delay of what follows: 30s, 5m, 2h, at most 366d
+    /// Delay before the next step, retry or poll: 30s, 5m, 2h, at most 366d
     #[arg(long, value_name = "DURATION", value_parser = period::parse)]
     delay: Option<Duration>,
 }

@@ -9,9 +9,8 @@ use serde::Serialize;
 
 /// Cancel a run and its child runs
 ///
-/// Before the run ends, what its steps have done is undone by their compensations, and the
-/// `onCancel` block of the workflow is executed. Once the end of a run is decided, the run can only
-/// be cancelled with --force.
+/// Before the run ends, it executes the compensations of its steps and the `onCancel` block of the
+/// workflow. Once the end of a run is decided, this command is refused without --force.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'\n  \
@@ -35,6 +34,8 @@ struct CancelledView {
     run_id: String,
     phase: Option<String>,
     ended: bool,
+    #[serde(skip)]
+    is_forced: bool,
 }
 
 impl Cancel {
@@ -50,6 +51,7 @@ impl Cancel {
             run_id: self.run,
             phase: response.phase().published_name(),
             ended: response.ended,
+            is_forced: self.force,
         };
         session.output.value(&view, CancelledView::text)
     }
@@ -58,6 +60,8 @@ impl Cancel {
 impl CancelledView {
     fn text(&self) -> String {
         match &self.phase {
+            // Its end may have been decided before.
+            None if self.ended && self.is_forced => format!("{} has ended", self.run_id),
             None if self.ended => format!("{} cancelled", self.run_id),
             None => format!("{} is being cancelled", self.run_id),
             Some(phase) => format!("{} is being cancelled, in phase {phase}", self.run_id),

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// Complete a step that waits for a report
 ///
-/// A worker has accepted the task of the step, which has `tracking: {mode: async}`. This command
-/// reports its outcome without the token of the task.
+/// The step, or the executor of its plan, has `tracking: {mode: async}`, and a worker has accepted
+/// the task. This command reports the outcome without the task token.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow complete-step wfrun-1 settle --output '{\"paid\": true}'\n  \
@@ -44,7 +44,7 @@ pub(crate) struct CompleteStep {
     #[arg(long, value_name = "JSON|@FILE|-")]
     output: Option<String>,
 
-    /// Fail the step with this code instead; its retries may follow
+    /// Report a failure with this code instead; the step may be retried
     #[arg(
         long,
         value_name = "CODE",
@@ -57,7 +57,7 @@ pub(crate) struct CompleteStep {
     #[arg(long, value_name = "TEXT", requires = "failure")]
     message: Option<String>,
 
-    /// Delay of what follows: 30s, 5m, 2h, at most 366d
+    /// Delay before the next step, retry or poll: 30s, 5m, 2h, at most 366d
     #[arg(long, value_name = "DURATION", value_parser = period::parse)]
     delay: Option<Duration>,
 }
