@@ -26,7 +26,7 @@ pub(super) fn cancel(
     let Some(scope) = run.scope(turn, number)?.cloned() else {
         return Ok(());
     };
-    let opener = scope.opener;
+    let (opener, around) = (scope.opener, scope.parent);
     let below = below(turn, run, scope)?;
     let mut settling = Vec::new();
     let mut children = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn cancel(
         }
         // What is undone already is undone to its end.
         if active.call.is_compensation() {
-            active.scope = ScopeNumber::ROOT;
+            active.scope = around;
             active.undoes_for = Some(UndoOwner::Step(opener));
             run.put_back(active);
             continue;

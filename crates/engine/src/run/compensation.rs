@@ -148,6 +148,7 @@ pub(super) fn dropped_by(
         _ if !is_good && step.undoes_blocks() => Some(Dropped::All),
         StepKind::Parallel(_) if is_good || winner(active).is_some() => Some(Dropped::Failed),
         StepKind::ForEach(_) if is_good => Some(Dropped::Failed),
+        StepKind::Parallel(_) | StepKind::ForEach(_) | StepKind::Block(_) => Some(Dropped::Nothing),
         _ => None,
     }
 }
@@ -171,7 +172,7 @@ fn has_any_failed(active: &Activation) -> bool {
     }
 }
 
-/// Whether any of the work that a step drops has a compensation.
+/// Whether anything is to be undone of what a step drops, or is being undone for it already.
 pub(super) fn is_due(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -205,6 +206,7 @@ fn newest_below(
     dropped: Dropped,
 ) -> TurnResult<Option<Found>> {
     let has_any = match dropped {
+        Dropped::Nothing => false,
         Dropped::All => true,
         Dropped::Failed => has_any_failed(active),
     };
@@ -222,6 +224,7 @@ fn newest_below(
     })?;
     for (place, position, record) in below {
         let is_dropped = match dropped {
+            Dropped::Nothing => false,
             Dropped::All => true,
             Dropped::Failed => has_failed(turn, run, active, position)?,
         };

@@ -206,6 +206,7 @@ fn stop_handler(
     let children = cancel_all(turn, queue, run)?;
     let note = ending.detail.as_deref().unwrap_or_default();
     phase::note_failure(run, &ending.cause.code, note);
+    phase::note_handler_over(run);
     queue.push(run.number, Work::NextPhase);
     for child in children.into_iter().rev() {
         let reason = Some(format!("parent {} ended", run.record.id));

@@ -51,6 +51,7 @@ pub(super) fn before(
         reason: ending.detail.clone(),
         phase,
         cause: cause.map(|cause| run.store_payload(turn, cause)),
+        is_handler_over: false,
         children: Vec::new(),
     }))
 }
@@ -116,7 +117,17 @@ pub(super) fn next(queue: &mut WorkQueue, run: &mut LoadedRun) {
             return enter(queue, run, FixedEnd { phase, ..end });
         }
     }
-    queue.push(run.number, Work::EndRun);
+    // Its handler may not have been entered yet.
+    if end.phase == Phase::Compensating || end.is_handler_over {
+        queue.push(run.number, Work::EndRun);
+    }
+}
+
+/// Notes that the handler has ended or was stopped.
+pub(super) fn note_handler_over(run: &mut LoadedRun) {
+    if let Some(end) = &mut run.record.fixed_end {
+        end.is_handler_over = true;
+    }
 }
 
 /// The value of `$.cancel` in `onCancel`. Callers are not identified yet.
@@ -169,6 +180,7 @@ fn push(text: &mut String, value: Option<&str>) {
 
 /// The work that follows the end of a handler. The failure of a handler does not change how the run ends.
 pub(super) fn end_of_handler(run: &mut LoadedRun, handler: &Activation, exit: &Exit<'_>) -> Work {
+    note_handler_over(run);
     let target_result = exit.target_result;
     if !is_good(&target_result.outcome) {
         let is_overdue = target_result.cause.timeout == Some(StepTimeout::Total);

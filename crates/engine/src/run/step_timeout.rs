@@ -34,8 +34,7 @@ pub(super) fn time_out(
         return Ok(());
     }
     if active.undoing.is_some() {
-        end_retries(turn, run, active);
-        return Ok(());
+        return end_retries(turn, run, active);
     }
     // What the step executes is deferred behind this work. It goes first: the step has to wait for something before that can
     // be cancelled.
@@ -59,16 +58,22 @@ pub(super) fn time_out(
 }
 
 /// The total timeout of a step whose blocks are undone: it is not tried again. One that would be left has ended in time.
-fn end_retries(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, mut active: Draft<Activation>) {
+fn end_retries(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
     let timeout = StepTimeout::Total;
     active.total_ends_at_ms = None;
     let mut undoing = active.undoing.take().expect("the step undoes its blocks");
     if undoing.retry_due_ms.take().is_some() {
         run.note(&active, EventKind::StepTimeout { timeout });
         undoing.target_result = timed_out(turn, run, &active, timeout);
+        branches::drop_writes(turn, run, &active)?;
     }
     active.undoing = Some(undoing);
     run.put_back(active);
+    Ok(())
 }
 
 /// The result of a step or an attempt that has taken too long.

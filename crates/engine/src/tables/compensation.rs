@@ -96,6 +96,8 @@ impl CompensationProgress {
 /// Which blocks of a step are undone before it is tried again or left (W82a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dropped {
+    /// None. The step waits for what was being undone in a block that it has cancelled.
+    Nothing,
     /// Those that did not end with a good outcome: the step ends well without them.
     Failed,
     /// All of them.

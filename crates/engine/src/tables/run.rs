@@ -193,6 +193,8 @@ pub struct FixedEnd {
     pub phase: Phase,
     /// What the handler reads, an object; `None` if none is executed.
     pub cause: Option<PayloadRef>,
+    /// Whether the handler has ended or was stopped.
+    pub is_handler_over: bool,
     /// The children that were cancelled when the end was decided.
     pub children: Vec<RunNumber>,
 }

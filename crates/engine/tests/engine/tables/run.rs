@@ -24,6 +24,7 @@ pub(super) fn record() -> RunRecord {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
         fixed_end: Some(FixedEnd {
+            is_handler_over: true,
             terminal: Target::BuiltIn(BuiltInTerminal::Failed),
             reason: Some("because".to_owned()),
             phase: Phase::OnCancel,
