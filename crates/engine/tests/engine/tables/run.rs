@@ -23,14 +23,7 @@ pub(super) fn record() -> RunRecord {
         end: Some(End {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
-        fixed_end: Some(FixedEnd {
-            is_handler_over: true,
-            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
-            reason: Some("because".to_owned()),
-            phase: Phase::OnCancel,
-            cause: Some(payload),
-            children: vec![RunNumber(9)],
-        }),
+        fixed_end: Some(fixed_end()),
         compensations: CompensationCounts {
             entered_count: 3,
             open_count: 2,
@@ -81,5 +74,16 @@ pub(super) fn record() -> RunRecord {
         },
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
+    }
+}
+
+fn fixed_end() -> FixedEnd {
+    FixedEnd {
+        is_handler_over: true,
+        terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+        reason: Some("because".to_owned()),
+        phase: Phase::OnCancel,
+        cause: Some(samples::payload()),
+        children: vec![RunNumber(9)],
     }
 }
