@@ -205,12 +205,12 @@ fn newest_below(
     active: &Activation,
     dropped: Dropped,
 ) -> TurnResult<Option<Found>> {
-    let has_any = match dropped {
-        Dropped::Nothing => false,
+    let drops_all = match dropped {
         Dropped::All => true,
-        Dropped::Failed => has_any_failed(active),
+        Dropped::Failed if has_any_failed(active) => false,
+        Dropped::Failed | Dropped::Nothing => return Ok(None),
     };
-    if run.record.compensations.open_count == 0 || !has_any {
+    if run.record.compensations.open_count == 0 {
         return Ok(None);
     }
     let around = run.scope_id(active.scope).path;
@@ -219,16 +219,18 @@ fn newest_below(
         if place.order() < active.compensations_before {
             return ControlFlow::Break(());
         }
-        below.extend(position_below(&around, active, &record.path).map(|at| (place, at, record)));
-        ControlFlow::Continue(())
+        let Some(position) = position_below(&around, active, &record.path) else {
+            return ControlFlow::Continue(());
+        };
+        below.push((place, position, record));
+        // Which have failed can only be looked up afterwards.
+        match drops_all {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     })?;
     for (place, position, record) in below {
-        let is_dropped = match dropped {
-            Dropped::Nothing => false,
-            Dropped::All => true,
-            Dropped::Failed => has_failed(turn, run, active, position)?,
-        };
-        if is_dropped {
+        if drops_all || has_failed(turn, run, active, position)? {
             return Ok(Some((place, record)));
         }
     }
@@ -294,20 +296,17 @@ fn next_of_run(
         false => None,
     };
     match found {
-        Some(found) => begin(
-            turn,
-            queue,
-            run,
-            Undone {
+        Some(found) => {
+            let undone = Undone {
                 owner: UndoOwner::Run,
+                scope: ScopeNumber::ROOT,
                 found,
-            },
-        ),
-        None => {
-            queue.push(run.number, Work::NextPhase);
-            Ok(())
+            };
+            begin(turn, queue, run, undone);
         }
+        None => queue.push(run.number, Work::NextPhase),
     }
+    Ok(())
 }
 
 fn next_of_step(
@@ -317,26 +316,29 @@ fn next_of_step(
     activation: u64,
 ) -> TurnResult<()> {
     let Some(active) = run.take(turn, activation)? else {
-        // The step did not wait for it. In the phase of a handler, the run did.
-        let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
-        if phase.is_some_and(|phase| phase != Phase::Compensating) {
-            queue.push(run.number, Work::NextPhase);
-        }
         return Ok(());
     };
-    let undoing = active.undoing.clone();
+    let dropped = active.undoing.as_ref().map(|undoing| undoing.dropped);
     let is_made = is_made_for(turn, run, activation)?;
-    let Some(undoing) = undoing.filter(|_| !is_made) else {
+    let Some(dropped) = dropped.filter(|_| !is_made) else {
         run.put_back(active);
         return Ok(());
     };
-    if let Some(found) = newest_below(turn, run, &active, undoing.dropped)? {
-        run.put_back(active);
-        let owner = UndoOwner::Step(activation);
-        return begin(turn, queue, run, Undone { owner, found });
-    }
+    let found = newest_below(turn, run, &active, dropped)?;
+    let scope = active.scope;
     run.put_back(active);
-    queue.push(run.number, Work::ConcludeUndone { activation });
+    match found {
+        Some(found) => {
+            let owner = UndoOwner::Step(activation);
+            let undone = Undone {
+                owner,
+                scope,
+                found,
+            };
+            begin(turn, queue, run, undone);
+        }
+        None => queue.push(run.number, Work::ConcludeUndone { activation }),
+    }
     Ok(())
 }
 
@@ -380,26 +382,20 @@ fn is_active(
 /// A compensation that is about to begin.
 struct Undone {
     owner: UndoOwner,
+    /// Where it is executed.
+    scope: ScopeNumber,
     found: Found,
 }
 
-fn begin(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    undone: Undone,
-) -> TurnResult<()> {
-    let Undone { owner, found } = undone;
+fn begin(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun, undone: Undone) {
+    let Undone {
+        owner,
+        scope,
+        found,
+    } = undone;
     let (place, record) = found;
     turn.delete::<Compensations>(&(run.number, place));
     run.record.compensations.open_count -= 1;
-    let scope = match owner {
-        UndoOwner::Run => ScopeNumber::ROOT,
-        UndoOwner::Step(activation) => {
-            let opener = run.activation(turn, activation)?;
-            opener.map_or(ScopeNumber::ROOT, |opener| opener.scope)
-        }
-    };
     let visit = NewVisit {
         scope,
         step: record.step,
@@ -427,7 +423,6 @@ fn begin(
     };
     run.put_back(active);
     queue.push(run.number, work);
-    Ok(())
 }
 
 /// An attempt at a compensation that has ended.

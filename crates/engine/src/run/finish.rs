@@ -118,11 +118,20 @@ fn decide(
         )?;
     }
     // Those without a handler end before that of this run begins, and before the parent hears of this run.
-    for child in children.into_iter().rev() {
-        let reason = Some(format!("parent {} ended", run.record.id));
-        queue.push(child, Work::Cancel { reason });
-    }
+    end_children(queue, run, children, |reason| Work::Cancel { reason });
     Ok(())
+}
+
+/// Queues the work that ends children of the run, the first one first.
+fn end_children(
+    queue: &mut WorkQueue,
+    run: &LoadedRun,
+    children: Vec<RunNumber>,
+    work: impl Fn(Option<String>) -> Work,
+) {
+    for child in children.into_iter().rev() {
+        queue.push(child, work(Some(format!("parent {} ended", run.record.id))));
+    }
 }
 
 /// Enters the calls that the end of the run cancels into its compensations.
@@ -163,10 +172,7 @@ pub(super) fn force(
     };
     children.extend(tear_down(turn, run)?);
     close(turn, queue, run, FinalEnd { terminal, reason })?;
-    for child in children.into_iter().rev() {
-        let reason = Some(format!("parent {} ended", run.record.id));
-        queue.push(child, Work::Force { reason });
-    }
+    end_children(queue, run, children, |reason| Work::Force { reason });
     Ok(())
 }
 
@@ -208,10 +214,7 @@ fn stop_handler(
     phase::note_failure(run, &ending.cause.code, note);
     phase::note_handler_over(run);
     queue.push(run.number, Work::NextPhase);
-    for child in children.into_iter().rev() {
-        let reason = Some(format!("parent {} ended", run.record.id));
-        queue.push(child, Work::Cancel { reason });
-    }
+    end_children(queue, run, children, |reason| Work::Cancel { reason });
     Ok(())
 }
 
