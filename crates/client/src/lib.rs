@@ -37,6 +37,7 @@ mod finding;
 mod names;
 mod nodes;
 mod options;
+mod period;
 mod requests;
 mod retry;
 mod services;

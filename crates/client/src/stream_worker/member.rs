@@ -4,6 +4,7 @@ use super::builder::Setup;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::{ClientError, ErrorKind};
+use crate::period::millis;
 use flotilla_api::v1;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,8 +188,4 @@ where
             answer => return answer,
         }
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

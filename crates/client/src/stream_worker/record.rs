@@ -3,6 +3,7 @@
 use super::member::Member;
 use super::{RecordError, StreamContext};
 use crate::error::ClientError;
+use crate::period::millis;
 use flotilla_api::v1;
 use futures::FutureExt;
 use std::any::Any;
@@ -84,7 +85,7 @@ impl HeldRecord {
                 tracing::warn!(
                     record = id,
                     attempt = self.attempt,
-                    delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    delay_ms = millis(delay),
                     error = error.message,
                     "a record is returned"
                 );

@@ -8,6 +8,7 @@ use super::lease::TouchOrder;
 use super::recent::Recent;
 use super::report::Report;
 use crate::error::{ClientError, ErrorKind};
+use crate::period::millis;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
 use std::collections::{BTreeMap, VecDeque};
@@ -272,7 +273,7 @@ impl Outgoing {
             Self::Report { token, report } => report.message(token),
             Self::Touch(order) => Message::Touch(v1::TaskTouch {
                 task_token: order.task_token.clone(),
-                extend_ms: u64::try_from(order.extend.as_millis()).unwrap_or(u64::MAX),
+                extend_ms: millis(order.extend),
             }),
             Self::Heartbeat { load } => Message::Heartbeat(v1::WorkerLoad {
                 current_load: *load,

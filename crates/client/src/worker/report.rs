@@ -2,6 +2,7 @@
 
 use super::result::Answer;
 use super::{ActionResult, FailKind, HandlerError};
+use crate::period::millis;
 use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
@@ -109,7 +110,7 @@ impl Report {
                 task_token,
                 outcome: outcome.clone(),
                 output: output.clone(),
-                delay_ms: millis(*delay),
+                delay_ms: delay.map_or(0, millis),
                 not_before_ms: 0,
             }),
             Self::Accepted => Message::Acceptance(v1::TaskAcceptance { task_token }),
@@ -118,7 +119,7 @@ impl Report {
                 kind: kind(error.kind).into(),
                 code: error.code.clone(),
                 message: error.message.clone(),
-                delay_ms: millis(error.delay),
+                delay_ms: error.delay.map_or(0, millis),
                 not_before_ms: 0,
             }),
         }
@@ -137,13 +138,6 @@ fn not_tracked() -> HandlerError {
     let message = "expected an outcome, but the task was accepted: only a step or an executor with \
                    `tracking: {mode: async}` can have its outcome later";
     HandlerError::no_retry(message).with_code("task_not_tracked")
-}
-
-/// A delay in whole milliseconds; 0 without one.
-fn millis(delay: Option<Duration>) -> u64 {
-    delay.map_or(0, |delay| {
-        u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)
-    })
 }
 
 fn kind(kind: FailKind) -> v1::FailKind {
