@@ -1,9 +1,9 @@
 //! Decisions about the approvals of two iterations: each acknowledged one counts once, in the iteration that it names,
 //! and an iteration ends with exactly as many as its quorum.
 
-use super::calls::{attempt, await_end, define, run, runs, start};
+use super::calls::{attempts, await_end, define, run, runs, start};
 use super::{Session, Workload};
-use crate::checker::{Attempt, Violation, exactly_once};
+use crate::checker::{Violation, exactly_once};
 use crate::history::History;
 use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
@@ -90,9 +90,8 @@ impl Workload for Approvals {
             for row in runs(&session.client, WORKFLOW).await? {
                 complete(session, &row.run_id).await;
             }
-            await_end(session, WORKFLOW, LOOKS_MAX).await?;
             let mut ended = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
+            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
                 ended.push(read(session, row.run_id).await?);
             }
             Ok(json!(ended))
@@ -103,9 +102,7 @@ impl Workload for Approvals {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended = history.final_read(self.name()).clone();
         let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
-        let decisions = history.of(self.name());
-        let decisions = decisions.filter(|operation| operation.name == "approve");
-        let attempts: Vec<Attempt> = decisions.map(attempt).collect();
+        let attempts = attempts(history, self.name(), "approve");
         let mut found = Vec::new();
         for run in &ended {
             let comments = run.items.iter().flatten().filter(|text| *text != FILLER);

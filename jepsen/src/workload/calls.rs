@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::checker::Attempt;
-use crate::history::Operation;
+use crate::history::{History, Operation};
 use flotilla_client::{Client, ClientError, v1};
 use flotilla_tests::Flo;
 use serde_json::{Value, json};
@@ -43,6 +43,15 @@ pub(super) fn attempt(operation: &Operation) -> Attempt {
         outcome: operation.outcome,
         made: text(&operation.output["made"]),
     }
+}
+
+/// The attempts of a workload at the operation with a name.
+pub(super) fn attempts(history: &History, workload: &str, name: &str) -> Vec<Attempt> {
+    let operations = history.of(workload);
+    operations
+        .filter(|operation| operation.name == name)
+        .map(attempt)
+        .collect()
 }
 
 /// Pairs of a key and what was made for it, as in a final read.
@@ -112,18 +121,19 @@ async fn input(client: &Client, run_id: &str) -> Result<Value, ClientError> {
 }
 
 /// Waits until all runs of a workflow have ended, for a limited number of checks: the checker judges those that are
-/// still open.
+/// still open. Returns all of them.
 pub(super) async fn await_end(
     session: &Session,
     workflow: &str,
     looks_max: usize,
-) -> Result<(), ClientError> {
-    for _ in 0..looks_max {
-        let rows = runs(&session.client, workflow).await?;
+) -> Result<Vec<v1::RunRow>, ClientError> {
+    let mut rows = runs(&session.client, workflow).await?;
+    for _ in 1..looks_max {
         if rows.iter().all(|row| row.completed_at_ms.is_some()) {
             break;
         }
         tokio::time::sleep(LOOK_PAUSE).await;
+        rows = runs(&session.client, workflow).await?;
     }
-    Ok(())
+    Ok(rows)
 }

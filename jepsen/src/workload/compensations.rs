@@ -1,10 +1,10 @@
 //! Runs that fail or are cancelled, whose steps external workers execute: each acknowledged run ends as it must, what it has
 //! done is undone once, in the reverse order, and its handler is executed after that.
 
-use super::calls::{attempt, await_end, define, events, run, runs, start};
+use super::calls::{attempts, await_end, define, events, run, start};
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
-use crate::checker::{Attempt, Violation, exactly_once, numbered};
+use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
 use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError, v1};
 use flotilla_tests::Flo;
@@ -120,9 +120,8 @@ impl Workload for Compensations {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            await_end(session, WORKFLOW, LOOKS_MAX).await?;
             let mut ended = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
+            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
                 ended.push(read(session, &row.run_id).await?);
             }
             Ok(json!(ended))
@@ -133,20 +132,15 @@ impl Workload for Compensations {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended = history.final_read(self.name()).clone();
         let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
-        let of_name = |name: &'static str| {
-            let operations = history.of(self.name());
-            operations.filter(move |operation| operation.name == name)
-        };
-        let attempts: Vec<Attempt> = of_name("start").map(attempt).collect();
-        let cancelled: Vec<String> = of_name("cancel")
-            .map(|operation| attempt(operation).key)
-            .collect();
+        let starts = attempts(history, self.name(), "start");
+        let cancels = attempts(history, self.name(), "cancel");
+        let is_cancelled = |key: &str| cancels.iter().any(|cancel| cancel.key == key);
         let found = ended
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()));
-        let mut violations = exactly_once(&attempts, &found.collect::<Vec<_>>());
+        let mut violations = exactly_once(&starts, &found.collect::<Vec<_>>());
         for run in &ended {
-            violations.extend(run.check(cancelled.contains(&run.key)));
+            violations.extend(run.check(is_cancelled(&run.key)));
         }
         violations
     }

@@ -2,11 +2,11 @@
 //! each of its items once, with the state as it is without faults. The first attempt at the block fails, and leaves
 //! nothing in the state.
 
-use super::calls::{attempt, await_end, define, events, run, runs, start};
+use super::calls::{attempts, await_end, define, events, run, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
-use crate::checker::{Attempt, Violation, exactly_once, numbered};
+use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
 use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError};
 use flotilla_tests::Flo;
@@ -110,9 +110,8 @@ impl Workload for Loops {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            await_end(session, WORKFLOW, LOOKS_MAX).await?;
             let mut ended = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
+            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
                 ended.push(read(session, &row.run_id).await?);
             }
             Ok(json!(ended))
@@ -123,9 +122,7 @@ impl Workload for Loops {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended = history.final_read(self.name()).clone();
         let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
-        let starts = history.of(self.name());
-        let starts = starts.filter(|operation| operation.name == "start");
-        let attempts: Vec<Attempt> = starts.map(attempt).collect();
+        let attempts = attempts(history, self.name(), "start");
         let found = ended
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()));

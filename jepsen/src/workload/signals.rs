@@ -1,8 +1,8 @@
 //! Signals with ids: a run receives each acknowledged signal once.
 
-use super::calls::{attempt, define, events, pairs, runs, start};
+use super::calls::{attempts, define, events, pairs, runs, start};
 use super::{Session, Workload};
-use crate::checker::{Attempt, Violation, exactly_once};
+use crate::checker::{Violation, exactly_once};
 use crate::history::History;
 use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
@@ -81,9 +81,7 @@ impl Workload for Signals {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let signals = history.of(self.name());
-        let signals = signals.filter(|operation| operation.name == "signal");
-        let attempts: Vec<Attempt> = signals.map(attempt).collect();
+        let attempts = attempts(history, self.name(), "signal");
         exactly_once(&attempts, &pairs(history.final_read(self.name())))
     }
 }

@@ -3,11 +3,11 @@
 //! checked against a schema, another one waits for a time, and the last one appends a record to a stream:
 //! a trigger starts another run for it: exactly one.
 
-use super::calls::{attempt, await_end, define, events, run, runs, runs_by_key, start};
+use super::calls::{attempts, await_end, define, events, run, runs, runs_by_key, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
-use crate::checker::{Attempt, Violation, exactly_once, numbered};
+use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
 use flotilla_client::v1::Event;
 use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError};
@@ -149,8 +149,7 @@ impl Workload for Steps {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            await_end(session, WORKFLOW, LOOKS_MAX).await?;
-            let rows = runs(&session.client, WORKFLOW).await?;
+            let rows = await_end(session, WORKFLOW, LOOKS_MAX).await?;
             await_following(session, rows.len()).await?;
             let following = runs_by_key(&session.client, FOLLOWING).await?;
             let following: Vec<(String, String)> =
@@ -170,9 +169,7 @@ impl Workload for Steps {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended = history.final_read(self.name()).clone();
         let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
-        let starts = history.of(self.name());
-        let starts = starts.filter(|operation| operation.name == "start");
-        let attempts: Vec<Attempt> = starts.map(attempt).collect();
+        let attempts = attempts(history, self.name(), "start");
         let found: Vec<(String, String)> = ended
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()))
@@ -232,7 +229,8 @@ async fn await_following(session: &Session, count: usize) -> Result<(), ClientEr
         }
         tokio::time::sleep(PAUSE).await;
     }
-    await_end(session, FOLLOWING, LOOKS_MAX).await
+    await_end(session, FOLLOWING, LOOKS_MAX).await?;
+    Ok(())
 }
 
 /// How often a worker has executed each step of each key successfully.

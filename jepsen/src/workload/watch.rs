@@ -1,6 +1,6 @@
 //! Runs that are watched to their end: no event is missing or duplicated.
 
-use super::calls::{await_end, define, run, runs, start};
+use super::calls::{await_end, define, run, start};
 use super::session::Invocation;
 use super::{Session, Workload};
 use crate::checker::{Violation, numbered};
@@ -91,9 +91,8 @@ impl Workload for Watch {
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
         async move {
-            await_end(session, WORKFLOW, LOOKS_MAX).await?;
             let mut ends = BTreeMap::new();
-            for row in runs(&session.client, WORKFLOW).await? {
+            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
                 let run = run(&session.client, &row.run_id).await?;
                 let status = run.status().as_str_name();
                 ends.insert(row.run_id, (run.history_event_count, status.to_owned()));
