@@ -30,7 +30,7 @@ pub enum Effect {
         /// The task with its input.
         assignment: Box<Assignment>,
     },
-    /// A worker lost a task that it held: notify the worker.
+    /// A worker lost a task that it held, or should stop and answer: notify the worker.
     RevokeTask {
         /// The namespace.
         namespace: Namespace,
@@ -38,6 +38,8 @@ pub enum Effect {
         worker: WorkerId,
         /// The task.
         token: TaskToken,
+        /// Whether the worker still holds the task, and the step waits for its answer (W54).
+        is_answer_awaited: bool,
     },
     /// A worker should stop taking tasks (A21).
     DrainWorker {
@@ -139,6 +141,8 @@ pub struct Assignment {
     pub step: Option<StepName>,
     /// The action run's labels (A3).
     pub labels: BTreeMap<String, String>,
+    /// Whether it is cancelled, and its step waits for the worker's answer (W54).
+    pub is_cancelled: bool,
     /// Whether it can be accepted, so that its outcome arrives in a report (W38, W75).
     pub tracking: Tracking,
 }

@@ -160,6 +160,9 @@ codes! {
     TaskAlreadyAccepted "task_already_accepted" Conflict
         "The task was already accepted: its lease has ended, and its outcome arrives in a report."
         => "report the outcome with `flo action report TOKEN --outcome O`";
+    TaskCancelled "task_cancelled" Conflict
+        "The task is cancelled: its lease is not extended."
+        => "stop, and report any outcome: the run continues when the worker has answered";
     TaskNotTracked "task_not_tracked" Conflict
         "Neither the step nor the executor of the task has `tracking: {mode: async}`, so the task cannot be accepted or reported."
         => "complete or fail the task instead";

@@ -1,10 +1,10 @@
-//! Why an open run refuses a signal, a decision, a report or a cancellation (W61, W61a, W75, W81).
+//! Why an open run refuses a signal, a decision, a report, a touch or a cancellation (W54, W61, W61a, W75, W81).
 
-use crate::ids::{RunId, ScopePathText, SignalType};
+use crate::ids::{ActionRunNumber, RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why a signal, a decision, a report or a cancellation was refused, although its run is open.
+/// Why a signal, a decision, a report, a touch or a cancellation was refused, although its run is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Undeliverable {
     /// The run has no such scope.
@@ -64,6 +64,9 @@ pub enum Undeliverable {
         /// The phase.
         phase: String,
     },
+    /// The task is cancelled: its step waits only for the worker's answer (W54).
+    #[error("expected a task that is not cancelled, but action run \"{0}\" is cancelled")]
+    TaskCancelled(ActionRunNumber),
     /// The type of the signal is the engine's own.
     #[error("expected a signal type that does not begin with `approval.`, but it is \"{0}\"")]
     SignalTypeReserved(SignalType),
@@ -79,6 +82,7 @@ impl Undeliverable {
             Self::StepNotWaiting { .. } => RejectionCode::StepNotWaiting,
             Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
             Self::RunEnding { .. } => RejectionCode::RunEnding,
+            Self::TaskCancelled(_) => RejectionCode::TaskCancelled,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }
     }

@@ -64,7 +64,7 @@ struct Ended {
     status: String,
     compensation: String,
     seqs: Vec<u64>,
-    /// The steps with a compensation that succeeded, in the order of their success.
+    /// The steps with a compensation whose action succeeded, in the order of their success.
     done: Vec<String>,
     /// Those that were undone, in that order.
     undone: Vec<String>,
@@ -72,6 +72,8 @@ struct Ended {
     handled: Vec<String>,
     /// Whether a handler began before a compensation ended.
     is_mixed: bool,
+    /// Whether something began before everything that was cancelled had ended (W54).
+    is_hasty: bool,
 }
 
 impl Workload for Compensations {
@@ -179,6 +181,10 @@ impl Ended {
             wrong(format!(
                 "{key} executed its handler before it had undone everything"
             ));
+        } else if self.is_hasty {
+            wrong(format!(
+                "{key} began something before its cancelled steps had ended"
+            ));
         } else if self.compensation != expected_compensation(done) {
             wrong(format!(
                 "{key} shows the compensation {}",
@@ -229,19 +235,19 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
     let input: Value = serde_json::from_slice(&run.input).unwrap_or_default();
-    let completed = |event: &&v1::Event| {
+    let first_undone = events
+        .iter()
+        .find(|event| event.r#type == "compensation_started");
+    let first_undone = first_undone.map_or(u64::MAX, |event| event.seq);
+    let done = events.iter().filter(|event| {
+        let is_success = event.r#type == "action_completed" && event.detail == "success";
+        is_success && event.seq < first_undone && UNDONE.contains(&event.step.as_str())
+    });
+    let handled = events.iter().filter(|event| {
         let attributes = String::from_utf8_lossy(&event.attributes);
-        event.r#type == "step_completed" && attributes.contains("\"success\"")
-    };
-    let names = |wanted: &[&str]| -> Vec<String> {
-        let of_steps = events
-            .iter()
-            .filter(completed)
-            .map(|event| event.detail.clone());
-        of_steps
-            .filter(|name| wanted.contains(&name.as_str()))
-            .collect()
-    };
+        let is_success = event.r#type == "step_completed" && attributes.contains("\"success\"");
+        is_success && ["page", "tidy"].contains(&event.detail.as_str())
+    });
     let undone = events
         .iter()
         .filter(|event| event.r#type == "compensation_completed");
@@ -258,13 +264,26 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
         status: run.status().as_str_name().to_owned(),
         compensation: run.compensation().as_str_name().to_owned(),
         seqs: events.iter().map(|event| event.seq).collect(),
-        done: names(&UNDONE),
+        done: done.map(|event| event.step.clone()).collect(),
         undone: undone.map(|event| event.detail.clone()).collect(),
-        handled: names(&["page", "tidy"]),
+        handled: handled.map(|event| event.detail.clone()).collect(),
         is_mixed: last_undone
             .zip(first_handled)
             .is_some_and(|(last, first)| first < last),
+        is_hasty: is_hasty(&events),
     })
+}
+
+/// Whether a step or a compensation begins while the run is in the phase `cancelling`.
+fn is_hasty(events: &[v1::Event]) -> bool {
+    let is_cancelling =
+        |event: &v1::Event| event.r#type == "phase_changed" && event.detail == "cancelling";
+    let after = events
+        .iter()
+        .skip_while(|event| !is_cancelling(event))
+        .skip(1);
+    let mut within = after.take_while(|event| event.r#type != "phase_changed");
+    within.any(|event| ["step_started", "compensation_started"].contains(&event.r#type.as_str()))
 }
 
 #[cfg(test)]
@@ -281,7 +300,7 @@ mod tests {
         };
         let mut ended = json!([{"key": "k", "run_id": "r", "status": "RUN_STATUS_FAILED",
             "compensation": "COMPENSATION_DONE", "seqs": [1, 2], "done": UNDONE,
-            "undone": ["right", "left", "one"], "handled": ["page"], "is_mixed": false}]);
+            "undone": ["right", "left", "one"], "handled": ["page"], "is_mixed": false, "is_hasty": false}]);
         change(&mut ended[0]);
         let history = History {
             operations: vec![start],
@@ -308,9 +327,34 @@ mod tests {
         assert_eq!(check(|run| run["undone"] = json!(twice)), 1);
         assert_eq!(check(|run| run["handled"] = json!([])), 1);
         assert_eq!(check(|run| run["is_mixed"] = json!(true)), 1);
+        assert_eq!(check(|run| run["is_hasty"] = json!(true)), 1);
         assert_eq!(
             check(|run| run["compensation"] = json!("COMPENSATION_PARTIAL")),
             1
         );
+    }
+
+    #[test]
+    fn what_begins_before_cancelled_steps_have_ended_is_found() {
+        let event = |(r#type, detail): (&str, &str)| v1::Event {
+            r#type: r#type.to_owned(),
+            detail: detail.to_owned(),
+            ..v1::Event::default()
+        };
+        let is_found = |events: &[(&str, &str)]| {
+            is_hasty(&events.iter().copied().map(event).collect::<Vec<_>>())
+        };
+        let cancelling = ("phase_changed", "cancelling");
+        let ended = ("step_cancelled", "one");
+        let phase = ("phase_changed", "compensating");
+        let begun = ("compensation_started", "one");
+        assert!(!is_found(&[
+            ("step_started", "one"),
+            cancelling,
+            ended,
+            phase,
+            begun
+        ]));
+        assert!(is_found(&[cancelling, begun, ended, phase]));
     }
 }

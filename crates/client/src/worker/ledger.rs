@@ -13,6 +13,9 @@ use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
 use std::collections::{BTreeMap, VecDeque};
 
+/// The code of a touch that is refused because the task is cancelled.
+const TASK_CANCELLED: &str = "task_cancelled";
+
 /// The tasks that a worker holds and the messages that it has to send.
 #[derive(Debug)]
 pub(super) struct Ledger {
@@ -54,6 +57,11 @@ pub(super) enum Order {
         token: String,
         /// Why the cluster refuses it.
         error: ClientError,
+    },
+    /// The task is cancelled: drop its handler, and report that.
+    Cancel {
+        /// The task's token.
+        token: String,
     },
     /// The stream is useless: open a new one.
     Reopen(ClientError),
@@ -225,6 +233,10 @@ impl Ledger {
             Outgoing::Touch(order) if is_malformed => {
                 drop(order.answer.send(Err(error)));
                 None
+            }
+            Outgoing::Touch(order) if error.code() == TASK_CANCELLED => {
+                let token = order.task_token;
+                Some(Order::Cancel { token })
             }
             Outgoing::Touch(order) => {
                 let token = order.task_token;

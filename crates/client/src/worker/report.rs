@@ -93,6 +93,11 @@ impl Report {
         Self::failed(HandlerError::retry(message).with_code("worker_stopped"))
     }
 
+    /// The task was cancelled, and its handler was dropped (W54).
+    pub(super) fn of_cancel() -> Self {
+        Self::failed(HandlerError::no_retry("the task was cancelled").with_code("cancelled"))
+    }
+
     /// The cluster refused the outcome or output as malformed.
     pub(super) fn of_refusal(code: &str, message: &str) -> Self {
         Self::failed(HandlerError::no_retry(message).with_code(code))

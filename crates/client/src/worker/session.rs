@@ -103,10 +103,18 @@ impl Service {
             Message::HelloOk(hello_ok) => self.note_hello_ok(hello_ok),
             Message::Draining(v1::Draining {}) => self.drain(),
             Message::Cancelled(cancelled) => {
-                let v1::TaskCancelled { task_token, reason } = cancelled;
+                let v1::TaskCancelled {
+                    task_token,
+                    reason,
+                    answer_awaited,
+                } = cancelled;
                 tracing::info!(task = task_token, reason, "a task was cancelled");
-                self.task_pool.give_up(&task_token);
-                self.ledger.forget(&task_token);
+                if answer_awaited {
+                    self.task_pool.cancel(&task_token);
+                } else {
+                    self.task_pool.give_up(&task_token);
+                    self.ledger.forget(&task_token);
+                }
             }
         }
         None
@@ -135,6 +143,10 @@ impl Service {
                     tracing::warn!(task = token, %error, "the cluster has abandoned the task");
                 }
                 self.task_pool.give_up(&token);
+                None
+            }
+            Order::Cancel { token } => {
+                self.task_pool.cancel(&token);
                 None
             }
             Order::Reopen(error) if error.code() == WORKER_NOT_FOUND => {

@@ -69,6 +69,14 @@ impl TaskPool {
         }
     }
 
+    /// Drops a handler. When it has stopped, that is reported.
+    pub(super) fn cancel(&mut self, token: &str) {
+        let mut tasks = self.tasks.values();
+        if let Some(task) = tasks.find(|task| task.token == token) {
+            task.handle.abort();
+        }
+    }
+
     /// Drops a handler; nothing is reported.
     pub(super) fn give_up(&mut self, token: &str) {
         self.tasks.retain(|_, task| {
@@ -99,6 +107,7 @@ impl TaskPool {
     fn end(&mut self, ended: Result<(Id, Report), JoinError>) -> Option<(String, Report)> {
         let (id, report) = match ended {
             Ok(ended) => ended,
+            Err(error) if error.is_cancelled() => (error.id(), Report::of_cancel()),
             Err(error) => (error.id(), Report::of_panic(error)),
         };
         self.tasks.remove(&id).map(|task| (task.token, report))

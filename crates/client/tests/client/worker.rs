@@ -1,5 +1,6 @@
 //! The worker SDK.
 
+mod cancellation;
 mod setup;
 
 pub(crate) use setup::is_drawn_id;
@@ -375,33 +376,6 @@ async fn a_lost_lease_stops_the_handler_and_frees_its_slot() {
         .refuse(sequence, Code::FailedPrecondition, "lease_lost")
         .await;
     assert_eq!(stream.next_slots().await, 3);
-}
-
-#[tokio::test]
-async fn a_cancelled_task_is_dropped_without_a_report() {
-    let mut node = FakeNode::start().await;
-    let (sender, mut contexts) = mpsc::channel(1);
-    let _worker = run(
-        builder(&[&node]).action("work", move |context: ActionContext| {
-            let sender = sender.clone();
-            async move {
-                sender.send(context).await.expect("the test listens");
-                std::future::pending().await
-            }
-        }),
-    );
-    let mut stream = node.employ().await;
-    assert_eq!(stream.next_slots().await, 2);
-    stream.assign("t1", LONG).await;
-    let context = contexts.recv().await.expect("the handler runs");
-    let cancel = v1::TaskCancelled {
-        task_token: "t1".to_owned(),
-        reason: "test".to_owned(),
-    };
-    stream.send(ServerMessage::Cancelled(cancel)).await;
-    assert_eq!(stream.next_slots().await, 3);
-    // What a handler has spawned learns of the end in this way.
-    context.cancellation().cancelled().await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Calls beside that of a step's target: its `fallback` (W72) and its `compensate` (W82, E519).
+//! Calls beside that of a step's target: its `fallback` (W72), its `compensate` (W82) and its `onCancel` (W81, E519).
 
 use super::{
     Context, Field, Fields, Reported, context::Visible, field::or_default, retry, target, template,
@@ -66,6 +66,26 @@ pub(super) fn compensation<'doc>(
             ..call
         },
         of_attempted: of_attempted?,
+    })
+}
+
+/// Reads the `onCancel` of a step.
+pub(super) fn on_cancel<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Call, Reported> {
+    let fields = field.fields(context)?;
+    let kind = Kind {
+        visible: Visible::Run,
+        refused: &["fallback", "compensate", "onCancel"],
+    };
+    let call = call(field, fields, kind, context)?;
+    Ok(Call {
+        retry: match call.retry {
+            Setting::Default => Setting::Disabled,
+            own => own,
+        },
+        ..call
     })
 }
 

@@ -1,5 +1,7 @@
 //! Reads a step: what it does and where its outcomes lead.
 
+mod policies;
+
 use super::{
     Context, Field, Fields, Reported, approval,
     blocks::StepDraft,
@@ -12,14 +14,14 @@ use super::{
     switch::{self, SwitchFields},
     target, template,
     timeouts::TimeoutFields,
-    timer, tracking,
+    timer,
     transitions::{self, RunStepEnding, Transitions},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
 use flotilla_engine::definition::{
     BlockForm, BlockStep, Branch, BuiltInTerminal, Call, RunStep, RunTarget, Setting, Step,
-    StepExtensions, StepIndex, StepKind, Target, Tracking,
+    StepExtensions, StepIndex, StepKind, Target,
 };
 
 /// Reads a step. Returns its outline for the lints over the whole graph even if the step has
@@ -67,6 +69,8 @@ pub(super) fn read<'doc>(
         fallback: fields.take("fallback", context),
         tracking: fields.take("tracking", context),
         compensate: fields.take("compensate", context),
+        cancellation: fields.take("cancellation", context),
+        on_cancel: fields.take("onCancel", context),
         timeouts: TimeoutFields::take(&mut fields, context),
         default: fields.take("default", context),
         is_skipped: skip_if.is_some(),
@@ -78,6 +82,7 @@ pub(super) fn read<'doc>(
     outline.is_complete &= known.is_ok();
     let unnamed = body.edges_without_transitions(draft.next, &transitions);
     outline.edges.extend(unnamed);
+    let on_cancel = body.on_cancel(context);
     let kind = body.kind(&transitions, &mut outline, context);
     let step = move || {
         known?;
@@ -88,6 +93,7 @@ pub(super) fn read<'doc>(
             may_repeat: false,
             skip_if: skip_if.transpose()?,
             set: set.map(|(_, writes)| writes).transpose()?,
+            on_cancel: on_cancel?.map(Box::new),
             kind: kind?,
             transitions: transitions.list?,
             extensions: StepExtensions::default(),
@@ -112,6 +118,8 @@ struct Body<'doc> {
     fallback: Option<Field<'doc>>,
     tracking: Option<Field<'doc>>,
     compensate: Option<Field<'doc>>,
+    cancellation: Option<Field<'doc>>,
+    on_cancel: Option<Field<'doc>>,
     timeouts: TimeoutFields<'doc>,
     default: Option<Field<'doc>>,
     /// Where its `set` is, if it has one.
@@ -197,6 +205,19 @@ impl<'doc> KindField<'doc> {
     /// Whether `retry` belongs to it.
     fn takes_retry(&self) -> bool {
         matches!(self, Self::Run(_) | Self::Block(_))
+    }
+
+    /// Whether it can wait for something other than blocks.
+    fn waits(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Wait(_) | Self::Timer(_) | Self::Approval(_) => true,
+            Self::Parallel(_)
+            | Self::Block(_)
+            | Self::ForEach(_)
+            | Self::Switch(_)
+            | Self::Emit(_)
+            | Self::Set => false,
+        }
     }
 
     /// Whether it opens blocks.
@@ -460,6 +481,7 @@ impl<'doc> Body<'doc> {
         let compensation = compensation
             .map(|field| call::compensation(field, context))
             .transpose();
+        let is_abandoned = self.is_abandoned(context);
         let tracking = self.tracking(target.as_ref().ok(), context);
         if let Ok(RunTarget::Plan(plan)) = &target {
             let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
@@ -486,6 +508,7 @@ impl<'doc> Body<'doc> {
             poll: poll?,
             output: output?,
             fallback,
+            is_abandoned: is_abandoned?,
             tracking: tracking?,
             compensation: compensation?,
             fallback_compensation,
@@ -498,29 +521,6 @@ impl<'doc> Body<'doc> {
             Some(field) => field.boolean(context),
             None => Ok(false),
         }
-    }
-
-    /// Reads how the outcome of the step's action is reported.
-    fn tracking(
-        &self,
-        target: Option<&RunTarget>,
-        context: &mut Context<'doc>,
-    ) -> Result<Tracking, Reported> {
-        let Some(field) = &self.tracking else {
-            return Ok(Tracking::Sync);
-        };
-        let tracking = tracking::read(field, None, context)?;
-        let hint = match target {
-            Some(RunTarget::Plan(_)) => "give it to the executors of the plan",
-            Some(RunTarget::Workflow { .. }) => "a child workflow reports its own end",
-            Some(RunTarget::Action(_)) | None => return Ok(tracking),
-        };
-        let message = format!(
-            "expected {} to have no `tracking`, since its target is not an action",
-            self.place
-        );
-        let finding = Finding::new(Code::E100, field.key_span, message);
-        Err(context.error(finding.hint(hint)))
     }
 
     /// Rejects keys that only steps with a target have, and those that this kind of step does not share with them.
@@ -538,6 +538,7 @@ impl<'doc> Body<'doc> {
             &self.output,
             &self.fallback,
             &self.tracking,
+            &self.cancellation,
         ];
         let timeouts: Vec<&Field<'doc>> = match kind.opens_blocks() {
             true => self.timeouts.of_calls().into_iter().collect(),

@@ -3,6 +3,7 @@
 mod approvals;
 mod blocks;
 mod bounds;
+mod cancellations;
 mod compensations;
 mod conditions;
 mod documents;

@@ -110,6 +110,7 @@ pub(crate) fn create(
         outcome: None,
         error: None,
         lease: None,
+        is_cancelling: false,
         report: None,
         wait_ends_at_ms: None,
         created_at_ms: turn.now_ms(),

@@ -30,7 +30,7 @@ pub struct Timeouts {
     pub heartbeat_ms: Option<u64>,
 }
 
-/// Which of the calls of a run step is meant.
+/// Which of the calls of a step is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallRole {
     /// That of its target.
@@ -42,14 +42,28 @@ pub enum CallRole {
     Compensation,
     /// That of the compensation of its fallback (W82).
     FallbackCompensation,
+    /// That of its `onCancel`, after it was cancelled (W81).
+    OnCancel,
 }
 
 impl CallRole {
+    /// Whether it is made after a visit to its step has ended.
+    #[must_use]
+    pub fn is_after_visit(self) -> bool {
+        self.is_compensation() || self.is_on_cancel()
+    }
+
+    /// Whether it is that of a step's `onCancel`.
+    #[must_use]
+    pub fn is_on_cancel(self) -> bool {
+        self == Self::OnCancel
+    }
+
     /// Whether it undoes another call.
     #[must_use]
     pub fn is_compensation(self) -> bool {
         match self {
-            Self::Target | Self::Fallback => false,
+            Self::Target | Self::Fallback | Self::OnCancel => false,
             Self::Compensation | Self::FallbackCompensation => true,
         }
     }

@@ -150,6 +150,9 @@ impl Definition {
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).
     #[must_use]
     pub fn retry(&self, index: StepIndex, call: CallRole) -> Option<&StepRetry> {
+        if call == CallRole::OnCancel {
+            return self.step(index).call(call)?.retry.or(None);
+        }
         match &self.step(index).kind {
             StepKind::Run(_) => {
                 let default = self.defaults_of(call);
@@ -182,13 +185,19 @@ impl Definition {
     fn defaults_of(&self, call: CallRole) -> Option<&StepDefaults> {
         match call {
             CallRole::Target => Some(&self.defaults),
-            CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => None,
+            CallRole::Fallback
+            | CallRole::Compensation
+            | CallRole::FallbackCompensation
+            | CallRole::OnCancel => None,
         }
     }
 
     /// How long a call of the step at `index`, or the blocks that it opens, may take in all, in milliseconds (W70).
     #[must_use]
     pub fn total_ms(&self, index: StepIndex, call: CallRole) -> Option<u64> {
+        if call == CallRole::OnCancel {
+            return self.timeouts(index, call).total_ms;
+        }
         match &self.step(index).kind {
             StepKind::Run(_) => self.timeouts(index, call).total_ms,
             StepKind::Parallel(parallel) => parallel.timeout_ms,
@@ -239,9 +248,12 @@ impl Definition {
         let outputs = terminals.filter_map(|terminal| terminal.output.as_ref());
         let sets = self.steps.iter().flat_map(|step| &step.set);
         let sets = sets.map(|writes| &writes.object);
+        let on_cancels = self.steps.iter().flat_map(|step| &step.on_cancel);
+        let on_cancels = on_cancels.filter_map(|call| call.input.as_ref());
         let of_run = self.output.iter().chain(&self.state);
         of_run
             .chain(sets)
+            .chain(on_cancels)
             .chain(outputs)
             .chain(of_blocks)
             .chain(of_kinds.flatten())

@@ -61,6 +61,8 @@ pub struct Step {
     pub skip_if: Option<Expression>,
     /// What it writes to the state when it has ended (W63).
     pub set: Option<StateWrites>,
+    /// The call that is made when it was cancelled: only of steps that wait for something other than blocks (W81).
+    pub on_cancel: Option<Box<Call>>,
     /// What the step does.
     pub kind: StepKind,
     /// Where each outcome leads, in document order; outcomes are unique.
@@ -95,8 +97,12 @@ impl Step {
     /// One of its calls, if it has it.
     #[must_use]
     pub fn call(&self, kind: CallRole) -> Option<&Call> {
+        if kind == CallRole::OnCancel {
+            return self.on_cancel.as_deref();
+        }
         let run = self.run()?;
         match kind {
+            CallRole::OnCancel => None,
             CallRole::Target => Some(&run.call),
             CallRole::Fallback => run.fallback.as_ref(),
             CallRole::Compensation => run.compensation.as_ref().map(|undo| &undo.call),
@@ -120,8 +126,26 @@ impl Step {
                 let of_fallback = of_fallback.map(|undo| (CallRole::FallbackCompensation, undo));
                 of_fallback.or(own)
             }
-            CallRole::Compensation | CallRole::FallbackCompensation => None,
+            CallRole::Compensation | CallRole::FallbackCompensation | CallRole::OnCancel => None,
         }
+    }
+
+    /// The policy by which the outcome `pending` of a call is polled (W14).
+    #[must_use]
+    pub fn poll(&self, call: CallRole) -> Option<&PollPolicy> {
+        match call {
+            CallRole::Target => self.run()?.poll.as_ref(),
+            CallRole::Fallback
+            | CallRole::Compensation
+            | CallRole::FallbackCompensation
+            | CallRole::OnCancel => None,
+        }
+    }
+
+    /// Whether its cancellation does not wait until its target has ended (W54).
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.run().is_some_and(|run| run.is_abandoned)
     }
 
     /// Whether what was done in its blocks is undone when it ends badly (W82a).
@@ -421,6 +445,8 @@ pub struct RunStep {
     pub output: Option<StepOutput>,
     /// The call that is made when the target has failed for good (W72).
     pub fallback: Option<Call>,
+    /// Whether a cancellation does not wait until the target has ended (W54).
+    pub is_abandoned: bool,
     /// How the outcome of the target is reported, if that is an action (W75).
     pub tracking: Tracking,
     /// How what the target has done is undone, and what the fallback has done without its own compensation (W82).

@@ -86,6 +86,12 @@ impl Named {
             .filter_map(|one| one.undoing.as_ref());
         let undoing: Vec<_> = undoing.filter_map(|one| one.target_result.output).collect();
         self.add(undoing);
+        let overdue = self
+            .activations
+            .iter()
+            .filter_map(|one| one.overdue_result.as_ref()?.output);
+        let overdue: Vec<_> = overdue.collect();
+        self.add(overdue);
         turn.visit::<Compensations>(&run.number, |_, compensation| {
             self.add(compensation.input);
             ControlFlow::Continue(())

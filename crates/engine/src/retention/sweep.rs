@@ -1,7 +1,6 @@
 //! Deleting items whose retention has ended, in bounded batches.
 
 use super::rows::{forget_action_run, forget_run, sweep_remains};
-use crate::effect::Effect;
 use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
@@ -55,22 +54,6 @@ impl SweepRuns {
         turn.cluster_mut().expirations_from_ms = from_ms;
         Ok(Done {})
     }
-}
-
-/// Restarts the retention of an item that a sweep has skipped.
-pub(crate) fn expire_again(
-    turn: &mut Turn<'_, '_>,
-    expiration: Expiration,
-) -> Result<(), StoreError> {
-    if turn.get::<Expirations>(&expiration)?.is_some() {
-        return Ok(());
-    }
-    let due_ms = expiration.due_ms;
-    turn.put::<Expirations>(&expiration, ());
-    let cluster = turn.cluster_mut();
-    cluster.expirations_from_ms = cluster.expirations_from_ms.min(due_ms);
-    turn.effect(Effect::ArmRetention { due_ms });
-    Ok(())
 }
 
 /// What has expired, the longest first: one more than a sweep looks at, at most.

@@ -4,7 +4,7 @@ use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, compensation, continuation, decide, delayed_entry, enter,
     execute, finish, finish_step, for_each, kept_signals, output, phase, scope, state,
-    step_timeout,
+    step_timeout, stopped,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -131,7 +131,7 @@ fn carry_out(
                 activation,
                 target_result,
             };
-            finish_step::finish_step(turn, queue, run, end)
+            stopped::finish(turn, queue, run, end)
         }
         Work::ChildEnded { activation, child } => {
             if let Some(work) = finish::note_child_end(turn, run, activation, child)? {
@@ -144,6 +144,7 @@ fn carry_out(
         Work::ForgetItems(former) => for_each::forget(turn, queue, run, former),
         Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
         Work::EndScope(end) => scope::end(turn, queue, run, end),
+        Work::CancelledStepEnded { scope } => cancel_scope::note_end(turn, queue, run, scope),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
         Work::ForgetWrites => Ok(state::forget_writes(turn, queue, run)?),
@@ -154,10 +155,7 @@ fn carry_out(
         Work::ConcludeUndone { activation } => {
             finish_step::conclude_undone(turn, queue, run, activation)
         }
-        Work::NextPhase => {
-            phase::next(queue, run);
-            Ok(())
-        }
+        Work::NextPhase => Ok(phase::next(turn, queue, run)?),
         Work::EndRun => finish::end(turn, queue, run),
         Work::Force { reason } => finish::force(turn, queue, run, reason),
         Work::TimeOut => finish::time_out(turn, queue, run),

@@ -1,64 +1,324 @@
-//! Cancelling a scope: everything below it ends, and nothing begins there afterwards (W54).
+//! Cancelling a scope or everything in a run: nothing begins there afterwards, and it ends when everything in it has ended
+//! (W54).
 
 use super::branches::EndedScope;
 use super::finish_step::attempt_of_block;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
-use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, compensation, index, scope, state, timeout_timers};
+use super::stopping::{self, Stopped};
+use super::{compensation, on_cancel, scope, state, timeout_timers};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, BranchResults, EventKind, FailureCause,
-    FormerBranches, FormerItems, SchemaChecks, ScopeRecord, UndoOwner, Work,
+    Activation, ActivationState, BranchResult, EventKind, FailureCause, FormerBranches,
+    FormerItems, ScopeRecord, UndoOwner, Work,
 };
-use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{plan, task};
+use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
-/// Cancels a scope and hands its end to the step that opened it. A definition bounds how many steps this stops (E520).
+/// Cancels a scope. When everything in it has ended, its end is handed to the step that opened it. A definition bounds how
+/// many steps this stops (E520).
 pub(super) fn cancel(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     number: ScopeNumber,
 ) -> TurnResult<()> {
-    let Some(scope) = run.scope(turn, number)?.cloned() else {
+    let scope = run.scope(turn, number)?.cloned();
+    // One around it may have been cancelled meanwhile.
+    let Some(scope) = scope.filter(|scope| scope.cancelling.is_none()) else {
         return Ok(());
     };
-    let (opener, around) = (scope.opener, scope.parent);
+    let undone_for = (scope.parent, UndoOwner::Step(scope.opener));
     let below = below(turn, run, scope)?;
+    let area = Area {
+        scope: number,
+        undone_for,
+        scopes: below.iter().map(|scope| scope.id.number).collect(),
+    };
+    let works = area.stop(turn, queue, run)?;
+    if *waiting_count(run, number) == 0 {
+        settle_scope(turn, queue, run, number)?;
+    }
+    push_in_order(queue, works);
+    Ok(())
+}
+
+/// Cancels everything that is open in a run whose end is decided, but for compensations: these are made to their end.
+/// Returns the work that follows; the end of the run waits until the last cancelled step has ended.
+pub(super) fn cancel_all(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<Works> {
+    if run.record.scopes_count > 0 {
+        run.look_up_scopes(turn)?;
+    }
+    let area = Area {
+        scope: ScopeNumber::ROOT,
+        undone_for: (ScopeNumber::ROOT, UndoOwner::Run),
+        scopes: run.open_scopes().map(|scope| scope.id.number).collect(),
+    };
+    area.stop(turn, queue, run)
+}
+
+/// Work in the order in which it is done.
+pub(super) type Works = Vec<(RunNumber, Work)>;
+
+/// Queues work, the first to be done next.
+pub(super) fn push_in_order(queue: &mut WorkQueue, works: Works) {
+    for (run, work) in works.into_iter().rev() {
+        queue.push(run, work);
+    }
+}
+
+/// What is cancelled together.
+struct Area {
+    /// The outermost scope; [`ScopeNumber::ROOT`] for the run.
+    scope: ScopeNumber,
+    /// Where what is being undone is continued, and for what.
+    undone_for: (ScopeNumber, UndoOwner),
+    /// The open scopes, the outermost one first; without that of the run itself.
+    scopes: Vec<ScopeNumber>,
+}
+
+impl Area {
+    fn contains(&self, active: &Activation) -> bool {
+        self.scope == ScopeNumber::ROOT || self.scopes.contains(&active.scope)
+    }
+
+    /// Stops the steps in it, the newest first; returns the work that follows.
+    fn stop(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        queue: &mut WorkQueue,
+        run: &mut LoadedRun,
+    ) -> TurnResult<Works> {
+        for number in &self.scopes {
+            let scope = run.scope_mut(*number);
+            scope.expect("the scope is open").cancelling = Some(0);
+        }
+        let mut works = Works::new();
+        for activation in run.active(turn)?.into_iter().rev() {
+            let Some(mut active) = run.take(turn, activation)? else {
+                continue;
+            };
+            if !self.contains(&active) {
+                run.put_back(active);
+            } else if active.call.is_compensation() {
+                // What is undone already is undone to its end.
+                let (scope, owner) = self.undone_for;
+                active.scope = scope;
+                active.undoes_for = Some(owner);
+                run.put_back(active);
+            } else if active.call.is_on_cancel() || active.is_stopping() {
+                self.take_over(turn, run, active);
+            } else {
+                active.cancelled_with = Some(self.scope);
+                works.extend(stop_step(turn, queue, run, active)?);
+            }
+        }
+        Ok(works)
+    }
+
+    /// Takes over a step that stops already, or the handler of one that was cancelled.
+    fn take_over(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        mut active: Draft<Activation>,
+    ) {
+        active.cancelled_with = Some(self.scope);
+        if !active.call.is_on_cancel() {
+            active.overdue_result = None;
+            timeout_timers::stop(turn, run.at(&active), &mut active);
+        }
+        if !active.state.opens_scopes() {
+            *waiting_count(run, self.scope) += 1;
+        }
+        run.put_back(active);
+    }
+}
+
+/// Stops a step of a scope that is cancelled.
+fn stop_step(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<Works> {
+    let mut works = Works::new();
+    timeout_timers::stop(turn, run.at(&active), &mut active);
+    if active.state.opens_scopes() {
+        // It ends with its scopes.
+        let settling = settling_of_ended(turn, run, &active)?;
+        works.extend(settling.map(|work| (run.number, work)));
+        active.undoing = None;
+        run.put_back(active);
+        return Ok(works);
+    }
+    let stopped = stopping::stop(turn, run, &active)?;
+    if let Stopped::ChildAbandoned(child) | Stopped::AwaitsChild(child) = stopped {
+        let step = &run.definition.definition.step(active.step).name;
+        let reason = format!("step \"{step}\" of parent {} was cancelled", run.record.id);
+        let reason = Some(reason);
+        works.push((child, Work::Cancel { reason }));
+    }
+    match stopped {
+        Stopped::Ended | Stopped::ChildAbandoned(_) => {
+            compensation::enter_cancelled(turn, run, &active)?;
+            if let Some(handler) = leave(turn, run, &active)? {
+                *waiting_count(run, scope_of(&active)) += 1;
+                on_cancel::begin(queue, run, handler);
+            }
+        }
+        Stopped::AwaitsWorker | Stopped::AwaitsChild(_) => {
+            *waiting_count(run, scope_of(&active)) += 1;
+            run.put_back(active);
+        }
+    }
+    Ok(works)
+}
+
+/// Ends a cancelled step: what it waited for has ended.
+pub(super) fn end_step(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    active: Draft<Activation>,
+) -> TurnResult<()> {
+    match leave(turn, run, &active)? {
+        Some(handler) => {
+            on_cancel::begin(queue, run, handler);
+            Ok(())
+        }
+        None => note_end(turn, queue, run, scope_of(&active)),
+    }
+}
+
+/// Leaves a cancelled step; returns its handler, if it has one.
+fn leave(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> TurnResult<Option<on_cancel::Handler>> {
+    run.note(active, EventKind::StepCancelled);
+    run.leave(active);
+    run.record.left_count += 1;
+    on_cancel::of(turn, run, active)
+}
+
+/// Notes that a step or its handler has ended for which the end of a cancelled scope has waited.
+pub(super) fn note_end(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+) -> TurnResult<()> {
+    run.scope(turn, scope)?;
+    // It may have ended meanwhile, or a scope around it was cancelled, which does not wait for what has ended.
+    let waiting = find_waiting_count(run, scope).filter(|count| **count > 0);
+    let Some(waiting) = waiting else {
+        return Ok(());
+    };
+    *waiting -= 1;
+    if *waiting > 0 {
+        return Ok(());
+    }
+    match scope {
+        ScopeNumber::ROOT => {
+            settle_all(turn, queue, run)?;
+            queue.push(run.number, Work::NextPhase);
+            Ok(())
+        }
+        scope => settle_scope(turn, queue, run, scope),
+    }
+}
+
+/// The cancelled scope with which a step ends.
+fn scope_of(active: &Activation) -> ScopeNumber {
+    active.cancelled_with.expect("the step was cancelled")
+}
+
+/// How many steps the end of a cancelled scope waits for.
+fn waiting_count(run: &mut LoadedRun, scope: ScopeNumber) -> &mut u32 {
+    find_waiting_count(run, scope).expect("the scope is cancelled")
+}
+
+fn find_waiting_count(run: &mut LoadedRun, scope: ScopeNumber) -> Option<&mut u32> {
+    match scope {
+        ScopeNumber::ROOT => {
+            let end = run.record.fixed_end.as_mut()?;
+            Some(&mut end.cancelling_count)
+        }
+        scope => run.scope_mut(scope)?.cancelling.as_mut(),
+    }
+}
+
+/// Ends a cancelled scope in which everything has ended.
+fn settle_scope(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    number: ScopeNumber,
+) -> TurnResult<()> {
+    let scope = run.scope(turn, number)?.cloned();
+    let scope = scope.expect("a cancelled scope ends once");
+    let below = below(turn, run, scope.clone())?;
+    let works = close(turn, run, (number, below))?;
+    let result = BranchResult {
+        outcome: name::of(name::CANCELLED),
+        output: None,
+        reason: None,
+        is_retryable: false,
+        cause: FailureCause::default(),
+        is_cancelled: true,
+    };
+    scope::join(turn, queue, run, EndedScope { scope, result })?;
+    push_in_order(queue, works);
+    Ok(())
+}
+
+/// Ends all scopes of a run in which everything was cancelled and has ended.
+pub(super) fn settle_all(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    if run.record.scopes_count == 0 {
+        return Ok(());
+    }
+    run.look_up_scopes(turn)?;
+    let scopes: Vec<ScopeRecord> = run.open_scopes().cloned().collect();
+    let works = close(turn, run, (ScopeNumber::ROOT, scopes))?;
+    push_in_order(queue, works);
+    Ok(())
+}
+
+/// Ends scopes that were cancelled with an outermost one, and the steps that opened scopes in them, the deepest first;
+/// returns the work that follows.
+fn close(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    (outermost, scopes): (ScopeNumber, Vec<ScopeRecord>),
+) -> TurnResult<Works> {
     let mut settling = Vec::new();
-    let mut children = Vec::new();
     let mut forgotten = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
-        let Some(mut active) = run.take(turn, activation)? else {
+        let Some(active) = run.take(turn, activation)? else {
             continue;
         };
-        if below.iter().all(|scope| scope.id.number != active.scope) {
+        if active.cancelled_with != Some(outermost) || !active.state.opens_scopes() {
             run.put_back(active);
             continue;
         }
-        // What is undone already is undone to its end.
-        if active.call.is_compensation() {
-            active.scope = around;
-            active.undoes_for = Some(UndoOwner::Step(opener));
-            run.put_back(active);
-            continue;
-        }
-        compensation::enter_cancelled(turn, run, &active)?;
-        settling.extend(settling_of_ended(turn, run, &active)?);
-        let child = stop(turn, run, &active)?;
+        stopping::stop(turn, run, &active)?;
         forgotten.extend(rows_left(&active));
-        children.extend(child.map(|child| (child, active.step)));
         run.note(&active, EventKind::StepCancelled);
-        timeout_timers::clear(turn, run.at(&active), &active);
         run.leave(&active);
         run.record.left_count += 1;
     }
-    let mut cancelled = None;
-    // The deepest first.
-    for scope in below.into_iter().rev() {
+    for scope in scopes.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
         state::forget(turn, run, scope.id.number)?;
         let spent = EndedAttempt {
@@ -68,31 +328,10 @@ pub(super) fn cancel(
         };
         settling.extend(kept_signals::settling(turn, run, spent)?);
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
-        run.scope(turn, scope.id.number)?;
         run.close_scope(scope.id.number);
-        cancelled = Some(scope);
     }
-    let result = BranchResult {
-        outcome: name::of(name::CANCELLED),
-        output: None,
-        reason: None,
-        is_retryable: false,
-        cause: FailureCause::default(),
-        is_cancelled: true,
-    };
-    let scope = cancelled.expect("a scope is below itself");
-    scope::join(turn, queue, run, EndedScope { scope, result })?;
-    for work in settling.into_iter().rev().chain(forgotten) {
-        queue.push(run.number, work);
-    }
-    // They end before the step does.
-    for (child, step) in children {
-        let step = &run.definition.definition.step(step).name;
-        let reason = format!("step \"{step}\" of parent {} was cancelled", run.record.id);
-        let reason = Some(reason);
-        queue.push(child, Work::Cancel { reason });
-    }
-    Ok(())
+    let works = settling.into_iter().chain(forgotten);
+    Ok(works.map(|work| (run.number, work)).collect())
 }
 
 /// The work that settles the signals that the block of a step has taken, if the block has ended and the step has not.
@@ -140,48 +379,4 @@ fn below(
         }
     }
     Ok(below)
-}
-
-/// Ends what an active step waits for, but for a child: its number is returned, so that the caller has it cancelled.
-pub(super) fn stop(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &Activation,
-) -> TurnResult<Option<RunNumber>> {
-    let at = run.at(active);
-    match &active.state {
-        // The rows of its items are deleted later.
-        ActivationState::Executing | ActivationState::Iterations(_) => {}
-        ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
-        ActivationState::Plan(plan) => plan::abandon(turn, run, active, plan)?,
-        ActivationState::Signal(wait) => {
-            clear_deadline(turn, at, wait.deadline_at_ms);
-        }
-        ActivationState::Approval(approval) => {
-            approval::forget(turn, at)?;
-            clear_deadline(turn, at, approval.deadline_at_ms);
-        }
-        ActivationState::Child(child) => {
-            index::expire_child(turn, *child)?;
-            return Ok(Some(*child));
-        }
-        ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
-            turn.delete::<SchemaChecks>(&(at.run, at.activation));
-        }
-        ActivationState::Retry { due_ms }
-        | ActivationState::Poll { due_ms }
-        | ActivationState::Timer { due_ms }
-        | ActivationState::Delay { due_ms } => {
-            turn.clear_timer(wake_timer(at, *due_ms));
-        }
-        ActivationState::Branches(branches) => {
-            for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
-                turn.delete::<BranchResults>(&key);
-            }
-            for position in 0..branches.begun_count {
-                state::forget(turn, run, branches.scope(position))?;
-            }
-        }
-    }
-    Ok(None)
 }

@@ -2,7 +2,7 @@
 //! newest first, at the end of the run or before the work of a block is dropped (W82a).
 
 use super::failure::{self, is_failure};
-use super::outcome::is_good;
+use super::outcome::{is_good, name};
 use super::render::{self, DataContext};
 use super::retry::{self, Retry};
 use super::{phase, timeout_timers};
@@ -48,6 +48,27 @@ pub(super) fn enter(
     target_result: &TargetResult,
 ) -> TurnResult<()> {
     let made = match is_failure(&target_result.outcome) {
+        true => Made::Attempt,
+        false => Made::Success(target_result.output),
+    };
+    enter_made(turn, run, active, made)?;
+    active.is_call_open = false;
+    Ok(())
+}
+
+/// Enters an attempt that has ended although it was cancelled or took too long: a success counts all the same (W54).
+pub(super) fn enter_late(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Activation,
+    target_result: &TargetResult,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
+    let is_poll = step.poll(active.call).is_some();
+    let is_pending = is_poll && target_result.outcome.as_str() == name::PENDING;
+    let is_cancelled = target_result.outcome.as_str() == name::CANCELLED;
+    let made = match is_pending || is_cancelled || is_failure(&target_result.outcome) {
         true => Made::Attempt,
         false => Made::Success(target_result.output),
     };
@@ -126,7 +147,10 @@ fn default_input(
     };
     let by = match active.call {
         CallRole::Fallback => ",\"by\":\"fallback\"",
-        CallRole::Target | CallRole::Compensation | CallRole::FallbackCompensation => "",
+        CallRole::Target
+        | CallRole::Compensation
+        | CallRole::FallbackCompensation
+        | CallRole::OnCancel => "",
     };
     let (input, output) = (input.as_str(), output.as_str());
     let text = format!("{{\"input\":{input},\"output\":{output}{by}}}");

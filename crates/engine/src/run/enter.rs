@@ -61,7 +61,7 @@ pub(super) fn is_allowed(
     run: &mut LoadedRun,
     scope: ScopeNumber,
 ) -> Result<bool, StoreError> {
-    let is_scope_open = scope == ScopeNumber::ROOT || run.scope(turn, scope)?.is_some();
+    let is_scope_open = scope == ScopeNumber::ROOT || run.is_scope_live(turn, scope)?;
     let is_open = is_scope_open && run.record.status.is_open();
     Ok(is_open && queue.count_step(turn, run, scope) && queue.count_entry(run, scope))
 }

@@ -26,7 +26,10 @@ pub(super) fn applies(
             .step(active.step)
             .call(CallRole::Fallback)
             .is_some(),
-        CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => false,
+        CallRole::Fallback
+        | CallRole::Compensation
+        | CallRole::FallbackCompensation
+        | CallRole::OnCancel => false,
     };
     has_fallback && is_failure(&target_result.outcome)
 }

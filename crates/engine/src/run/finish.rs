@@ -1,11 +1,10 @@
 //! The end of a run: it reaches a terminal or is cancelled (W17, W18, W4).
 
 use super::failure::error_in;
-use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, compensation, index, phase, run_timeout, start_timer, timeout_timers,
+    attributes, cancel_scope, index, phase, run_timeout, start_timer, stopping, timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -15,8 +14,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd,
-    Phase, RunRecord, RunStatus, ScopeRecord, TargetResult, TriggeredBy, UndoOwner, Work,
+    Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd, Phase,
+    RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -29,7 +28,7 @@ pub(super) fn finish(
 ) -> TurnResult<()> {
     // It has ended meanwhile, or its scope has.
     let is_root = ending.scope == ScopeNumber::ROOT;
-    if !run.record.status.is_open() || !(is_root || run.scope(turn, ending.scope)?.is_some()) {
+    if !run.record.status.is_open() || !(is_root || run.is_scope_live(turn, ending.scope)?) {
         return Ok(());
     }
     if run.record.fixed_end.is_some() {
@@ -86,39 +85,41 @@ fn end_by_itself(
     }
 }
 
-/// Decides how the run ends. What is open in it is cancelled; a handler goes before the end.
+/// Decides how the run ends. What is open in it is cancelled; the rest of what goes before the end follows when that has
+/// ended.
 fn decide(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
     ending: Ending,
 ) -> TurnResult<()> {
-    if run.definition.definition.compensates_at(ending.terminal) {
-        enter_cancelled(turn, run)?;
-    }
-    let before = phase::before(turn, run, &ending)?;
+    let cause = phase::cause(run, &ending);
     fix(turn, run, &ending)?;
-    let children = match before {
-        Some(_) => cancel_all(turn, queue, run)?,
-        None => tear_down(turn, run)?,
-    };
-    if let Some(end) = before {
-        let children = children.clone();
-        phase::begin(queue, run, FixedEnd { children, ..end });
-        forget_writes(queue, run);
+    run.record.fixed_end = Some(FixedEnd {
+        terminal: ending.terminal,
+        reason: ending.detail,
+        phase: Phase::Cancelling,
+        cause: cause.map(|cause| run.store_payload(turn, cause)),
+        is_handler_over: false,
+        cancelling_count: 0,
+    });
+    let works = cancel_scope::cancel_all(turn, queue, run)?;
+    if phase::is_cancelling(run) {
+        run.note_run(EventKind::PhaseChanged {
+            phase: Phase::Cancelling,
+        });
     } else {
-        close(
-            turn,
-            queue,
-            run,
-            FinalEnd {
-                terminal: ending.terminal,
-                reason: ending.detail,
-            },
-        )?;
+        cancel_scope::settle_all(turn, queue, run)?;
+        match phase::after_cancelling(turn, run)? {
+            Some(phase) => {
+                phase::enter(queue, run, phase);
+                forget_writes(queue, run);
+            }
+            None => end(turn, queue, run)?,
+        }
     }
-    // Those without a handler end before that of this run begins, and before the parent hears of this run.
-    end_children(queue, run, children, |reason| Work::Cancel { reason });
+    // Children that end without a handler end before that of this run begins, and before the parent hears of this run.
+    cancel_scope::push_in_order(queue, works);
     Ok(())
 }
 
@@ -134,17 +135,6 @@ fn end_children(
     }
 }
 
-/// Enters the calls that the end of the run cancels into its compensations.
-fn enter_cancelled(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<()> {
-    for number in run.active(turn)? {
-        if let Some(active) = run.take(turn, number)? {
-            compensation::enter_cancelled(turn, run, &active)?;
-            run.put_back(active);
-        }
-    }
-    Ok(())
-}
-
 /// Ends the run immediately: with the end that is decided, or cancelled. Its handlers, and those of its children, are not
 /// executed any further.
 pub(super) fn force(
@@ -156,11 +146,9 @@ pub(super) fn force(
     if !run.record.status.is_open() {
         return Ok(());
     }
-    let mut children = Vec::new();
     let (terminal, reason) = match run.record.fixed_end.clone() {
         Some(fixed) => {
             note_left_out(run, &fixed);
-            children.extend(fixed.children);
             (fixed.terminal, fixed.reason)
         }
         None => {
@@ -170,7 +158,7 @@ pub(super) fn force(
             (ending.terminal, ending.detail)
         }
     };
-    children.extend(tear_down(turn, run)?);
+    let children = tear_down(turn, run)?;
     close(turn, queue, run, FinalEnd { terminal, reason })?;
     end_children(queue, run, children, |reason| Work::Force { reason });
     Ok(())
@@ -179,24 +167,35 @@ pub(super) fn force(
 /// Notes what goes before the end of a run and is left out: part of the current phase, and the one after it.
 fn note_left_out(run: &mut LoadedRun, end: &FixedEnd) {
     let stopped = match end.phase {
+        Phase::Cancelling => "the end of cancelled steps was not awaited",
         Phase::Compensating => "the compensations were stopped",
         Phase::OnError => "onError was stopped",
         Phase::OnCancel => "onCancel was stopped",
     };
     phase::add_note(run, stopped);
-    if end.phase == Phase::Compensating {
-        run.record.compensations.progress = CompensationProgress::Partial;
-        if end.cause.is_some() {
-            phase::add_note(run, "the handler was not executed");
+    match end.phase {
+        Phase::Cancelling => note_not_compensated(run, end.terminal),
+        Phase::Compensating => {
+            run.record.compensations.progress = CompensationProgress::Partial;
         }
+        Phase::OnError | Phase::OnCancel => return,
+    }
+    if end.cause.is_some() {
+        phase::add_note(run, "the handler was not executed");
+    }
+}
+
+/// Notes that what could be undone is not undone.
+fn note_not_compensated(run: &mut LoadedRun, terminal: Target) {
+    let is_wanted = run.definition.definition.compensates_at(terminal);
+    if is_wanted && run.record.compensations.open_count > 0 {
+        phase::add_note(run, "no compensation was made");
     }
 }
 
 /// Notes what would go before an end that nothing goes before.
 fn note_not_begun(run: &mut LoadedRun, terminal: Target) {
-    if run.record.compensations.open_count > 0 {
-        phase::add_note(run, "no compensation was made");
-    }
+    note_not_compensated(run, terminal);
     if run.definition.definition.handler_at(terminal).is_some() {
         phase::add_note(run, "onCancel was not executed");
     }
@@ -209,12 +208,15 @@ fn stop_handler(
     run: &mut LoadedRun,
     ending: &Ending,
 ) -> TurnResult<()> {
-    let children = cancel_all(turn, queue, run)?;
+    let works = cancel_scope::cancel_all(turn, queue, run)?;
     let note = ending.detail.as_deref().unwrap_or_default();
     phase::note_failure(run, &ending.cause.code, note);
     phase::note_handler_over(run);
-    queue.push(run.number, Work::NextPhase);
-    end_children(queue, run, children, |reason| Work::Cancel { reason });
+    if !phase::is_cancelling(run) {
+        cancel_scope::settle_all(turn, queue, run)?;
+        queue.push(run.number, Work::NextPhase);
+    }
+    cancel_scope::push_in_order(queue, works);
     Ok(())
 }
 
@@ -324,67 +326,20 @@ fn event_of(status: TerminalStatus, terminal: Target, detail: Option<String>) ->
     }
 }
 
-/// Cancels everything that the run still waits for, but for its children, which are returned. Signals that no step will
-/// consume are deleted with the run.
+/// Cancels everything that the run still waits for, without waiting for its end, but for its children, which are returned.
+/// Signals that no step will consume are deleted with the run.
 fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<RunNumber>> {
     let mut children = Vec::new();
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
-            children.extend(stop(turn, run, &active)?);
-        }
-    }
-    run.close_scopes(turn)?;
-    Ok(children)
-}
-
-/// Stops an active step, and leaves it; returns its child.
-fn stop(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &Activation,
-) -> TurnResult<Option<RunNumber>> {
-    let child = cancel_scope::stop(turn, run, active)?;
-    timeout_timers::clear(turn, run.at(active), active);
-    run.leave(active);
-    Ok(child)
-}
-
-/// Like [`tear_down`], in a run that continues with a handler: its history names what is cancelled.
-fn cancel_all(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-) -> TurnResult<Vec<RunNumber>> {
-    let mut children = Vec::new();
-    for number in run.active(turn)? {
-        let Some(mut active) = run.take(turn, number)? else {
-            continue;
-        };
-        // What is undone already is undone to its end.
-        if active.call.is_compensation() {
-            active.scope = ScopeNumber::ROOT;
-            active.undoes_for = Some(UndoOwner::Run);
-            run.put_back(active);
-        } else {
-            if let Some(work) = cancel_scope::settling_of_ended(turn, run, &active)? {
-                queue.push(run.number, work);
+            children.extend(stopping::force(turn, run, &active)?);
+            timeout_timers::clear(turn, run.at(&active), &active);
+            run.leave(&active);
+            // What is called after the end of a visit is not one that the end of the run has ended.
+            if active.call.is_after_visit() {
+                run.record.left_count += 1;
             }
-            run.note(&active, EventKind::StepCancelled);
-            run.record.left_count += 1;
-            children.extend(stop(turn, run, &active)?);
         }
-    }
-    run.look_up_scopes(turn)?;
-    let scopes: Vec<ScopeRecord> = run.open_scopes().cloned().collect();
-    for scope in scopes.into_iter().rev() {
-        let outcome = name::of(name::CANCELLED);
-        let spent = EndedAttempt {
-            scope: scope.id.number,
-            parent: scope.parent,
-            is_retried: false,
-        };
-        kept_signals::settle_later(turn, queue, run, spent)?;
-        run.note_scope(scope.id, EventKind::ScopeEnded { outcome });
     }
     run.close_scopes(turn)?;
     Ok(children)

@@ -8,8 +8,10 @@ use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::retry::{self, Retry};
 use super::step_timer::wake_timer;
-use super::{branches, compensation, delayed_entry, output, phase, state, timeout_timers};
-use crate::definition::{CallRole, PollPolicy, Step};
+use super::{
+    branches, compensation, delayed_entry, on_cancel, output, phase, state, timeout_timers,
+};
+use crate::definition::{CallRole, PollPolicy};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -48,9 +50,7 @@ pub(super) fn finish_step(
     }
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
-    if let (Some(poll), name::PENDING) =
-        (poll_policy(step, &active), target_result.outcome.as_str())
-    {
+    if let (Some(poll), name::PENDING) = (step.poll(active.call), target_result.outcome.as_str()) {
         let polls = active.polls_count;
         if polls < poll.max_attempts {
             let poll = NextPoll {
@@ -89,6 +89,13 @@ pub(super) fn end_call(
             target_result: attempt.target_result,
         };
         return compensation::conclude(turn, queue, run, ended);
+    }
+    if attempt.active.call == CallRole::OnCancel {
+        let ended = on_cancel::EndedHandler {
+            active: attempt.active,
+            target_result: attempt.target_result,
+        };
+        return on_cancel::conclude(turn, queue, run, ended);
     }
     compensation::enter(turn, run, &mut attempt.active, &attempt.target_result)?;
     output::conclude_with_output(turn, queue, run, attempt)
@@ -318,13 +325,6 @@ pub(super) fn exit_step(
             queue.push(run.number, work);
             Ok(())
         }
-    }
-}
-
-fn poll_policy<'s>(step: &'s Step, active: &Activation) -> Option<&'s PollPolicy> {
-    match active.call {
-        CallRole::Target => step.run()?.poll.as_ref(),
-        CallRole::Fallback | CallRole::Compensation | CallRole::FallbackCompensation => None,
     }
 }
 

@@ -113,7 +113,8 @@ pub(super) fn split(
         mut index,
         offset,
     } = place;
-    let Some(active) = run.activation(turn, activation)? else {
+    let active = run.activation(turn, activation)?;
+    let Some(active) = active.filter(|active| active.cancelled_with.is_none()) else {
         return Ok(());
     };
     let text = turn.payload(active.input)?;
@@ -152,7 +153,7 @@ pub(super) fn begin(
     };
     let definition = run.definition.clone();
     let (step, mut state) = of(&definition.definition, &active);
-    if !may_begin(step, &state) {
+    if !may_begin(step, &state) || active.cancelled_with.is_some() {
         state.is_begin_queued = false;
         active.state = ActivationState::Iterations(state);
         run.put_back(active);

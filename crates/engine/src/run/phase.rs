@@ -12,48 +12,57 @@ use crate::run::work_queue::WorkQueue;
 use crate::scope_path;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, CompensationProgress, Ending, EventKind, FixedEnd, Phase, StepTimeout, UndoOwner,
-    Work,
+    Activation, CompensationProgress, Ending, EventKind, Phase, StepTimeout, UndoOwner, Work,
 };
 use crate::turn::{LoadedRun, Turn};
 
 /// The code of a handler that has taken too long.
 const PHASE_TIMEOUT: &str = "phase_timeout";
 
-/// The fixed end of a run, with the first phase before it; `None` if the run ends without a phase.
-pub(super) fn before(
+/// What the handler reads that is executed before this end; `None` if none is.
+pub(super) fn cause(run: &LoadedRun, ending: &Ending) -> Option<Json> {
+    let definition = &run.definition.definition;
+    let handler = definition.handler_at(ending.terminal);
+    // A run that has not begun has nothing to handle.
+    handler.filter(|_| run.record.activations_count > 0)?;
+    Some(match phase_of_handler(definition, ending.terminal) {
+        Phase::OnCancel => cancel_cause(ending),
+        Phase::Cancelling | Phase::Compensating | Phase::OnError => error_cause(run, ending),
+    })
+}
+
+/// Whether steps that were cancelled with the run, or with its handler, have not ended yet.
+pub(super) fn is_cancelling(run: &LoadedRun) -> bool {
+    let end = run.record.fixed_end.as_ref();
+    end.is_some_and(|end| end.cancelling_count > 0)
+}
+
+/// The phase that follows when everything that was open in the run has ended; `None` if the run ends.
+pub(super) fn after_cancelling(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    ending: &Ending,
-) -> Result<Option<FixedEnd>, StoreError> {
+) -> Result<Option<Phase>, StoreError> {
+    let Some((terminal, has_handler)) = fixed(run) else {
+        return Ok(None);
+    };
     let definition = run.definition.clone();
     let definition = &definition.definition;
-    // A run that has not begun has done nothing, and has nothing to handle.
-    let handler = definition.handler_at(ending.terminal);
-    let handler = handler.filter(|_| run.record.activations_count > 0);
-    let handler_phase = phase_of_handler(definition, ending.terminal);
     let is_undoing = run.record.compensations.entered_count > 0 && {
-        let is_wanted = definition.compensates_at(ending.terminal);
+        let is_wanted = definition.compensates_at(terminal);
         let has_any = run.record.compensations.open_count > 0;
         (is_wanted && has_any) || compensation::is_any_active(turn, run)?
     };
-    let phase = match (is_undoing, handler) {
-        (true, _) => Phase::Compensating,
-        (false, Some(_)) => handler_phase,
-        (false, None) => return Ok(None),
-    };
-    let cause = handler.map(|_| match handler_phase {
-        Phase::OnCancel => cancel_cause(ending),
-        Phase::OnError | Phase::Compensating => error_cause(run, ending),
-    });
-    Ok(Some(FixedEnd {
-        terminal: ending.terminal,
-        reason: ending.detail.clone(),
-        phase,
-        cause: cause.map(|cause| run.store_payload(turn, cause)),
-        is_handler_over: false,
-        children: Vec::new(),
-    }))
+    Ok(match (is_undoing, has_handler) {
+        (true, _) => Some(Phase::Compensating),
+        (false, true) => Some(phase_of_handler(definition, terminal)),
+        (false, false) => None,
+    })
+}
+
+/// Where a run ends whose end is decided, and whether a handler goes before.
+fn fixed(run: &LoadedRun) -> Option<(Target, bool)> {
+    let end = run.record.fixed_end.as_ref()?;
+    Some((end.terminal, end.cause.is_some()))
 }
 
 /// The phase in which the handler of an end at `terminal` is executed.
@@ -64,29 +73,31 @@ fn phase_of_handler(definition: &Definition, terminal: Target) -> Phase {
     }
 }
 
-/// Fixes the end of the run, and begins the first phase before it.
-pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
-    let is_wanted = run.definition.definition.compensates_at(end.terminal);
-    if end.phase == Phase::Compensating && is_wanted {
-        run.record.compensations.progress = CompensationProgress::Running;
+/// Begins a phase of a run whose end is decided, but for that of cancelling.
+pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, phase: Phase) {
+    let Some((terminal, _)) = fixed(run) else {
+        return;
+    };
+    if let Some(end) = &mut run.record.fixed_end {
+        end.phase = phase;
     }
-    enter(queue, run, end);
-}
-
-fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
-    let (phase, terminal) = (end.phase, end.terminal);
-    run.record.fixed_end = Some(end);
     run.note_run(EventKind::PhaseChanged { phase });
     // Each phase counts its own steps (W78).
     run.record.unwaited_steps_count = 0;
     let progress = run.progress(ScopeNumber::ROOT);
     progress.steps_since_wait = 0;
     progress.entered_count = 0;
-    let owner = UndoOwner::Run;
+    let definition = &run.definition.definition;
     let work = match phase {
-        Phase::Compensating => Work::Undo { owner },
+        Phase::Cancelling | Phase::Compensating => {
+            if definition.compensates_at(terminal) {
+                run.record.compensations.progress = CompensationProgress::Running;
+            }
+            let owner = UndoOwner::Run;
+            Work::Undo { owner }
+        }
         Phase::OnError | Phase::OnCancel => {
-            let step = run.definition.definition.handler_at(terminal);
+            let step = definition.handler_at(terminal);
             Work::Enter {
                 scope: ScopeNumber::ROOT,
                 step: step.expect("the phase is entered for its handler"),
@@ -96,31 +107,47 @@ fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, end: FixedEnd) {
     queue.push(run.number, work);
 }
 
-/// The compensations of a run that is about to end are made, or its handler has ended: its handler follows, or its end. A
-/// handler may leave a compensation behind, which ends first.
-pub(super) fn next(queue: &mut WorkQueue, run: &mut LoadedRun) {
-    if run.record.active_count > 0 {
-        return;
-    }
+/// A phase is over: the next one follows, or the end of the run. A handler may leave a compensation behind, which ends
+/// first.
+pub(super) fn next(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> Result<(), StoreError> {
     let Some(end) = run.record.fixed_end.clone() else {
-        return;
+        return Ok(());
     };
-    if end.phase == Phase::Compensating {
-        let compensations = &mut run.record.compensations;
-        compensations.progress = match (compensations.progress, compensations.has_failed) {
-            (CompensationProgress::None, _) => CompensationProgress::None,
-            (_, true) => CompensationProgress::Partial,
-            (_, false) => CompensationProgress::Done,
-        };
-        if end.cause.is_some() {
-            let phase = phase_of_handler(&run.definition.definition, end.terminal);
-            return enter(queue, run, FixedEnd { phase, ..end });
+    if end.cancelling_count > 0 {
+        return Ok(());
+    }
+    let next = match end.phase {
+        Phase::Cancelling => after_cancelling(turn, run)?,
+        _ if run.record.active_count > 0 => return Ok(()),
+        Phase::Compensating => {
+            end_compensating(run);
+            let definition = &run.definition.definition;
+            end.cause
+                .map(|_| phase_of_handler(definition, end.terminal))
         }
+        // Its handler may not have been entered yet.
+        Phase::OnError | Phase::OnCancel if !end.is_handler_over => return Ok(()),
+        Phase::OnError | Phase::OnCancel => None,
+    };
+    match next {
+        Some(phase) => enter(queue, run, phase),
+        None => queue.push(run.number, Work::EndRun),
     }
-    // Its handler may not have been entered yet.
-    if end.phase == Phase::Compensating || end.is_handler_over {
-        queue.push(run.number, Work::EndRun);
-    }
+    Ok(())
+}
+
+/// Notes how much has been undone.
+fn end_compensating(run: &mut LoadedRun) {
+    let compensations = &mut run.record.compensations;
+    compensations.progress = match (compensations.progress, compensations.has_failed) {
+        (CompensationProgress::None, _) => CompensationProgress::None,
+        (_, true) => CompensationProgress::Partial,
+        (_, false) => CompensationProgress::Done,
+    };
 }
 
 /// Notes that the handler has ended or was stopped.

@@ -38,20 +38,16 @@ pub(crate) fn release_from_quarantine(
         true => None,
         false => why_unwanted(turn, number, &run.record)?,
     };
-    let mut works = Vec::new();
+    // The run is cancelled before what has arrived is processed: a step that has succeeded meanwhile can be undone.
+    let is_unwanted = reason.is_some();
+    let mut works: Vec<_> = is_unwanted
+        .then_some(Work::Cancel { reason })
+        .into_iter()
+        .collect();
     for activation in run.active(turn)? {
-        let Some(active) = run.take(turn, activation)? else {
-            continue;
-        };
-        // What an unwanted run is undoing, it undoes to its end.
-        if reason.is_none() || active.call.is_compensation() {
+        if let Some(active) = run.take(turn, activation)? {
             works.extend(release_step(turn, &mut run, active)?);
-        } else {
-            run.put_back(active);
         }
-    }
-    if reason.is_some() {
-        works.push(Work::Cancel { reason });
     }
     turn.put_back_run(run);
     advance_all(turn, number, works)
@@ -86,8 +82,15 @@ fn why_unwanted(
         return Ok(Some("its parent ended".to_owned()));
     };
     let waiting = turn.get::<Activations>(&(link.run, link.activation))?;
-    let is_wanted = waiting.is_some_and(|active| active.state.awaits() == Awaited::Child(number));
-    Ok((!is_wanted).then(|| format!("parent {} ended", parent.id)))
+    let waiting = waiting.filter(|active| active.state.awaits() == Awaited::Child(number));
+    Ok(match waiting {
+        None => Some(format!("parent {} ended", parent.id)),
+        // Its end is awaited.
+        Some(active) if active.is_stopping() && run.status.is_open() => {
+            Some(format!("parent {} cancelled it", parent.id))
+        }
+        Some(_) => None,
+    })
 }
 
 /// Restores what a step waits for; returns the work that arrived meanwhile.

@@ -168,11 +168,12 @@ fn retry_now(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
 ) {
-    // The attempts at a compensation are bounded by its policy.
-    if active.call.is_compensation() || queue.count_step(turn, run, active.scope) {
+    // What it waited for has ended, even if the run ends here.
+    active.state = ActivationState::Executing;
+    // The attempts at a compensation or a handler are bounded by their policies.
+    if active.call.is_after_visit() || queue.count_step(turn, run, active.scope) {
         let (activation, attempt) = (active.number, begin_attempt(&mut active));
         run.note(&active, EventKind::StepRetry { attempt });
-        active.state = ActivationState::Executing;
         queue.push(run.number, Work::Execute { activation });
     }
     run.put_back(active);

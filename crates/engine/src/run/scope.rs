@@ -45,6 +45,7 @@ pub(super) fn open(run: &mut LoadedRun, opener: &Activation, new: NewScope) -> W
         block: new.block,
         position: new.position,
         progress: ScopeProgress::default(),
+        cancelling: None,
     });
     Work::Enter {
         scope: new.number,
@@ -59,7 +60,8 @@ pub(super) fn end(
     run: &mut LoadedRun,
     end: ScopeEnd,
 ) -> TurnResult<()> {
-    let Some(scope) = run.scope(turn, end.scope)?.cloned() else {
+    let scope = run.scope(turn, end.scope)?.cloned();
+    let Some(scope) = scope.filter(|scope| scope.cancelling.is_none()) else {
         return Ok(());
     };
     let output = output(turn, run, &scope)?;

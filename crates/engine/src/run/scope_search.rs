@@ -103,7 +103,7 @@ fn below(
         (Ordering::Less | Ordering::Equal, _) => return Ok(Found::NotBegun),
     };
     Ok(match (has_begun, is_decided) {
-        (true, _) if run.scope(turn, number)?.is_some() => Found::Open(number),
+        (true, _) if run.is_scope_live(turn, number)? => Found::Open(number),
         (true, _) | (false, true) => Found::Ended,
         (false, false) => Found::NotBegun,
     })

@@ -1,8 +1,8 @@
 //! Steps, and attempts at them, that have taken too long (W70).
 
-use super::cancel_scope::stop;
 use super::finish_step::{Attempt, end_call};
 use super::outcome::name;
+use super::stopping::{self, Stopped};
 use super::{branches, for_each, timeout_timers};
 use crate::json::Json;
 use crate::run::work_queue::WorkQueue;
@@ -106,7 +106,7 @@ struct Overdue {
     timeout: StepTimeout,
 }
 
-/// Cancels what the attempt waits for, and concludes it.
+/// Cancels what the attempt waits for, and concludes it when that has ended (W54).
 fn abort(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -117,23 +117,38 @@ fn abort(
         mut active,
         timeout,
     } = overdue;
-    let child = stop(turn, run, &active)?;
+    let timed_out = timed_out(turn, run, &active, timeout);
+    if active.is_stopping() {
+        // The attempt has taken too long, and now the step has.
+        active.overdue_result = Some(timed_out);
+        run.put_back(active);
+        return Ok(());
+    }
+    let stopped = stopping::stop(turn, run, &active)?;
     if let ActivationState::Retry { .. } = active.state {
         // The next attempt was counted when it was scheduled, and is not made.
         active.attempt -= 1;
     }
     timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
-    active.state = ActivationState::Executing;
     let step = &run.definition.definition.step(active.step).name;
     let reason = format!("step \"{step}\" of parent {} timed out", run.record.id);
-    let attempt = Attempt {
-        target_result: timed_out(turn, run, &active, timeout),
-        active,
-        output: None,
-    };
-    end_call(turn, queue, run, attempt)?;
+    match stopped {
+        Stopped::Ended | Stopped::ChildAbandoned(_) => {
+            active.state = ActivationState::Executing;
+            let attempt = Attempt {
+                target_result: timed_out,
+                active,
+                output: None,
+            };
+            end_call(turn, queue, run, attempt)?;
+        }
+        Stopped::AwaitsWorker | Stopped::AwaitsChild(_) => {
+            active.overdue_result = Some(timed_out);
+            run.put_back(active);
+        }
+    }
     // It ends before the run continues.
-    if let Some(child) = child {
+    if let Stopped::ChildAbandoned(child) | Stopped::AwaitsChild(child) = stopped {
         let reason = Some(reason);
         queue.push(child, Work::Cancel { reason });
     }

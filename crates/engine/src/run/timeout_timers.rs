@@ -95,6 +95,13 @@ pub(super) fn fire_again(
     }
 }
 
+/// Neither the attempt nor the step can take too long from now on: the step is cancelled.
+pub(super) fn stop(turn: &mut Turn<'_, '_>, at: ActivationRef, active: &mut Draft<Activation>) {
+    clear(turn, at, active);
+    active.attempt_ends_at_ms = None;
+    active.total_ends_at_ms = None;
+}
+
 /// Clears the timers of a step that the run leaves.
 pub(super) fn clear(turn: &mut Turn<'_, '_>, at: ActivationRef, active: &Activation) {
     if let Some(due_ms) = active.attempt_ends_at_ms {

@@ -63,6 +63,8 @@ pub struct ActionRunRecord {
     pub error: Option<TaskError>,
     /// Who holds the task, while one does.
     pub lease: Option<Lease>,
+    /// Whether it is cancelled, and its step waits until the worker has answered or lost the lease (W54).
+    pub is_cancelling: bool,
     /// The report that is awaited, once the task was accepted (W38).
     pub report: Option<AwaitedReport>,
     /// The deadline for a worker to take it, while it is pending and has one; in milliseconds.

@@ -1,6 +1,8 @@
 //! Activations: the open visits of runs to steps, and the results of ended visits.
 
-use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, UndoOwner, Undoing, tables};
+use super::{
+    DefinitionNumber, PayloadRef, PlanState, PlanWait, TargetResult, UndoOwner, Undoing, tables,
+};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use serde::{Deserialize, Serialize};
@@ -48,10 +50,23 @@ pub struct Activation {
     pub undoes_for: Option<UndoOwner>,
     /// How it has ended, while what was done in its blocks is undone first (W82a).
     pub undoing: Option<Undoing>,
+    /// The cancelled scope that ends only after this step; [`ScopeNumber::ROOT`] is the run (W54).
+    pub cancelled_with: Option<ScopeNumber>,
+    /// The result of an attempt that took too long, while what it waits for has not ended yet (W54, W70).
+    pub overdue_result: Option<TargetResult>,
     /// The mapped input.
     pub input: PayloadRef,
     /// What it waits for.
     pub state: ActivationState,
+}
+
+impl Activation {
+    /// Whether it was cancelled or took too long, and waits only until its worker or child has ended (W54).
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        let is_cancelled = self.cancelled_with.is_some() && !self.call.is_on_cancel();
+        is_cancelled || self.overdue_result.is_some()
+    }
 }
 
 /// What an active step waits for (W21).
@@ -346,6 +361,12 @@ impl ActivationState {
             | Self::Iterations(_)
             | Self::Plan(_) => None,
         }
+    }
+
+    /// Whether the step has opened scopes.
+    #[must_use]
+    pub fn opens_scopes(&self) -> bool {
+        self.awaits() == Awaited::Branches
     }
 
     /// Whether the step executes, now or in a later entry, and waits for nothing.

@@ -98,6 +98,11 @@ pub enum Work {
         /// The scope.
         scope: ScopeNumber,
     },
+    /// The handler of a cancelled step has ended (W81).
+    CancelledStepEnded {
+        /// The cancelled scope that ends only after it; [`ScopeNumber::ROOT`] is the run.
+        scope: ScopeNumber,
+    },
     /// The results of a former visit's branches are deleted.
     ForgetBranches(FormerBranches),
     /// The signals that an attempt at a block has taken are put back or discarded (W69).

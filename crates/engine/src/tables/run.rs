@@ -195,13 +195,15 @@ pub struct FixedEnd {
     pub cause: Option<PayloadRef>,
     /// Whether the handler has ended or was stopped.
     pub is_handler_over: bool,
-    /// The children that were cancelled when the end was decided.
-    pub children: Vec<RunNumber>,
+    /// How many cancelled steps have not ended yet (W54).
+    pub cancelling_count: u32,
 }
 
 /// What a run does between the decision about its end and the end (W83).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
+    /// What was open ends: tasks that workers hold, and children.
+    Cancelling,
     /// It undoes what its steps have done.
     Compensating,
     /// It executes `onError`.
@@ -215,6 +217,7 @@ impl Phase {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Cancelling => "cancelling",
             Self::Compensating => "compensating",
             Self::OnError => "on_error",
             Self::OnCancel => "on_cancel",

@@ -39,6 +39,9 @@ pub struct ScopeRecord {
     pub position: u32,
     /// How far it has come.
     pub progress: ScopeProgress,
+    /// Once it is cancelled: how many steps have to end before it ends, those that are counted for a scope around it
+    /// excluded (W54).
+    pub cancelling: Option<u32>,
 }
 
 /// How far a run or a scope below it has come.

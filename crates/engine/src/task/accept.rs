@@ -1,5 +1,6 @@
 //! Accepting a task: its outcome arrives later in a report (W38).
 
+use super::end::end_cancelled;
 use super::lease::{LeasedTask, check, drop_lease, find_open, report_timer};
 use super::loaded::with_owner;
 use super::token::TaskToken;
@@ -37,6 +38,11 @@ impl AcceptTask {
         let tracked = tracked(turn, task.record.owner)?;
         let tracked = tracked.ok_or(Rejection::TaskNotTracked(number))?;
         drop_lease(turn, &mut task, LeaseEnd::Completed)?;
+        if task.record.is_cancelling {
+            end_cancelled(turn, task)?;
+            let deadline_at_ms = None;
+            return Ok(TaskAccepted { deadline_at_ms });
+        }
         let now_ms = turn.now_ms();
         let deadline_at_ms = tracked
             .timeout_ms

@@ -249,6 +249,7 @@ fn assignment(task: &LoadedTask, lease: &Lease, origin: Origin) -> Assignment {
         run_id: origin.run_id,
         step: origin.step,
         labels: record.labels.clone(),
+        is_cancelled: record.is_cancelling,
         tracking: origin.tracking,
     }
 }

@@ -11,15 +11,40 @@ use crate::tables::{ActionRunOwner, ActionRunStatus, TaskError};
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
 
-/// Cancels an open action run; a late completion is rejected (W18).
-pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
+/// How the action run of a step is cancelled (W54).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CancelMode {
+    /// The step waits until the worker that holds the task has answered or lost the lease.
+    Wait,
+    /// The worker loses the task. The step waits only for an answer that has arrived already, but was not processed yet.
+    Abandon,
+    /// The worker loses the task, and no answer is processed.
+    Force,
+}
+
+/// Cancels an action run; returns whether its result is still to come.
+pub(crate) fn cancel(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    mode: CancelMode,
+) -> Result<bool, StoreError> {
     let mut task = load(turn, number)?;
     if !task.record.status.is_open() {
-        return Ok(());
+        return Ok(mode != CancelMode::Force);
+    }
+    if mode == CancelMode::Wait
+        && let Some(lease) = task.record.lease.clone()
+    {
+        if !task.record.is_cancelling {
+            task.record.is_cancelling = true;
+            revoke(turn, &task, &lease);
+            task.put(turn);
+        }
+        return Ok(true);
     }
     give_up(turn, &mut task)?;
     task.put(turn);
-    Ok(())
+    Ok(false)
 }
 
 /// Cancels an open stand-alone action run, which is then retained like any that has ended.
@@ -55,6 +80,7 @@ pub(crate) fn cancel_stand_alone(
 }
 
 fn give_up(turn: &mut Turn<'_, '_>, task: &mut LoadedTask) -> Result<(), StoreError> {
+    task.record.is_cancelling = false;
     match drop_lease(turn, task, LeaseEnd::Withdrawn)? {
         Some(lease) => revoke(turn, task, &lease),
         None => queue::withdraw(turn, task)?,

@@ -5,7 +5,7 @@ use super::loaded::{LoadedTask, expire_later};
 use crate::dead_letter;
 use crate::ids::{OutcomeName, RunId, StepName};
 use crate::json::Json;
-use crate::run;
+use crate::run::{self, outcome_name};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, Awaited, EventKind, FailureCause, PayloadOwner, PayloadRef,
     Payloads, StepTimeout, StoredPayload, TargetResult, Work,
@@ -81,6 +81,19 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
             Ok(())
         }
     }
+}
+
+/// Ends a cancelled action run whose worker has answered without a result, or has lost the lease.
+pub(super) fn end_cancelled(turn: &mut Turn<'_, '_>, task: LoadedTask) -> TurnResult<()> {
+    let ending = Ending {
+        status: ActionRunStatus::Cancelled,
+        outcome: outcome_name::of(outcome_name::CANCELLED),
+        output: None,
+        is_retryable: false,
+        timeout: None,
+        not_before_ms: None,
+    };
+    end(turn, task, ending)
 }
 
 /// The run and the step that a task belongs to, by the names that people know.

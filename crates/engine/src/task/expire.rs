@@ -1,6 +1,6 @@
 //! Leases and report deadlines that end without a report: expired, or released with their worker (A4, W38).
 
-use super::end::{self, Ending};
+use super::end::{self, Ending, end_cancelled};
 use super::fail::note_retry;
 use super::lease::{drop_lease, drop_report, revoke, set_end};
 use super::loaded::{load, with_owner};
@@ -24,6 +24,9 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
     let Some(lease) = drop_lease(turn, &mut task, LeaseEnd::Failed)? else {
         return Ok(());
     };
+    if task.record.is_cancelling {
+        return end_cancelled(turn, task);
+    }
     revoke(turn, &task, &lease);
     let timeout_ms = task.record.timeout_ms;
     let has_step_heartbeat = task.record.has_step_heartbeat;
@@ -60,6 +63,9 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnR
     // A quarantined task keeps its lease until its release, so that a panic does not keep the leases behind it.
     if task.is_quarantined(turn) || drop_lease(turn, &mut task, LeaseEnd::Withdrawn)?.is_none() {
         return Ok(());
+    }
+    if task.record.is_cancelling {
+        return end_cancelled(turn, task);
     }
     task.record.become_status(ActionRunStatus::Pending);
     with_owner(turn, task.record.owner, |turn, run| {

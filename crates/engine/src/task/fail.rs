@@ -1,6 +1,6 @@
 //! Failing a task with an error (A5).
 
-use super::end::{Ending, end};
+use super::end::{Ending, end, end_cancelled};
 use super::lease::{check, drop_lease};
 use super::loaded::{LoadedTask, with_owner};
 use super::ready::{make_ready_after, not_before_ms, retry_delay_ms};
@@ -59,12 +59,17 @@ pub struct FailTask {
 impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let mut task = check(turn, namespace, &self.token)?.task;
-        drop_lease(turn, &mut task, LeaseEnd::Failed)?;
         let code = self.code.as_deref().unwrap_or(self.outcome.name());
         task.record.error = Some(TaskError {
             code: cut(code),
             message: cut(&self.message),
         });
+        if task.record.is_cancelling {
+            drop_lease(turn, &mut task, LeaseEnd::Withdrawn)?;
+            end_cancelled(turn, task)?;
+            return Ok(Done {});
+        }
+        drop_lease(turn, &mut task, LeaseEnd::Failed)?;
         let not_before_ms = not_before_ms(turn, self.not_before);
         if self.kind == FailKind::Retry && task.record.attempt < task.record.attempts_max {
             try_again(turn, task, not_before_ms)?;

@@ -97,7 +97,7 @@ pub(super) fn set_end(
     Ok(expires_at_ms)
 }
 
-/// Notifies the worker that it no longer holds the task.
+/// Notifies the worker that it no longer holds the task, or that it should stop and answer, if the task is cancelled.
 pub(super) fn revoke(turn: &mut Turn<'_, '_>, task: &LoadedTask, lease: &Lease) {
     turn.effect(Effect::RevokeTask {
         namespace: task.record.namespace.clone(),
@@ -107,6 +107,7 @@ pub(super) fn revoke(turn: &mut Turn<'_, '_>, task: &LoadedTask, lease: &Lease) 
             attempt: task.record.attempt,
             secret: lease.secret,
         },
+        is_answer_awaited: task.record.is_cancelling,
     });
 }
 

@@ -3,7 +3,7 @@
 use super::{Draft, Turn};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::store::StoreError;
-use crate::tables::{ScopeId, ScopeProgress, ScopeRecord, Scopes};
+use crate::tables::{ScopeId, ScopeRecord, Scopes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -94,11 +94,10 @@ impl RunScopes {
         scope.expect(LOOKED_UP).id.clone()
     }
 
-    /// How far a scope has come that was looked up.
-    pub(super) fn progress(&mut self, number: ScopeNumber) -> &mut ScopeProgress {
-        let loaded = self.0.get_mut(&number);
-        let scope = loaded.and_then(|loaded| loaded.now.as_mut());
-        &mut scope.expect(LOOKED_UP).progress
+    /// Changes a scope that was looked up, if it is open.
+    pub(super) fn change(&mut self, number: ScopeNumber) -> Option<&mut ScopeRecord> {
+        let loaded = self.0.get_mut(&number)?;
+        loaded.now.as_deref_mut()
     }
 
     /// Writes what the turn changed.
@@ -116,4 +115,4 @@ impl RunScopes {
 }
 
 /// Why a scope is there.
-const LOOKED_UP: &str = "an open scope was looked up, itself or with an activation";
+pub(super) const LOOKED_UP: &str = "an open scope was looked up, itself or with an activation";

@@ -1,6 +1,6 @@
 //! The runs of a turn: each is loaded once, changed in place, and written once at the end of the turn.
 
-use super::run_scopes::RunScopes;
+use super::run_scopes::{LOOKED_UP, RunScopes};
 use super::{Draft, Turn, TurnResult};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -225,6 +225,16 @@ impl LoadedRun {
         self.scopes.look_up(turn, (self.number, number))
     }
 
+    /// Whether the scope `number` below the run is open and not cancelled.
+    pub(crate) fn is_scope_live(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        number: ScopeNumber,
+    ) -> Result<bool, StoreError> {
+        let scope = self.scope(turn, number)?;
+        Ok(scope.is_some_and(|scope| scope.cancelling.is_none()))
+    }
+
     /// Looks up all scopes below the run.
     pub(crate) fn look_up_scopes(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
         self.scopes.look_up_all(turn, self.number)
@@ -293,11 +303,16 @@ impl LoadedRun {
         }
     }
 
+    /// Changes a scope that was looked up, if it is open.
+    pub(crate) fn scope_mut(&mut self, number: ScopeNumber) -> Option<&mut ScopeRecord> {
+        self.scopes.change(number)
+    }
+
     /// How far a scope has come that was looked up, itself or with an activation.
     pub(crate) fn progress(&mut self, number: ScopeNumber) -> &mut ScopeProgress {
         match number {
             ScopeNumber::ROOT => &mut self.record.progress,
-            number => self.scopes.progress(number),
+            number => &mut self.scopes.change(number).expect(LOOKED_UP).progress,
         }
     }
 
@@ -336,6 +351,8 @@ impl LoadedRun {
             is_call_open: false,
             undoes_for: None,
             undoing: None,
+            cancelled_with: None,
+            overdue_result: None,
             input: self.record.input,
             state: ActivationState::Executing,
         };

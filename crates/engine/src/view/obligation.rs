@@ -92,6 +92,7 @@ pub fn assignment(
         run_id,
         step: step.flatten(),
         labels: record.labels.clone(),
+        is_cancelled: record.is_cancelling,
         tracking: tracking(reader, record.owner)?,
     };
     Ok(Some((assignment, input)))

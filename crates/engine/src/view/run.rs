@@ -152,6 +152,8 @@ pub enum WaitingFor {
     Start,
     /// The time at which the step is entered (W74).
     Delay,
+    /// The end of what was cancelled: of a task that a worker holds, or of a child (W54).
+    Cancelling,
 }
 
 /// The result of a visit to a step.
@@ -338,6 +340,7 @@ fn current_steps(
     let mut steps = Vec::new();
     for active in active {
         let waiting_for = match &active.state {
+            _ if active.is_stopping() => Some((WaitingFor::Cancelling, None)),
             ActivationState::Executing => None,
             ActivationState::Signal(wait) => Some((WaitingFor::Signal, wait.deadline_at_ms)),
             ActivationState::Approval(approval) => {

@@ -28,9 +28,48 @@ pub(super) fn run_detail(
         Some(detail) => Some(detail.clone()),
         None => wait_detail(reader, run, active, definition)?,
     };
-    let notes = [begins, detail, run::describe_loop(definition, run)];
+    let stopping = stopping_detail(reader, active, definition)?;
+    let notes = [
+        begins,
+        detail,
+        stopping,
+        run::describe_loop(definition, run),
+    ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
+}
+
+/// Whose end the first step that stops waits for (W54).
+fn stopping_detail(
+    reader: &dyn Reader,
+    active: &[Activation],
+    definition: &Definition,
+) -> Result<Option<String>, StoreError> {
+    for active in active.iter().filter(|active| active.is_stopping()) {
+        let step = &definition.step(active.step).name;
+        if let ActivationState::Child(number) = active.state
+            && let Some(child) = read::<Runs>(reader, &number)?
+        {
+            let id = &child.id;
+            let is_quarantined =
+                read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?.is_some();
+            let state = if is_quarantined {
+                ", which is quarantined"
+            } else {
+                ""
+            };
+            let detail = format!("step \"{step}\" waits for the end of child run {id}{state}");
+            return Ok(Some(detail));
+        }
+        let task = awaited(reader, &active.state)?;
+        if let Some(lease) = task.and_then(|task| task.lease) {
+            let (worker, end) = (&lease.worker, Timestamp::from_millis(lease.expires_at_ms));
+            return Ok(Some(format!(
+                "step \"{step}\" waits until worker \"{worker}\" has answered or its lease ends at {end}"
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// What an open run waits for, if that is not obvious.
@@ -40,7 +79,8 @@ fn wait_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
-    for active in active {
+    // What a stopping step waits for is said elsewhere.
+    for active in active.iter().filter(|active| !active.is_stopping()) {
         let step = Awaiting {
             active,
             action_run: awaited(reader, &active.state)?,

@@ -6,13 +6,13 @@ use crate::script::define;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::codec::encode;
 use flotilla_engine::definition::{
-    AttributeKind, BlockIndex, Definition, Expression, Part, Path, Root, RunTarget,
-    SearchAttribute, Segment, Step, StepExtensions, StepIndex, StepKind, Target, Template,
-    TerminalStatus, Transition,
+    AttributeKind, Definition, Expression, Part, Path, Root, RunTarget, SearchAttribute, Segment,
+    Step, StepIndex, StepKind, Target, Template, TerminalStatus, Transition,
 };
 use flotilla_engine::expression::{CompiledExpression, Comprehension, Constant, Node};
 use flotilla_engine::ids::{
-    AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
+    ActionRunNumber, AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName,
+    WorkerId,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
@@ -478,8 +478,8 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     for number in 1..=u64::from(RUNS) {
         assert_eq!(world.run(number).activations_count, 3);
     }
-    let open = rows::read::<ActionRuns>(&world.store, &flotilla_engine::ids::ActionRunNumber(400));
-    assert!(open.expect("memory does not fail").is_some());
+    let last = rows::read::<ActionRuns>(&world.store, &ActionRunNumber(400));
+    assert!(last.expect("memory does not fail").is_some());
 }
 
 #[test]
@@ -540,6 +540,7 @@ fn set_input(definition: &mut Definition, step: usize, input: Template) {
 fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Definition {
     let mut definition = define("define ring 1\n start: run @missing -> failure=start");
     definition.search_attributes = (0..attributes_count).map(|at| attribute(at, "x")).collect();
+    let first = definition.steps.remove(0);
     definition.steps = (0..steps_count)
         .map(|number| Step {
             name: StepName::new(if number == 0 {
@@ -548,11 +549,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
                 format!("s{number}")
             })
             .expect("a name"),
-            block: BlockIndex::ROOT,
-            next: None,
             may_repeat: true,
-            skip_if: None,
-            set: None,
             kind: samples::steps::run(
                 RunTarget::Action(samples::action()),
                 Template {
@@ -569,7 +566,7 @@ fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Defin
                 outcome: OutcomeName::new("target_not_found").expect("an outcome"),
                 target: Target::Step(StepIndex((number + 1) % steps_count)),
             }],
-            extensions: StepExtensions::default(),
+            ..first.clone()
         })
         .collect();
     definition

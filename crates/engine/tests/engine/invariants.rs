@@ -141,11 +141,8 @@ impl<'a> State<'a> {
             }
             RunStatus::Ended(_) => {
                 assert!(active.is_empty(), "{} has ended on an active step", run.id);
-                assert!(
-                    run.end.is_some() && run.completed_at_ms.is_some(),
-                    "{} ended",
-                    run.id
-                );
+                let is_noted = run.end.is_some() && run.completed_at_ms.is_some();
+                assert!(is_noted, "{} ended", run.id);
             }
         }
         let definition = read::<Definitions>(self.store, &run.definition);
@@ -231,6 +228,7 @@ impl<'a> State<'a> {
             Work::Enter { .. }
             | Work::EndScope(_)
             | Work::CancelScope { .. }
+            | Work::CancelledStepEnded { .. }
             | Work::ForgetBranches(_)
             | Work::SettleSignals(_)
             | Work::ForgetWrites

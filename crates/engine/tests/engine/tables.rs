@@ -307,6 +307,8 @@ fn activation_rows() -> Vec<Row> {
             retry_due_ms: Some(9),
             target_result: target_result(),
         }),
+        cancelled_with: Some(ScopeNumber(9)),
+        overdue_result: Some(target_result()),
         input: samples::payload(),
         state,
     };
@@ -337,6 +339,7 @@ fn scope_rows() -> Vec<Row> {
         block: BlockIndex(1),
         position: 1,
         progress: progress(),
+        cancelling: Some(3),
     };
     let result = BranchResult {
         outcome: samples::outcome(),
@@ -528,6 +531,7 @@ fn action_run() -> ActionRunRecord {
             secret: 5,
             expires_at_ms: 31_000,
         }),
+        is_cancelling: true,
         report: Some(AwaitedReport {
             secret: 5,
             deadline_at_ms: Some(301_000),

@@ -227,6 +227,7 @@ fn rejections_of_work() -> Vec<Rejection> {
         },
         Rejection::LeaseLost(action_run),
         Rejection::TaskAccepted(action_run),
+        Rejection::from(Undeliverable::TaskCancelled(action_run)),
         Rejection::TaskNotTracked(action_run),
         Rejection::ReportTokenMismatch(action_run),
         Rejection::PlanNotFound {
@@ -334,6 +335,7 @@ fn effects() -> Vec<Effect> {
             namespace: namespace.clone(),
             worker: worker.clone(),
             token: samples::token(),
+            is_answer_awaited: true,
         },
         Effect::DrainWorker {
             namespace: namespace.clone(),
@@ -385,6 +387,7 @@ fn assignment() -> Assignment {
         run_id: Some(samples::run_id()),
         step: Some(StepName::new("start").expect("a name")),
         labels: samples::labels(),
+        is_cancelled: true,
         tracking: Tracking::Async {
             timeout_ms: Some(300_000),
         },

@@ -61,7 +61,7 @@ fn cancel(replica: &mut Replica) {
     let cancel = CancelRun {
         run_id,
         reason,
-        is_forced: false,
+        is_forced: true,
     };
     replica.ask(Body::CancelRun(cancel)).expect("accepted");
 }

@@ -239,7 +239,7 @@ fn a_run_that_loops_for_ever_keeps_a_bounded_number_of_rows() {
     world.apply(vec![Body::CancelRun(CancelRun {
         run_id: RunId::generated(RunNumber(1)),
         reason: None,
-        is_forced: false,
+        is_forced: true,
     })]);
     world.now_ms += 1_000;
     for _ in 0..ROWS_MAX / 100 {

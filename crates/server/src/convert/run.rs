@@ -141,6 +141,7 @@ fn compensation(progress: CompensationProgress) -> v1::Compensation {
 pub(crate) fn phase(phase: Option<Phase>) -> v1::RunPhase {
     match phase {
         None => v1::RunPhase::Unspecified,
+        Some(Phase::Cancelling) => v1::RunPhase::Cancelling,
         Some(Phase::Compensating) => v1::RunPhase::Compensating,
         Some(Phase::OnError) => v1::RunPhase::OnError,
         Some(Phase::OnCancel) => v1::RunPhase::OnCancel,
@@ -158,6 +159,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Branches => v1::WaitingFor::Branches,
         WaitingFor::Check => v1::WaitingFor::Check,
         WaitingFor::Delay => v1::WaitingFor::Delay,
+        WaitingFor::Cancelling => v1::WaitingFor::Cancelling,
         WaitingFor::Timer => v1::WaitingFor::Timer,
         WaitingFor::Approval => v1::WaitingFor::Approval,
         WaitingFor::Start => v1::WaitingFor::Start,

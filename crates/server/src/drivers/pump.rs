@@ -4,7 +4,7 @@ use super::Driver;
 use super::term;
 use super::wakeups::Wakeups;
 use crate::context::Context;
-use crate::workers::{Delivery, Hub, ToWorker, WorkerKey};
+use crate::workers::{Delivery, Hub, Revocation, ToWorker, WorkerKey};
 use flotilla_engine::Effect;
 use flotilla_replica::{AppliedBatch, Notice};
 use std::sync::Arc;
@@ -105,7 +105,14 @@ fn delivery(effect: &Effect) -> Option<Delivery> {
             namespace,
             worker,
             token,
-        } => (namespace, worker, None, ToWorker::Revoked(*token)),
+            is_answer_awaited,
+        } => {
+            let revoked = ToWorker::Revoked(Revocation {
+                token: *token,
+                is_answer_awaited: *is_answer_awaited,
+            });
+            (namespace, worker, None, revoked)
+        }
         Effect::DrainWorker { namespace, worker } => (namespace, worker, None, ToWorker::Draining),
         Effect::WakeWorkers { .. }
         | Effect::ArmTimer { .. }

@@ -9,7 +9,7 @@ use crate::errors::Refusal;
 use crate::traces::TracedTask;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::{Body, Command, Reply, TaskToken, TouchTask};
+use flotilla_engine::{Body, Command, RejectionCode, Reply, TaskToken, TouchTask};
 use std::time::Duration;
 use tokio::task::JoinError;
 use tokio::time::Instant;
@@ -21,6 +21,11 @@ pub(super) struct Job {
     pub(super) token: TaskToken,
 }
 
+/// Whether a touch was refused because the task is cancelled: the step waits for a report.
+fn is_cancelled(refusal: &Refusal) -> bool {
+    refusal.reason() == RejectionCode::TaskCancelled.as_str()
+}
+
 impl Job {
     /// Runs the task, keeps its lease meanwhile, and reports it.
     pub(super) async fn run(self, task: v1::TaskAssignment, ticket: SlotTicket) {
@@ -30,15 +35,25 @@ impl Job {
             biased;
             () = self.work(task, ticket) => {}
             refusal = lease.keep(|| self.touch(length)) => {
+                if is_cancelled(&refusal) {
+                    return self.report(verdict::of_cancel(self.token)).await;
+                }
                 tracing::info!(task = self.token.task_id(), %refusal, "an embedded worker lost a task");
             }
         }
     }
 
     /// Reports that the task was dropped; otherwise it would stay leased for nothing.
-    pub(super) async fn fail(self, panic: JoinError) {
-        tracing::error!(task = self.token.task_id(), %panic, "an embedded worker dropped a task");
-        self.report(verdict::of_panic(self.token, &panic)).await;
+    pub(super) async fn fail(self, error: JoinError) {
+        let report = match error.is_panic() {
+            true => {
+                let task = self.token.task_id();
+                tracing::error!(task, %error, "an embedded worker dropped a task");
+                verdict::of_panic(self.token, &error)
+            }
+            false => verdict::of_cancel(self.token),
+        };
+        self.report(report).await;
     }
 
     async fn work(&self, task: v1::TaskAssignment, ticket: SlotTicket) {

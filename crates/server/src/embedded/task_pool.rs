@@ -23,14 +23,16 @@ pub(super) struct TaskPool {
 struct Task {
     token: TaskToken,
     job: AbortHandle,
+    /// Whether it was cancelled, and its run waits for a report.
+    is_answer_awaited: bool,
 }
 
 /// How the job of a task ended.
 pub(super) struct Ended {
     /// The task's token.
     pub(super) token: TaskToken,
-    /// The panic that ended it early, if any.
-    pub(super) panic: Option<JoinError>,
+    /// Why it ended without a report that is still to be made: it panicked or was cancelled.
+    pub(super) unreported: Option<JoinError>,
 }
 
 impl TaskPool {
@@ -46,12 +48,19 @@ impl TaskPool {
         job: impl Future<Output = ()> + Send + 'static,
     ) {
         let job = self.jobs.spawn(job);
-        self.tasks.insert(job.id(), Task { token, job });
+        let task = Task {
+            token,
+            job,
+            is_answer_awaited: false,
+        };
+        self.tasks.insert(task.job.id(), task);
     }
 
-    /// Drops a task; nothing is reported.
-    pub(super) fn give_up(&mut self, token: &TaskToken) {
-        for task in self.tasks.values().filter(|task| task.token == *token) {
+    /// Drops a task. It is reported only if its run waits for that.
+    pub(super) fn give_up(&mut self, token: &TaskToken, is_answer_awaited: bool) {
+        let mut tasks = self.tasks.values_mut();
+        if let Some(task) = tasks.find(|task| task.token == *token) {
+            task.is_answer_awaited = is_answer_awaited;
             task.job.abort();
         }
     }
@@ -67,12 +76,13 @@ impl TaskPool {
                 Ok((id, ())) => (id, None),
                 Err(error) => (error.id(), Some(error)),
             };
-            if let Some(Task { token, .. }) = self.tasks.remove(&id) {
-                let panic = error.filter(JoinError::is_panic);
-                if panic.is_none() {
+            if let Some(task) = self.tasks.remove(&id) {
+                let token = task.token;
+                let unreported = error.filter(|error| error.is_panic() || task.is_answer_awaited);
+                if unreported.is_none() {
                     self.remember(token);
                 }
-                return Ended { token, panic };
+                return Ended { token, unreported };
             }
         }
     }
@@ -115,7 +125,7 @@ mod tests {
         task_pool.start(token(1), async {});
         assert_eq!((task_pool.len(), task_pool.knows(&token(1))), (1, true));
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.panic.is_some()), (token(1), false));
+        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), false));
         assert_eq!((task_pool.len(), task_pool.knows(&token(1))), (0, true));
     }
 
@@ -125,16 +135,26 @@ mod tests {
         task_pool.start(token(1), pending());
         task_pool.start(token(2), async { panic!("a bug") });
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.panic.is_some()), (token(2), true));
+        assert_eq!((ended.token, ended.unreported.is_some()), (token(2), true));
         assert_eq!(task_pool.tokens().collect::<Vec<_>>(), [&token(1)]);
     }
 
     #[tokio::test]
-    async fn a_task_that_is_given_up_ends_without_a_panic() {
+    async fn a_task_that_is_given_up_ends_without_a_report() {
         let mut task_pool = TaskPool::default();
         task_pool.start(token(1), pending());
-        task_pool.give_up(&token(1));
+        task_pool.give_up(&token(1), false);
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.panic.is_some()), (token(1), false));
+        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), false));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_task_whose_run_waits_is_left_to_be_reported() {
+        let mut task_pool = TaskPool::default();
+        task_pool.start(token(1), pending());
+        task_pool.give_up(&token(1), true);
+        let ended = task_pool.next().await;
+        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), true));
+        assert!(!task_pool.knows(&token(1)));
     }
 }

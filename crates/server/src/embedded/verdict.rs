@@ -36,6 +36,18 @@ pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
     })
 }
 
+/// The report on a task that was cancelled.
+pub(super) fn of_cancel(token: TaskToken) -> Body {
+    Body::FailTask(FailTask {
+        token,
+        kind: FailKind::NoRetry,
+        code: Some("cancelled".to_owned()),
+        message: "the task was cancelled".to_owned(),
+        outcome: FailureOutcome::Failure,
+        not_before: None,
+    })
+}
+
 fn of_report(token: TaskToken, report: Report) -> Body {
     for line in report.logs.lines() {
         tracing::info!(task = token.task_id(), level = ?line.level, "{}", line.text);

@@ -153,7 +153,7 @@ impl Worker {
             Message::Draining(v1::Draining {}) => self.is_draining = true,
             Message::Cancelled(cancelled) => {
                 if let Ok(token) = cancelled.task_token.parse() {
-                    self.task_pool.give_up(&token);
+                    self.task_pool.give_up(&token, cancelled.answer_awaited);
                 }
             }
             // The response to a heartbeat: the stream carries no others.
@@ -187,10 +187,10 @@ impl Worker {
         self.task_pool.start(token, job);
     }
 
-    /// Removes a finished task; if its job panicked, it still has to be reported.
-    fn finish_job(&mut self, Ended { token, panic }: Ended) {
-        if let Some(panic) = panic {
-            let job = self.job(token).fail(panic);
+    /// Removes a finished task; if its job panicked, or was cancelled while its run waits, it still has to be reported.
+    fn finish_job(&mut self, Ended { token, unreported }: Ended) {
+        if let Some(error) = unreported {
+            let job = self.job(token).fail(error);
             self.task_pool.start(token, job);
         }
     }

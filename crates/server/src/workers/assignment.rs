@@ -1,5 +1,6 @@
 //! Converts tasks to the wire format.
 
+use super::poll::Revocation;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::http;
@@ -7,7 +8,7 @@ use crate::traces;
 use flotilla_api::v1;
 use flotilla_engine::definition::Tracking;
 use flotilla_engine::json::Json;
-use flotilla_engine::{Assignment, TaskToken, view};
+use flotilla_engine::{Assignment, view};
 use v1::server_message::Message;
 
 /// Reads a task that is being sent to a worker, with its input.
@@ -54,9 +55,18 @@ pub(super) fn to_wire(
 }
 
 /// Asks a worker to give up a task.
-pub(super) fn cancelled(token: TaskToken) -> Message {
+pub(super) fn cancelled(revocation: Revocation) -> Message {
+    let Revocation {
+        token,
+        is_answer_awaited,
+    } = revocation;
+    let reason = match is_answer_awaited {
+        true => "the step was cancelled or took too long",
+        false => "the run was cancelled or the lease was lost",
+    };
     Message::Cancelled(v1::TaskCancelled {
         task_token: token.to_string(),
-        reason: "the run was cancelled or the lease was lost".to_owned(),
+        reason: reason.to_owned(),
+        answer_awaited: is_answer_awaited,
     })
 }

@@ -1,7 +1,7 @@
 //! The handshake of a poll: the worker's hello, checked against the registry.
 
 use super::assignment::to_wire;
-use super::poll::{Request, WorkerKey};
+use super::poll::{Request, Revocation, WorkerKey};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::HELD_TASKS_MAX;
@@ -28,6 +28,14 @@ pub(super) struct Standing {
     pub(super) is_draining: bool,
     /// The tasks that are leased to it.
     pub(super) leases: Vec<ActionRunNumber>,
+}
+
+/// A task that is leased to the worker.
+pub(super) struct Leased {
+    /// The task, if the worker does not hold it: it is delivered again.
+    pub(super) missing: Option<v1::TaskAssignment>,
+    /// Present if the task is cancelled.
+    pub(super) cancelled: Option<Revocation>,
 }
 
 impl Handshake {
@@ -102,13 +110,12 @@ impl Handshake {
         })
     }
 
-    /// A task to redeliver (A4): one that is still leased to the worker and that the worker does
-    /// not hold.
-    pub(super) fn missing(
+    /// What the worker has to know about a task; `None` if it is no longer leased to the worker (A4).
+    pub(super) fn leased(
         &self,
         context: &Context,
         task: ActionRunNumber,
-    ) -> Result<Option<v1::TaskAssignment>, Refusal> {
+    ) -> Result<Option<Leased>, Refusal> {
         let leased = context.gateway.read_here(|reader| {
             // In one view: the lease may end and the task go to another worker at any time.
             let known = self.look_up(reader)?;
@@ -120,8 +127,16 @@ impl Handshake {
                 Some(_) | None => Ok(None),
             }
         })?;
-        let missing = leased.filter(|(assignment, _)| !self.held.contains(&assignment.token));
-        Ok(missing.map(|(assignment, input)| to_wire(context, assignment, input)))
+        Ok(leased.map(|(assignment, input)| {
+            let token = assignment.token;
+            let cancelled = assignment.is_cancelled.then_some(Revocation {
+                token,
+                is_answer_awaited: true,
+            });
+            let is_missing = !self.held.contains(&token);
+            let missing = is_missing.then(|| to_wire(context, assignment, input));
+            Leased { missing, cancelled }
+        }))
     }
 
     /// A node's embedded worker takes all WASM actions of its namespace, however many there are.

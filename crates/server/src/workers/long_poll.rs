@@ -1,9 +1,9 @@
 //! One long poll at the leader: the unary form of a stream's assignments (A22).
 
 use super::assignment;
-use super::handshake::Handshake;
+use super::handshake::{Handshake, Leased};
 use super::hub::{Hub, OpenPoll};
-use super::poll::ToWorker;
+use super::poll::{Revocation, ToWorker};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
@@ -57,14 +57,13 @@ pub(super) async fn await_tasks(
     let mut gathered = TaskBatch::new(AWAIT_BYTES_MAX);
     gathered.response.draining = standing.is_draining;
     for task in standing.leases {
-        if let Some(task) = handshake.missing(context, task)?
-            && !gathered.add(task)
+        if let Some(leased) = handshake.leased(context, task)?
+            && !gathered.add_leased(leased)
         {
             break;
         }
     }
-    if gathered.response.tasks.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok()
-    {
+    if gathered.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok() {
         gather(context, &mut poll, &mut gathered, deadline).await?;
     }
     Ok(gathered.response)
@@ -85,11 +84,7 @@ async fn gather(
                     break;
                 }
             }
-            ToWorker::Revoked(token) => {
-                let token = token.to_string();
-                let tasks = &mut gathered.response.tasks;
-                tasks.retain(|task| task.task_token != token);
-            }
+            ToWorker::Revoked(revocation) => gathered.revoke(revocation),
             ToWorker::Draining => gathered.response.draining = true,
         }
         next = poll.next_ready();
@@ -103,6 +98,33 @@ impl TaskBatch {
             response: v1::AwaitResponse::default(),
             bytes: 0,
             bytes_max,
+        }
+    }
+
+    /// Whether it holds nothing for the worker.
+    fn is_empty(&self) -> bool {
+        let response = &self.response;
+        response.tasks.is_empty() && response.cancelled_task_tokens.is_empty()
+    }
+
+    /// Adds what the worker has to know about a task that is leased to it; false if there is no room for it.
+    fn add_leased(&mut self, leased: Leased) -> bool {
+        let Leased { missing, cancelled } = leased;
+        let has_room = missing.is_none_or(|task| self.add(task));
+        if let Some(revocation) = cancelled.filter(|_| has_room) {
+            self.revoke(revocation);
+        }
+        has_room
+    }
+
+    /// Names a cancelled task. One that the worker no longer holds is not delivered.
+    fn revoke(&mut self, revocation: Revocation) {
+        let token = revocation.token.to_string();
+        if revocation.is_answer_awaited {
+            self.response.cancelled_task_tokens.push(token);
+        } else {
+            let tasks = &mut self.response.tasks;
+            tasks.retain(|task| task.task_token != token);
         }
     }
 

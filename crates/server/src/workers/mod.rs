@@ -19,6 +19,6 @@ mod stream_sender;
 
 pub(crate) use hub::Hub;
 pub(crate) use pending_actions::ScanResult;
-pub(crate) use poll::{ActionKey, ToWorker, WorkerKey};
+pub(crate) use poll::{ActionKey, Revocation, ToWorker, WorkerKey};
 pub(crate) use polls::Delivery;
 pub(crate) use service::Workers;

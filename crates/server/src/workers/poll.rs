@@ -15,9 +15,18 @@ pub(crate) enum ToWorker {
     /// A task. Its input is read when it is sent: inputs are large, and a worker may be slow.
     Task(Box<Assignment>),
     /// A task that the worker should give up.
-    Revoked(TaskToken),
+    Revoked(Revocation),
     /// The worker should take no more tasks (A21).
     Draining,
+}
+
+/// A task that a worker should give up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Revocation {
+    /// The task.
+    pub(crate) token: TaskToken,
+    /// Whether the worker still holds the task, and the step waits for its answer (W54).
+    pub(crate) is_answer_awaited: bool,
 }
 
 impl ToWorker {
@@ -248,6 +257,7 @@ pub(super) mod testing {
             run_id: None,
             step: None,
             labels: BTreeMap::new(),
+            is_cancelled: false,
             tracking: Tracking::Sync,
         }))
     }

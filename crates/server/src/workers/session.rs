@@ -2,7 +2,7 @@
 
 use super::assignment;
 use super::channel::{Bounds, Receiver, Sender, channel};
-use super::handshake::{Handshake, bounded};
+use super::handshake::{Handshake, Leased, bounded};
 use super::hub::{Hub, OpenPoll};
 use super::poll::{PollClosed, ToWorker};
 use super::reports;
@@ -168,7 +168,7 @@ impl EstablishedSession<'_> {
         }
     }
 
-    /// Answers the hello, and redelivers the worker's leased tasks that it does not hold.
+    /// Answers the hello, redelivers the worker's leased tasks that it does not hold, and names those that are cancelled.
     async fn accept_hello(&self) -> Result<(), Refusal> {
         let standing = self.handshake.standing(&self.session.context)?;
         // It may have begun to drain between the poll's request and its opening.
@@ -185,9 +185,17 @@ impl EstablishedSession<'_> {
         });
         self.stream_sender.send(hello_ok).await?;
         for task in standing.leases {
-            if let Some(task) = self.handshake.missing(&self.session.context, task)? {
+            let leased = self.handshake.leased(&self.session.context, task)?;
+            let Some(Leased { missing, cancelled }) = leased else {
+                continue;
+            };
+            if let Some(task) = missing {
                 self.poll.count_task();
                 self.stream_sender.tasks(vec![task]).await?;
+            }
+            if let Some(revocation) = cancelled {
+                let message = assignment::cancelled(revocation);
+                self.stream_sender.send(message).await?;
             }
         }
         Ok(())
@@ -206,10 +214,10 @@ impl EstablishedSession<'_> {
                         tasks.push(task);
                     }
                 }
-                ToWorker::Revoked(token) => {
+                ToWorker::Revoked(revocation) => {
                     self.stream_sender.tasks(std::mem::take(&mut tasks)).await?;
                     self.stream_sender
-                        .send(assignment::cancelled(token))
+                        .send(assignment::cancelled(revocation))
                         .await?;
                 }
                 ToWorker::Draining => {

@@ -2,18 +2,17 @@
 
 use super::world::World;
 use super::{large, signal, start};
+use crate::samples;
 use crate::script::define;
-use flotilla_engine::ids::{RunId, RunNumber, StreamName};
+use flotilla_engine::ids::{OutcomeName, RunId, RunNumber, StreamName, WorkerId};
+use flotilla_engine::json::Json;
 use flotilla_engine::rows::Phase;
-use flotilla_engine::{Body, CancelRun, CreateStream, StreamSettings};
+use flotilla_engine::{Body, CancelRun, CompleteTask, CreateStream, StreamSettings};
 
 /// A run with deferred work that is cancelled before that is done.
 fn cancelled(last: &str) -> World {
     let mut world = World::new();
-    world.accept(Body::CreateStream(CreateStream {
-        stream: StreamName::new("orders").expect("a stream name"),
-        settings: StreamSettings::default(),
-    }));
+    world.accept(stream());
     world.create(define(&format!(
         "define work 1 on-cancel=tidy\n start: wait go -> success=a\n a: emit orders payload=$.input -> success=b\n \
          b: emit orders payload=$.input -> success=c\n c: emit orders payload=$.input -> success={last}\n \
@@ -26,11 +25,66 @@ fn cancelled(last: &str) -> World {
         world.run(1).continuation.is_some(),
         "the turn had no room left"
     );
-    world.accept(Body::CancelRun(CancelRun {
+    world.accept(cancel());
+    world.run_until_idle();
+    world
+}
+
+fn stream() -> Body {
+    Body::CreateStream(CreateStream {
+        stream: StreamName::new("orders").expect("a stream name"),
+        settings: StreamSettings::default(),
+    })
+}
+
+fn cancel() -> Body {
+    Body::CancelRun(CancelRun {
         run_id: RunId::generated(RunNumber(1)),
         reason: None,
         is_forced: false,
+    })
+}
+
+#[test]
+fn a_success_that_was_deferred_is_undone_although_its_run_was_cancelled_meanwhile() {
+    for cancellation in ["", "abandon"] {
+        let world = cancelled_after_a_success(cancellation);
+        let run = world.run(1);
+        let phase = run.fixed_end.as_ref().map(|end| end.phase);
+        assert_eq!(phase, Some(Phase::Compensating), "{run:?}");
+        assert_eq!((run.active_count, run.compensations.open_count), (1, 0));
+    }
+}
+
+/// A run that is cancelled while the success of its step is deferred.
+fn cancelled_after_a_success(cancellation: &str) -> World {
+    let mut world = World::new();
+    world.accept(stream());
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    let action = samples::action();
+    world.create(define(&format!(
+        "define work 1\n start: parallel -> success=flo.Completed failure=flo.Failed\n \
+         branch left of start list\n  l1: wait go\n  l2: emit orders payload=$.input\n  \
+         l3: emit orders payload=$.input\n  l4: emit orders payload=$.input\n  l5: wait never\n \
+         branch right of start single\n  right: run @{action} input=1 {cancellation} undo(@{action})"
+    )));
+    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
+        WorkerId::new("w").expect("an id"),
+    ))));
+    world.apply(vec![start("work", large(900_000))], 1);
+    let token = world.tokens.pop().expect("the task was delivered");
+    world.accept(signal(1, "go", "{}"));
+    assert!(
+        world.run(1).continuation.is_some(),
+        "the turn had no room left"
+    );
+    world.accept(Body::CompleteTask(CompleteTask {
+        token,
+        outcome: OutcomeName::new("success").expect("an outcome"),
+        output: Json::null(),
+        not_before: None,
     }));
+    world.accept(cancel());
     world.run_until_idle();
     world
 }

@@ -5,7 +5,7 @@ use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BranchResults, Items, IterationResults, RunRecord,
-    Scopes, States, UndoOwner,
+    ScopeRecord, Scopes, States, UndoOwner,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -55,32 +55,47 @@ pub(super) fn check(
             .iter()
             .filter(|(_, active)| active.scope == *own && is_token(active))
             .count();
+        let may_be_empty = !is_whole || scope.cancelling.is_some();
         assert!(
-            tokens == 1 || (tokens == 0 && !is_whole),
+            tokens == 1 || (tokens == 0 && may_be_empty),
             "{}: {own:?}",
             run.id
         );
     }
-    let of_run = active
-        .iter()
-        .filter(|(_, active)| active.scope == ScopeNumber::ROOT && is_token(active));
-    let tokens = of_run.count();
-    let has_begun = run.starts_at_ms.is_none();
-    let is_undoing = active.iter().any(|(_, active)| !is_token(active));
-    assert!(
-        tokens == 1 || (tokens == 0 && (!has_begun || !is_whole || is_undoing)),
-        "{}: {tokens} tokens",
-        run.id
-    );
+    check_root(run, &active);
     let mut joined_count = 0;
     for (_, active) in &active {
         if let ActivationState::Iterations(_) = active.state {
             check_items(store, number, active, is_whole);
             continue;
         }
-        joined_count += joined(&scopes_of(&scopes, active), active, definition, is_whole);
+        let may_be_decided = !is_whole || has_cancelled_scope(&scopes, active);
+        joined_count += joined(
+            &scopes_of(&scopes, active),
+            active,
+            definition,
+            may_be_decided,
+        );
     }
+    check_cancelling(run, &scopes, &active);
     assert_eq!(joined_count, results.len(), "{}", run.id);
+}
+
+/// The run itself stands at one step, unless it has not begun or is about to end.
+fn check_root(run: &RunRecord, active: &[ActivationRow]) {
+    let of_run = active
+        .iter()
+        .filter(|(_, active)| active.scope == ScopeNumber::ROOT && is_token(active));
+    let tokens = of_run.count();
+    let is_whole = run.continuation.is_none();
+    let has_begun = run.starts_at_ms.is_none();
+    let is_undoing = active.iter().any(|(_, active)| !is_token(active));
+    let may_be_empty = !has_begun || !is_whole || is_undoing || run.fixed_end.is_some();
+    assert!(
+        tokens == 1 || (tokens == 0 && may_be_empty),
+        "{}: {tokens} tokens",
+        run.id
+    );
 }
 
 /// Each item that is left has a row, and each iteration is open, has ended or is still to come (W57).
@@ -113,18 +128,77 @@ fn check_items(store: &MemoryStore, number: RunNumber, active: &Activation, is_w
     );
 }
 
-fn scopes_of(
-    scopes: &[((RunNumber, ScopeNumber), flotilla_engine::rows::ScopeRecord)],
-    active: &Activation,
-) -> Vec<u32> {
+/// An activation and its key.
+type ActivationRow = ((RunNumber, u64), Activation);
+
+/// A scope and its key.
+type ScopeRow = ((RunNumber, ScopeNumber), ScopeRecord);
+
+fn scopes_of(scopes: &[ScopeRow], active: &Activation) -> Vec<u32> {
     let own = scopes
         .iter()
         .filter(|(_, scope)| scope.opener == active.number);
     own.map(|(_, scope)| scope.position).collect()
 }
 
+/// Whether the step waits for a scope that was cancelled.
+fn has_cancelled_scope(scopes: &[ScopeRow], active: &Activation) -> bool {
+    let is_cancelled = |scope: &ScopeRecord| scope.cancelling.is_some();
+    let mut own = scopes
+        .iter()
+        .filter(|(_, scope)| scope.opener == active.number);
+    own.any(|(_, scope)| is_cancelled(scope))
+}
+
+/// A cancelled scope knows how many steps it waits for, and each of these waits for something that ends (W54).
+fn check_cancelling(run: &RunRecord, scopes: &[ScopeRow], active: &[ActivationRow]) {
+    let count = |number: ScopeNumber| {
+        let counted = active.iter().filter(|(_, active)| {
+            active.cancelled_with == Some(number) && !active.state.opens_scopes()
+        });
+        u32::try_from(counted.count()).expect("few are active")
+    };
+    let of_run = run.fixed_end.as_ref().map(|end| end.cancelling_count);
+    assert_eq!(
+        count(ScopeNumber::ROOT),
+        of_run.unwrap_or_default(),
+        "{}",
+        run.id
+    );
+    for ((_, number), scope) in scopes {
+        let is_outermost = active
+            .iter()
+            .any(|(_, active)| active.cancelled_with == Some(*number));
+        let expected = scope.cancelling.unwrap_or_default();
+        assert!(
+            !is_outermost || count(*number) == expected,
+            "{}: {number:?}",
+            run.id
+        );
+        let is_outermost = scope.cancelling.is_some_and(|waiting| waiting > 0);
+        assert!(
+            !is_outermost || count(*number) == expected,
+            "{}: {number:?}",
+            run.id
+        );
+    }
+    for (_, active) in active {
+        let is_known = matches!(
+            active.state,
+            ActivationState::Action(_) | ActivationState::Child(_) | ActivationState::Plan(_)
+        );
+        let may_stop = is_known || active.state.opens_scopes();
+        assert!(!active.is_stopping() || may_stop, "{active:?} stops");
+    }
+}
+
 /// How many branches of the step have ended and left their results.
-fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: bool) -> usize {
+fn joined(
+    open: &[u32],
+    active: &Activation,
+    definition: &Definition,
+    may_be_decided: bool,
+) -> usize {
     let ActivationState::Branches(state) = active.state else {
         assert!(open.is_empty(), "{active:?} opens no scopes");
         return 0;
@@ -133,16 +207,16 @@ fn joined(open: &[u32], active: &Activation, definition: &Definition, is_whole: 
     let (begun_count, ended_count) = (state.begun_count as usize, state.ended_count as usize);
     assert_eq!(begun_count, open.len() + ended_count, "{active:?}");
     let is_decided = state.decision.is_some();
-    assert!(begun_count == count || (begun_count < count && (is_decided || !is_whole)));
+    assert!(begun_count == count || (begun_count < count && (is_decided || may_be_decided)));
     if is_decided && begun_count == ended_count {
         // The results went into that of the step, which a later entry leaves.
         assert!(
-            !is_whole || active.undoing.is_some(),
+            may_be_decided || active.undoing.is_some(),
             "{active:?} has ended"
         );
         return 0;
     }
-    assert!(!is_decided || !is_whole, "{active:?} is decided");
+    assert!(!is_decided || may_be_decided, "{active:?} is decided");
     ended_count
 }
 

@@ -30,6 +30,7 @@ pub(super) fn steps() -> Vec<Step> {
                 retry: Setting::Disabled,
                 timeouts: Setting::Disabled,
             }),
+            is_abandoned: true,
             tracking: Tracking::Async { timeout_ms: None },
             compensation: Some(compensation()),
             fallback_compensation: None,
@@ -83,6 +84,7 @@ fn step(text: &str, kind: StepKind, target: Target) -> Step {
             keys: vec![name("total")],
             object: template(),
         }),
+        on_cancel: Some(Box::new(call())),
         kind,
         transitions: vec![Transition { outcome, target }],
         extensions: StepExtensions::default(),
@@ -101,20 +103,25 @@ pub(crate) fn run(target: RunTarget, input: Template) -> StepKind {
         poll: None,
         output: None,
         fallback: None,
+        is_abandoned: false,
         tracking: Tracking::Sync,
         compensation: None,
         fallback_compensation: None,
     }))
 }
 
+fn call() -> Call {
+    Call {
+        target: RunTarget::Action(action()),
+        input: None,
+        retry: Setting::Own(listed_retry()),
+        timeouts: Setting::Disabled,
+    }
+}
+
 fn compensation() -> Compensation {
     Compensation {
-        call: Call {
-            target: RunTarget::Action(action()),
-            input: None,
-            retry: Setting::Own(listed_retry()),
-            timeouts: Setting::Disabled,
-        },
+        call: call(),
         of_attempted: true,
     }
 }

@@ -9,7 +9,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionType, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerType,
+    ActionRuns, ActionType, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits,
+    WorkerType,
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteStep,
@@ -30,6 +31,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
     let bodies = match line.word().as_str() {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
+        "answer-cancelled" => answer_cancelled(world),
         "fire-trigger" => trigger::fire(world, &mut line).into_iter().collect(),
         "release-quarantined" => release_quarantined(world, &namespace, &mut line),
         verb => {
@@ -82,6 +84,25 @@ fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     };
     let fire = |timer| Body::FireTimer(FireTimer { timer });
     timers.into_iter().map(fire).collect()
+}
+
+/// The workers fail the tasks that they hold and that were cancelled.
+fn answer_cancelled(world: &World) -> Vec<Body> {
+    let held = world.rows::<ActionRuns>();
+    let held = held
+        .into_iter()
+        .filter(|(_, record)| record.is_cancelling && record.lease.is_some());
+    let fail = |(number, _): (ActionRunNumber, _)| {
+        Body::FailTask(FailTask {
+            token: token(world, &number.to_string()),
+            kind: FailKind::NoRetry,
+            code: Some("cancelled".to_owned()),
+            message: "the task was cancelled".to_owned(),
+            outcome: FailureOutcome::Failure,
+            not_before: None,
+        })
+    };
+    held.map(fail).collect()
 }
 
 /// `release-quarantined KIND NAME` releases the quarantined item with this name or number.

@@ -200,6 +200,8 @@ impl Names {
         let condition = |text: &str| condition(text, |path| self.path(path));
         let skip_if = line.option("skip").map(|text| condition(&text));
         let set = line.option("set").map(|text| self.writes(&text));
+        let on_cancel = line.group("on-cancel");
+        let on_cancel = on_cancel.map(|text| Box::new(self.fallback(&text)));
         let kind = self.kind(name, &mut line);
         line.end();
         Step {
@@ -209,6 +211,7 @@ impl Names {
             may_repeat: false,
             skip_if,
             set,
+            on_cancel,
             kind,
             transitions: split(transitions)
                 .iter()

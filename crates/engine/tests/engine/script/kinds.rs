@@ -133,6 +133,7 @@ impl Names {
             poll: None,
             output: self.step_output(line),
             fallback: None,
+            is_abandoned: line.flag("abandon"),
             tracking: Tracking::Sync,
             compensation: None,
             fallback_compensation: None,
@@ -180,7 +181,7 @@ impl Names {
     }
 
     /// `@refund input={"why":"$.error.code"} total=500 3 constant 100`
-    fn fallback(&self, text: &str) -> Call {
+    pub(super) fn fallback(&self, text: &str) -> Call {
         let mut line = Line::parse(text);
         let target = self.run_target(&line.word());
         let input = line.option("input").map(|text| self.template(&text));

@@ -53,6 +53,16 @@ impl Line {
             .is_some()
     }
 
+    /// What is in the parentheses behind a name.
+    pub(crate) fn group(&mut self, name: &str) -> Option<String> {
+        let inside = |word: &String| {
+            let inside = word.strip_prefix(name)?.strip_prefix('(')?;
+            inside.strip_suffix(')').map(str::to_owned)
+        };
+        let position = self.words.iter().position(|word| inside(word).is_some())?;
+        inside(&self.words.remove(position))
+    }
+
     /// The value of an option.
     pub(crate) fn option(&mut self, name: &str) -> Option<String> {
         let position = self.options.iter().position(|(found, _)| found == name)?;

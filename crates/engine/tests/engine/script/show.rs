@@ -132,10 +132,22 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
             payload(world, assignment.input),
             tracking(assignment.tracking)
         ),
-        Effect::RevokeTask { worker, token, .. } => format!(
-            "revoke {} attempt {} from {worker}",
-            token.action_run, token.attempt
-        ),
+        Effect::RevokeTask {
+            worker,
+            token,
+            is_answer_awaited,
+            ..
+        } => {
+            let verb = if *is_answer_awaited {
+                "cancel"
+            } else {
+                "revoke"
+            };
+            format!(
+                "{verb} {} attempt {} from {worker}",
+                token.action_run, token.attempt
+            )
+        }
         Effect::DrainWorker { worker, .. } => format!("drain {worker}"),
         Effect::ArmTimer { due_ms } => format!("timer at {due_ms}"),
         Effect::ArmSchedule { due_ms } => format!("schedule at {due_ms}"),
@@ -183,7 +195,12 @@ pub(super) fn state(world: &World, number: RunNumber, run: &RunRecord) -> String
         );
     }
     for (_, active) in invariants::rows::<Activations>(&world.store, &number) {
-        add(&mut text, format!("for {}", waiting_for(&active)));
+        let end_of = if active.is_stopping() {
+            "the end of "
+        } else {
+            ""
+        };
+        add(&mut text, format!("for {end_of}{}", waiting_for(&active)));
     }
     if let Some(detail) = &run.detail {
         add(&mut text, format!("({})", shortened(detail)));

@@ -289,7 +289,13 @@ fn looks_back(line: &str) -> bool {
     command.split(' ').any(|word| {
         let is_own = matches!(
             word,
-            "repeat" | "every" | "fire-trigger" | "mend" | "sound" | "release-quarantined"
+            "repeat"
+                | "every"
+                | "fire-trigger"
+                | "answer-cancelled"
+                | "mend"
+                | "sound"
+                | "release-quarantined"
         );
         // `damage` itself goes to the store before its entry, whose first commands made the run.
         is_own || (word != "damage" && damage::VERBS.contains(&word))

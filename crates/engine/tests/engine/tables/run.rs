@@ -84,6 +84,6 @@ fn fixed_end() -> FixedEnd {
         reason: Some("because".to_owned()),
         phase: Phase::OnCancel,
         cause: Some(samples::payload()),
-        children: vec![RunNumber(9)],
+        cancelling_count: 3,
     }
 }

@@ -1,0 +1,99 @@
+//! The `onCancel` of a step: what is called after it was cancelled. The cancelled scope ends after it (W81).
+
+use super::failure::{self, is_failure};
+use super::render::{self, DataContext};
+use super::retry::{self, Retry};
+use super::timeout_timers;
+use crate::definition::CallRole;
+use crate::message::cut;
+use crate::run::work_queue::WorkQueue;
+use crate::tables::{Activation, EventKind, TargetResult, Work};
+use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
+
+/// The handler of a cancelled step, and the work that it begins with.
+pub(super) struct Handler {
+    active: Draft<Activation>,
+    work: Work,
+}
+
+/// The handler of a step that was cancelled, if it has one.
+pub(super) fn of(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    cancelled: &Activation,
+) -> TurnResult<Option<Handler>> {
+    let definition = run.definition.clone();
+    let step = definition.definition.step(cancelled.step);
+    let Some(call) = step.call(CallRole::OnCancel) else {
+        return Ok(None);
+    };
+    let mapped = match &call.input {
+        Some(template) => {
+            let context = DataContext::of(cancelled.scope);
+            render::stored(turn, run, context, template)?
+        }
+        None => Ok(cancelled.input),
+    };
+    let visit = NewVisit {
+        scope: cancelled.scope,
+        step: cancelled.step,
+        visit: cancelled.visit,
+    };
+    let mut active = run.activate(turn.now_ms(), visit);
+    active.call = CallRole::OnCancel;
+    active.cancelled_with = cancelled.cancelled_with;
+    let activation = active.number;
+    let work = match mapped {
+        Ok(input) => {
+            active.input = input;
+            timeout_timers::start_total(turn, run, &mut active);
+            Work::Execute { activation }
+        }
+        Err(refused) => Work::FinishStep {
+            activation,
+            target_result: refused.ends_call(turn, run),
+        },
+    };
+    Ok(Some(Handler { active, work }))
+}
+
+/// Begins a handler.
+pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, handler: Handler) {
+    run.put_back(handler.active);
+    queue.push(run.number, handler.work);
+}
+
+/// An attempt at a handler that has ended.
+pub(super) struct EndedHandler {
+    pub(super) active: Draft<Activation>,
+    pub(super) target_result: TargetResult,
+}
+
+/// Concludes an attempt at a handler: it is tried again, or has ended. Its failure changes nothing.
+pub(super) fn conclude(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    ended: EndedHandler,
+) -> TurnResult<()> {
+    let EndedHandler {
+        active,
+        mut target_result,
+    } = ended;
+    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
+        retry::retry(turn, queue, run, Retry { active, due_ms });
+        return Ok(());
+    }
+    if is_failure(&target_result.outcome) {
+        let code = failure::cause_in(turn, &target_result)?.code;
+        let code = cut(&code.unwrap_or_default());
+        run.note(&active, EventKind::HandlerFailed { code });
+    }
+    timeout_timers::clear(turn, run.at(&active), &active);
+    run.leave(&active);
+    run.record.left_count += 1;
+    let scope = active.cancelled_with;
+    let scope = scope.expect("a handler belongs to a cancelled step");
+    queue.push(run.number, Work::CancelledStepEnded { scope });
+    Ok(())
+}
