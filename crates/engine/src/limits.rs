@@ -282,6 +282,12 @@ pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
 /// How many compensations a run has to make at most (W82). A step with a compensation fails while there are as many.
 pub const COMPENSATIONS_MAX: u32 = 10_000;
 
+/// The maximum number of attempts at a run that is retried as a whole (W77).
+pub const RUN_ATTEMPTS_MAX: u32 = 100;
+
+/// The attempts at such a run, unless the definition says otherwise.
+pub const RUN_ATTEMPTS_DEFAULT: u32 = 10;
+
 /// How long a handler of a run may take, unless the definition says otherwise (W83). In milliseconds.
 pub const HANDLER_MS_DEFAULT: u64 = 60 * 60 * 1_000;
 

@@ -25,6 +25,10 @@ pub(crate) struct RunView {
     phase: Option<String>,
     compensation: Option<String>,
     parent_run_id: Option<String>,
+    run_attempt: u32,
+    previous_attempt: Option<String>,
+    next_attempt: Option<String>,
+    latest_attempt: Option<String>,
     started_at_ms: u64,
     starts_at_ms: Option<u64>,
     completed_at_ms: Option<u64>,
@@ -83,6 +87,10 @@ impl From<v1::Run> for RunView {
                 .map(|(name, step)| (name, step.into()))
                 .collect(),
             parent_run_id: run.parent_run_id,
+            run_attempt: run.run_attempt,
+            previous_attempt: run.previous_attempt,
+            next_attempt: run.next_attempt,
+            latest_attempt: run.latest_attempt,
             started_at_ms: run.started_at_ms,
             starts_at_ms: run.starts_at_ms,
             completed_at_ms: run.completed_at_ms,
@@ -136,15 +144,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_waiting_run_has_exactly_the_published_fields() {
-        let charged = v1::StepResult {
+    fn charged() -> v1::StepResult {
+        v1::StepResult {
             outcome: Some("success".to_owned()),
             output: Some(r#"{"paid":true}"#.into()),
             attempts: 2,
             started_at_ms: 1_000,
             completed_at_ms: Some(2_000),
-        };
+        }
+    }
+
+    #[test]
+    fn a_waiting_run_has_exactly_the_published_fields() {
         let run = v1::Run {
             run_id: "wfrun-1".to_owned(),
             workflow: "order".to_owned(),
@@ -153,7 +164,7 @@ mod tests {
             status: v1::RunStatus::Waiting.into(),
             current_steps: vec![waiting_step()],
             input: r#"{"id":7}"#.into(),
-            steps: BTreeMap::from([("charge".to_owned(), charged)]),
+            steps: BTreeMap::from([("charge".to_owned(), charged())]),
             started_at_ms: 1_000,
             history_event_count: 6,
             triggered_by: "api".to_owned(),
@@ -201,6 +212,10 @@ mod tests {
               "phase": null,
               "compensation": null,
               "parent_run_id": null,
+              "run_attempt": 0,
+              "previous_attempt": null,
+              "next_attempt": null,
+              "latest_attempt": null,
               "started_at_ms": 1000,
               "starts_at_ms": null,
               "completed_at_ms": null,

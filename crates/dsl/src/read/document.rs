@@ -57,11 +57,8 @@ pub(super) fn read<'doc>(
     let trigger = optional(sections.trigger, context, |field, context| {
         trigger::read(field, known, context)
     });
-    lint_whole(
-        known,
-        trigger.as_ref().ok().and_then(Option::as_ref),
-        context,
-    );
+    let known_trigger = trigger.as_ref().ok().and_then(Option::as_ref);
+    lint_whole(known, known_trigger, context);
     context.references.sort_by_key(|reference| reference.span);
 
     keys_known.and(terminals.map(drop)).and(plans.map(drop))?;
@@ -77,6 +74,7 @@ pub(super) fn read<'doc>(
         timeout_ms: metadata.timeout_ms,
         max_steps: metadata.max_steps,
         loop_warn_after: metadata.loop_warn_after,
+        retry_run: metadata.retry_run,
         input_schema: metadata.input.schema,
         input_defaults: metadata.input.defaults,
         state: state?,

@@ -4,6 +4,7 @@ use super::{
     Bounds, Context, Field, Fields, Reported, duration,
     field::or_default,
     inputs::{self, Input},
+    retry_run,
 };
 use crate::{
     Code, Finding,
@@ -11,7 +12,7 @@ use crate::{
     tree::{Kind, compact},
 };
 use flotilla_engine::{
-    definition::Idempotency,
+    definition::{Idempotency, RunRetry},
     ids::{Namespace, WorkflowName, WorkflowVersion},
     limits,
 };
@@ -33,6 +34,7 @@ pub(super) struct Metadata {
     pub(super) max_steps: Option<u32>,
     pub(super) loop_warn_after: u32,
     pub(super) handler_timeout_ms: u64,
+    pub(super) retry_run: Option<RunRetry>,
     pub(super) input: Input,
 }
 
@@ -80,6 +82,10 @@ pub(super) fn read<'doc>(
     let loop_warn_after = or_default(loop_warn_after, limits::LOOP_WARN_AFTER_DEFAULT, |field| {
         field.whole(STEPS, context)
     });
+    let retry_run = fields.take("retryRun", context);
+    let retry_run = retry_run
+        .map(|field| retry_run::read(&field, context))
+        .transpose();
     let input = input(fields, context);
     kind?;
     Ok(Metadata {
@@ -93,6 +99,7 @@ pub(super) fn read<'doc>(
         max_steps: max_steps?,
         loop_warn_after: loop_warn_after?,
         handler_timeout_ms: handler_timeout_ms?.unwrap_or(limits::HANDLER_MS_DEFAULT),
+        retry_run: retry_run?,
         input: input?,
     })
 }

@@ -30,6 +30,7 @@ mod path;
 mod plan;
 mod poll;
 mod retry;
+mod retry_run;
 mod schedule;
 mod state;
 mod step;

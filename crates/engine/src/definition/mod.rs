@@ -25,7 +25,7 @@ pub use plan::{
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
     Selection, Tracking,
 };
-pub use retry::{RetryDelays, RetryPolicy, Setting, StepRetry};
+pub use retry::{RetryDelays, RetryPolicy, RunRetry, Setting, StepRetry};
 pub use source::{GroupMode, Schedule, Timing, Trigger};
 pub use step::{
     ApprovalStep, Arm, BlockStep, Branch, EmitStep, EndIndex, ForEachStep, Join, Merge, MergeRule,
@@ -63,6 +63,8 @@ pub struct Definition {
     pub max_steps: Option<u32>,
     /// The visit to a step, in one instance of a scope, that the run warns of (W78).
     pub loop_warn_after: u32,
+    /// How a run that fails is retried as a whole; `None` if it is not (W77).
+    pub retry_run: Option<RunRetry>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
     /// What an input is given that lacks it: an object as compact JSON text (W68).

@@ -2,6 +2,7 @@
 
 use super::{Backoff, Expression};
 use crate::ids::OutcomeName;
+use crate::limits::WAIT_MS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// How often something is tried, and when.
@@ -95,5 +96,28 @@ mod tests {
             [0, 1, 2, 900].map(|k| delays.delay_ms(k, 7)),
             [10, 500, 500, 500]
         );
+    }
+}
+
+/// How a run that fails is retried as a whole: by another run, which begins from the start (W77).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRetry {
+    /// The maximum number of attempts, including the first, from 1.
+    pub max_attempts: u32,
+    /// The delay before the second attempt, in milliseconds. It doubles with each attempt.
+    pub initial_delay_ms: u64,
+    /// The maximum delay, in milliseconds; `None` without one.
+    pub max_delay_ms: Option<u64>,
+    /// Whether a run is also retried that ends `failed` or `timed_out` for another reason than the outcome `retry_run`.
+    pub on_failure: bool,
+}
+
+impl RunRetry {
+    /// The delay of the attempt after `attempts_count` others, in milliseconds.
+    pub(crate) fn delay_ms(&self, attempts_count: u32) -> u64 {
+        let doublings = attempts_count.saturating_sub(1).min(u64::BITS - 1);
+        let delay_ms = u128::from(self.initial_delay_ms) << doublings;
+        let max_ms = self.max_delay_ms.unwrap_or(WAIT_MS_MAX).min(WAIT_MS_MAX);
+        u64::try_from(delay_ms).map_or(max_ms, |delay_ms| delay_ms.min(max_ms))
     }
 }

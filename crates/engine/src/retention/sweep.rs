@@ -74,7 +74,10 @@ fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
 fn is_in_quarantine(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, StoreError> {
     match subject {
         // Its parent gets its result once it is released.
-        Expiring::Run(number) => Ok(turn.is_quarantined(number) || run::is_awaited(turn, number)?),
+        Expiring::Run(number) => {
+            let is_kept = run::is_awaited(turn, number)? || run::is_first_of_open(turn, number)?;
+            Ok(is_kept || turn.is_quarantined(number))
+        }
         Expiring::ActionRun(number) => {
             let record = turn.get::<ActionRuns>(&number)?;
             Ok(record.is_some_and(|record| turn.is_task_quarantined(number, &record)))

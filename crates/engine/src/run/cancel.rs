@@ -30,7 +30,10 @@ impl CancelRun {
     ) -> TurnResult<RunCancelled> {
         let run = find(turn, namespace, &self.run_id)?;
         check_open(&run)?;
-        if let Some(end) = run.record.fixed_end.as_ref().filter(|_| !self.is_forced) {
+        // The attempt after a run whose end is decided can be prevented (W77).
+        let fixed_end = run.record.fixed_end.as_ref();
+        let is_final = fixed_end.filter(|end| !self.is_forced && end.next_attempt.is_none());
+        if let Some(end) = is_final {
             let ending = Undeliverable::RunEnding {
                 run_id: self.run_id.clone(),
                 phase: end.phase.name().to_owned(),

@@ -85,6 +85,7 @@ pub(super) fn start(
         hops: run.record.hops,
         trace: run.record.trace,
         starts_at_ms: None,
+        attempt: None,
     };
     let child = match create(turn, new_run) {
         Ok(child) => child,

@@ -1,14 +1,14 @@
 //! Creating and finding runs.
 
-use super::{attributes, input, start_timer};
+use super::{attributes, input, linked_attempts, start_timer};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::tables::{
-    CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink,
-    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress,
-    SignalCounts, StoredPayload, TriggeredBy,
+    AttemptChain, CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys,
+    ParentLink, PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs,
+    ScopeProgress, SignalCounts, StoredPayload, TriggeredBy,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -28,6 +28,8 @@ pub(crate) struct NewRun {
     pub(crate) trace: Option<TraceContext>,
     /// When it begins, in milliseconds; `None` is now (W76).
     pub(crate) starts_at_ms: Option<u64>,
+    /// Its reserved number, and its place among the attempts, if it is not the first one (W77).
+    pub(crate) attempt: Option<(RunNumber, AttemptChain)>,
 }
 
 /// The run that waits for a new one (W17).
@@ -47,7 +49,10 @@ pub(crate) struct CreatedRun {
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<CreatedRun> {
     let definition = turn.pinned(new_run.definition)?;
     let input_text = input::complete(turn, &definition.definition, new_run.input)?;
-    let number = RunNumber(turn.next_number(|cluster| &mut cluster.run_count));
+    let (number, chain) = match new_run.attempt {
+        Some((number, chain)) => (number, Some(chain)),
+        None => (next_number(turn), None),
+    };
     let id = new_run
         .run_id
         .clone()
@@ -71,6 +76,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         detail: None,
         triggered_by: new_run.triggered_by,
         parent: new_run.parent.as_ref().map(|parent| parent.link),
+        chain,
         nesting: new_run.nesting,
         hops: new_run.hops,
         trace: new_run.trace,
@@ -109,6 +115,11 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     Ok(CreatedRun { number, id })
 }
 
+/// The number of a new run.
+pub(super) fn next_number(turn: &mut Turn<'_, '_>) -> RunNumber {
+    RunNumber(turn.next_number(|cluster| &mut cluster.run_count))
+}
+
 /// Checks that a run has not ended.
 pub(super) fn check_open(run: &LoadedRun) -> Result<(), Rejection> {
     let status = run.record.status;
@@ -121,7 +132,7 @@ pub(super) fn check_open(run: &LoadedRun) -> Result<(), Rejection> {
     })
 }
 
-/// The run that callers of `namespace` know as `run_id`, taken out of the turn.
+/// The run that callers of `namespace` know as `run_id`, or the last one of its attempts (W77), taken out of the turn.
 pub(crate) fn find(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
@@ -140,8 +151,17 @@ pub(crate) fn find(
     if record.namespace != *namespace || record.id != *run_id {
         return Err(missing().into());
     }
+    let (number, id) = match record.chain {
+        None => (number, run_id.clone()),
+        Some(_) => {
+            let number = linked_attempts::latest(turn, number)?;
+            let latest = turn.run_record(number)?;
+            let id = latest.map_or_else(|| run_id.clone(), |latest| latest.id.clone());
+            (number, id)
+        }
+    };
     if turn.is_quarantined(number) {
-        return Err(Rejection::RunQuarantined(run_id.clone()).into());
+        return Err(Rejection::RunQuarantined(id).into());
     }
     turn.load_run(number)
 }

@@ -95,6 +95,18 @@ impl Exit<'_> {
     }
 
     /// What the run's end is put down to (W80).
+    /// The work that follows if the step asks for another attempt at the run (W77).
+    pub(super) fn retry_run(&self) -> Work {
+        let detail = format!("step \"{}\" asked for another attempt", self.step.name);
+        let terminal = Target::BuiltIn(BuiltInTerminal::Failed);
+        Work::Finish(Ending {
+            scope: self.scope,
+            terminal,
+            detail: Some(detail),
+            cause: self.end_cause(terminal),
+        })
+    }
+
     fn end_cause(&self, terminal: Target) -> EndCause {
         let code = match terminal {
             Target::Custom(_) => Some(TERMINAL.to_owned()),

@@ -4,10 +4,11 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, index, phase, run_timeout, start_timer, stopping, timeout_timers,
+    attributes, cancel_scope, index, linked_attempts, phase, run_timeout, start_timer, stopping,
+    timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
-use crate::ids::{RunNumber, ScopeNumber};
+use crate::ids::{RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
@@ -48,6 +49,9 @@ pub(super) fn cancel(
     run: &mut LoadedRun,
     reason: Option<String>,
 ) -> TurnResult<()> {
+    if linked_attempts::prevent(run) {
+        return Ok(());
+    }
     let code = name::CANCELLED;
     end_by_itself(
         turn,
@@ -91,8 +95,9 @@ fn decide(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ending: Ending,
+    mut ending: Ending,
 ) -> TurnResult<()> {
+    let next_attempt = linked_attempts::reserve(turn, run, &mut ending);
     let cause = phase::cause(run, &ending);
     fix(turn, run, &ending)?;
     run.record.fixed_end = Some(FixedEnd {
@@ -102,6 +107,7 @@ fn decide(
         cause: cause.map(|cause| run.store_payload(turn, cause)),
         is_handler_over: false,
         cancelling_count: 0,
+        next_attempt,
     });
     let works = cancel_scope::cancel_all(turn, queue, run)?;
     if phase::is_cancelling(run) {
@@ -148,6 +154,7 @@ pub(super) fn force(
     }
     let (terminal, reason) = match run.record.fixed_end.clone() {
         Some(fixed) => {
+            linked_attempts::prevent(run);
             note_left_out(run, &fixed);
             (fixed.terminal, fixed.reason)
         }
@@ -276,14 +283,23 @@ fn close(
     let definition = run.definition.clone();
     let definition = &definition.definition;
     let FinalEnd { terminal, reason } = end;
+    let next_attempt = run.record.fixed_end.take().and_then(|end| end.next_attempt);
     let status = definition
         .status_at(terminal)
         .expect("a run ends at a terminal, never at a step");
-    run.record.fixed_end = None;
     run.record.become_status(RunStatus::Ended(status));
     run.record.end = Some(End { terminal });
     run.record.completed_at_ms = Some(turn.now_ms());
+    if let Some(next) = next_attempt {
+        let note = format!("retried as {}", RunId::generated(next));
+        phase::add_note(run, &note);
+        linked_attempts::begin(turn, queue, run, next)?;
+        run.note_run(event_of(status, terminal, reason));
+        forget_writes(queue, run);
+        return Ok(());
+    }
     run.note_run(event_of(status, terminal, reason));
+    linked_attempts::end(turn, run)?;
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;
@@ -292,7 +308,7 @@ fn close(
     if let Some(link) = run.record.parent {
         let work = Work::ChildEnded {
             activation: link.activation,
-            child: run.number,
+            child: run.record.first_attempt(run.number),
         };
         queue.push(link.run, work);
     }
@@ -378,8 +394,10 @@ pub(super) fn note_child_end(
     else {
         return Ok(None);
     };
+    let last_number = linked_attempts::latest(turn, child_number)?;
     index::expire_child(turn, child_number)?;
-    let child = turn.run_record(child_number)?;
+    index::expire_child(turn, last_number)?;
+    let child = turn.run_record(last_number)?;
     let child = child.expect("a child is kept while its parent waits for it");
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);
     let outcome = name::of(if is_completed {

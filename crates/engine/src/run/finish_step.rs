@@ -305,6 +305,7 @@ pub(super) fn exit_step(
         _ if definition.definition.is_handler(active.step) => {
             phase::end_of_handler(run, active, &exit)
         }
+        _ if retries_run(run, &target_result) => exit.retry_run(),
         Some(Destination::Target(target)) => {
             let detail = exit.detail(turn, run, target)?;
             exit.follow(target, detail)
@@ -326,6 +327,13 @@ pub(super) fn exit_step(
             Ok(())
         }
     }
+}
+
+/// Whether the step asks for another attempt at the run (W77); in a handler it cannot.
+fn retries_run(run: &LoadedRun, target_result: &TargetResult) -> bool {
+    let is_asked = target_result.outcome.as_str() == name::RETRY_RUN;
+    let retry = run.definition.definition.retry_run;
+    is_asked && retry.is_some() && run.record.fixed_end.is_none()
 }
 
 /// A poll that follows the outcome `pending`.

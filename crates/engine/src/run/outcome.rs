@@ -19,6 +19,7 @@ pub(crate) mod name {
     pub(crate) const FAILURE: &str = "failure";
     pub(crate) const TIMEOUT: &str = "timeout";
     pub(crate) const CANCELLED: &str = "cancelled";
+    pub(crate) const RETRY_RUN: &str = "retry_run";
     pub(crate) const PENDING: &str = "pending";
     pub(crate) const TARGET_NOT_FOUND: &str = "target_not_found";
     pub(crate) const TARGET_DISABLED: &str = "target_disabled";

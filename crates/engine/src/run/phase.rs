@@ -62,7 +62,9 @@ pub(super) fn after_cancelling(
 /// Where a run ends whose end is decided, and whether a handler goes before.
 fn fixed(run: &LoadedRun) -> Option<(Target, bool)> {
     let end = run.record.fixed_end.as_ref()?;
-    Some((end.terminal, end.cause.is_some()))
+    // With another attempt, the handler is left to the last one.
+    let has_handler = end.cause.is_some() && end.next_attempt.is_none();
+    Some((end.terminal, has_handler))
 }
 
 /// The phase in which the handler of an end at `terminal` is executed.
@@ -126,8 +128,8 @@ pub(super) fn next(
         Phase::Compensating => {
             end_compensating(run);
             let definition = &run.definition.definition;
-            end.cause
-                .map(|_| phase_of_handler(definition, end.terminal))
+            let has_handler = fixed(run).is_some_and(|(_, has_handler)| has_handler);
+            has_handler.then(|| phase_of_handler(definition, end.terminal))
         }
         // Its handler may not have been entered yet.
         Phase::OnError | Phase::OnCancel if !end.is_handler_over => return Ok(()),

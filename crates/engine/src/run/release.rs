@@ -4,7 +4,9 @@
 use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
-use super::{continuation, index, run_timeout, schema_check, start_timer, timeout_timers};
+use super::{
+    continuation, index, linked_attempts, run_timeout, schema_check, start_timer, timeout_timers,
+};
 use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
@@ -81,8 +83,9 @@ fn why_unwanted(
     let Some(parent) = turn.run_record(link.run)? else {
         return Ok(Some("its parent ended".to_owned()));
     };
+    let first = run.first_attempt(number);
     let waiting = turn.get::<Activations>(&(link.run, link.activation))?;
-    let waiting = waiting.filter(|active| active.state.awaits() == Awaited::Child(number));
+    let waiting = waiting.filter(|active| active.state.awaits() == Awaited::Child(first));
     Ok(match waiting {
         None => Some(format!("parent {} ended", parent.id)),
         // Its end is awaited.
@@ -192,10 +195,13 @@ fn release_child(
             target_result,
         }));
     };
-    let is_open = kept.record.status.is_open();
-    if !is_open {
-        index::expire_again(turn, child, &kept.record, &kept.definition)?;
-    }
     turn.put_back_run(kept);
+    let last = linked_attempts::latest(turn, child)?;
+    let record = turn.run_record(last)?;
+    let is_open = record.is_some_and(|last| last.status.is_open());
+    if !is_open {
+        index::expire_child(turn, child)?;
+        index::expire_child(turn, last)?;
+    }
     Ok((!is_open).then_some(Work::ChildEnded { activation, child }))
 }

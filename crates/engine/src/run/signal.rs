@@ -6,7 +6,7 @@ use super::kept_signals::{self, NewTakenSignal};
 use super::outcome::name;
 use super::scope_search::{self, NamedScope};
 use super::step_timer::end_waiting;
-use crate::ids::{Namespace, RunId, RunNumber, ScopePathText, SignalId, SignalType};
+use crate::ids::{Namespace, RunId, ScopePathText, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
 use crate::rejection::Rejection;
@@ -47,7 +47,7 @@ impl SignalRun {
         }
         let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
-        if self.is_repeated(turn, run.number)? {
+        if self.is_repeated(turn, &run)? {
             turn.put_back_run(run);
             return Ok(SignalAccepted { is_repeated: true });
         }
@@ -92,11 +92,23 @@ impl SignalRun {
         Ok(SignalAccepted { is_repeated: false })
     }
 
-    fn is_repeated(&self, turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnResult<bool> {
+    /// Whether the run, or an attempt at it before this one, has received the signal already.
+    fn is_repeated(&self, turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<bool> {
         let Some(id) = &self.signal_id else {
             return Ok(false);
         };
-        Ok(turn.get::<SignalIds>(&(number, id.clone()))?.is_some())
+        let mut attempt = Some((run.number, run.record.chain));
+        while let Some((number, chain)) = attempt {
+            if turn.get::<SignalIds>(&(number, id.clone()))?.is_some() {
+                return Ok(true);
+            }
+            let Some(previous) = chain.and_then(|chain| chain.previous) else {
+                break;
+            };
+            let record = turn.run_record(previous)?;
+            attempt = record.map(|run| (previous, run.chain));
+        }
+        Ok(false)
     }
 
     /// Checks that the run does not keep too many signals.

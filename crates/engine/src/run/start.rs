@@ -83,6 +83,7 @@ impl StartRun {
             hops: 0,
             trace: self.trace,
             starts_at_ms,
+            attempt: None,
         };
         let run = create(turn, new_run)?.number;
         if starts_at_ms.is_none() {

@@ -1,7 +1,7 @@
 //! Stopping a step: what it waits for is cancelled. The step ends when that has ended (W54).
 
 use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, index, state};
+use super::{approval, index, linked_attempts, state};
 use crate::ids::RunNumber;
 use crate::tables::{Activation, ActivationState, BranchResults, SchemaChecks};
 use crate::task::CancelMode;
@@ -97,6 +97,8 @@ fn stop_in(
 }
 
 fn stop_child(turn: &mut Turn<'_, '_>, child: RunNumber, mode: CancelMode) -> TurnResult<Stopped> {
+    let first = child;
+    let child = linked_attempts::latest(turn, first)?;
     let record = turn.run_record(child)?;
     // Its result may have been deferred.
     let has_ended = record.is_some_and(|child| !child.status.is_open());
@@ -104,6 +106,7 @@ fn stop_child(turn: &mut Turn<'_, '_>, child: RunNumber, mode: CancelMode) -> Tu
     if waits {
         return Ok(Stopped::AwaitsChild(child));
     }
+    index::expire_child(turn, first)?;
     index::expire_child(turn, child)?;
     Ok(Stopped::ChildAbandoned(child))
 }

@@ -83,6 +83,7 @@ impl FireSchedule {
             hops: 0,
             trace: None,
             starts_at_ms: None,
+            attempt: None,
         };
         let started = run::create(turn, new_run)?;
         let (run, run_id) = (started.number, started.id);

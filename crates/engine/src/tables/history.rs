@@ -117,6 +117,7 @@ impl EventKind {
             | Self::AwaitingReport { .. }
             | Self::ActionStarted { .. }
             | Self::ChildStarted { .. }
+            | Self::RunRetried { .. }
             | Self::ChildCompleted { .. }
             | Self::WorkflowCompleted { .. }
             | Self::RunQuarantined
@@ -161,6 +162,7 @@ impl EventKind {
             | Self::AwaitingReport { .. }
             | Self::ActionStarted { .. }
             | Self::ChildStarted { .. }
+            | Self::RunRetried { .. }
             | Self::ScopeStarted
             | Self::BranchJoined { .. }
             | Self::SwitchTaken { .. }
@@ -448,6 +450,11 @@ pub enum EventKind {
     CompensationFailed {
         /// The code of the failure.
         code: String,
+    },
+    /// Another attempt at the run began (W77).
+    RunRetried {
+        /// Its id.
+        next: RunId,
     },
     /// A handler of the run failed (W80, W81).
     HandlerFailed {

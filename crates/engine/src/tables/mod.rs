@@ -101,8 +101,8 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttributeValue, End, FixedEnd, HistoryCursor, IdempotencyKeys, ParentLink, Phase, RunNames,
-    RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy,
+    AttemptChain, AttributeValue, End, FixedEnd, HistoryCursor, IdempotencyKeys, ParentLink, Phase,
+    RunNames, RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

@@ -45,6 +45,8 @@ pub struct RunRecord {
     pub triggered_by: TriggeredBy,
     /// The run that waits for it (W17).
     pub parent: Option<ParentLink>,
+    /// Its place among the attempts at a run that is retried; `None` if it is the only one (W77).
+    pub chain: Option<AttemptChain>,
     /// How many runs are above it (W17).
     pub nesting: u16,
     /// The trace that it was started in, by its caller or its parent's.
@@ -97,6 +99,12 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// The first attempt, of the run with this number (W77).
+    #[must_use]
+    pub fn first_attempt(&self, number: RunNumber) -> RunNumber {
+        self.chain.map_or(number, |chain| chain.first)
+    }
+
     /// The size of what the definition takes from payloads, in bytes.
     fn content_bytes(&self) -> usize {
         self.attributes.values().map(AttributeValue::bytes).sum()
@@ -197,6 +205,23 @@ pub struct FixedEnd {
     pub is_handler_over: bool,
     /// How many cancelled steps have not ended yet (W54).
     pub cancelling_count: u32,
+    /// The number of the next attempt, which begins when this one ends; `None` if none does (W77).
+    pub next_attempt: Option<RunNumber>,
+}
+
+/// The place of a run among its attempts: each but the first begins when the one before it ends (W77).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptChain {
+    /// The first one, which callers and the parent know. It is kept as long as the last one is open.
+    pub first: RunNumber,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+    /// The one before it.
+    pub previous: Option<RunNumber>,
+    /// The one after it.
+    pub next: Option<RunNumber>,
+    /// Of the first one: the last one so far.
+    pub latest: RunNumber,
 }
 
 /// What a run does between the decision about its end and the end (W83).

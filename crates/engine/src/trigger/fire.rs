@@ -256,6 +256,7 @@ impl Firing<'_> {
             hops,
             trace: None,
             starts_at_ms: None,
+            attempt: None,
         };
         let run = run::create(turn, new_run)?.number;
         self.group.1.acked_count += records.len() as u64;

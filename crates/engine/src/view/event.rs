@@ -198,6 +198,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ActionRetryScheduled { .. } => EventType::ActionRetryScheduled,
         EventKind::ActionCompleted { .. } => EventType::ActionCompleted,
         EventKind::ChildStarted { .. } => EventType::ChildStarted,
+        EventKind::RunRetried { .. } => EventType::RunRetried,
         EventKind::ChildCompleted { .. } => EventType::ChildCompleted,
         EventKind::WorkflowCompleted { .. } => EventType::WorkflowCompleted,
         EventKind::WorkflowFailed { .. } => EventType::WorkflowFailed,
@@ -266,7 +267,9 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ActionCompleted { outcome, .. }
         | EventKind::ChildCompleted { outcome, .. }
         | EventKind::ScopeEnded { outcome } => outcome.to_string(),
-        EventKind::ChildStarted { child } => child.to_string(),
+        EventKind::ChildStarted { child: id } | EventKind::RunRetried { next: id } => {
+            id.to_string()
+        }
         EventKind::StateChanged { keys, .. } => {
             let keys: Vec<&str> = keys.iter().map(StateKey::as_str).collect();
             keys.join(", ")
@@ -368,6 +371,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ActionDisabled { .. }
         | EventKind::ChildRefused { .. }
         | EventKind::ChildStarted { .. }
+        | EventKind::RunRetried { .. }
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased

@@ -20,6 +20,7 @@ mod quarantine;
 mod query;
 mod retention;
 mod run;
+mod run_attempts;
 mod run_detail;
 mod schedule;
 mod step_visit;
@@ -66,6 +67,7 @@ pub use retention::{Expired, expired};
 pub use run::{
     CurrentStep, RunEnd, RunEnding, RunRow, RunView, StepView, WaitingFor, find_run, run, run_end,
 };
+pub use run_attempts::RunAttempts;
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
 pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};

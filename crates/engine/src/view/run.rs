@@ -1,6 +1,7 @@
 //! Reads runs (W21, W22).
 
 use super::payload;
+use super::run_attempts::{RunAttempts, attempts, latest_attempt};
 use super::run_detail::{quarantine_detail, run_detail};
 use crate::definition::{Definition, Step, StepKind, Target};
 use crate::ids::{
@@ -41,6 +42,8 @@ pub struct RunView {
     pub search_attributes: BTreeMap<AttributeName, AttributeValue>,
     /// The run whose child it is.
     pub parent: Option<RunId>,
+    /// Its place among the attempts at it (W77).
+    pub attempts: RunAttempts,
     /// The caller's key, or the one that is derived for a scheduled or triggered run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
     /// When it begins, in milliseconds; `None` once it has begun (W76).
@@ -64,6 +67,11 @@ impl RunView {
 pub enum RunEnding {
     /// It is open.
     Open,
+    /// It has, and this later attempt at it is open (W77).
+    Retried {
+        /// The last attempt so far.
+        latest: RunId,
+    },
     /// It has.
     Ended(RunEnd),
 }
@@ -203,11 +211,19 @@ pub fn run_end(
     namespace: &Namespace,
     run_id: &RunId,
 ) -> Result<Option<RunEnding>, StoreError> {
-    let Some((_, run)) = find_run(reader, namespace, run_id)? else {
+    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
+    let latest = latest_attempt(reader, &run)?.filter(|(latest, _)| *latest != number);
+    let (is_retried, run) = match latest {
+        Some((_, latest)) => (true, latest),
+        None => (false, run),
+    };
     if run.status.is_open() {
-        return Ok(Some(RunEnding::Open));
+        return Ok(Some(match is_retried {
+            true => RunEnding::Retried { latest: run.id },
+            false => RunEnding::Open,
+        }));
     }
     let terminal = match run.end.as_ref().map(|end| end.terminal) {
         Some(Target::BuiltIn(terminal)) => Some(terminal.name().to_owned()),
@@ -267,6 +283,7 @@ pub fn run(
         steps: steps(reader, number, definition)?,
         search_attributes: attributes(&run, definition),
         parent,
+        attempts: attempts(reader, &run)?,
         idempotency_key: shown_key(&run, definition),
         starts_at_ms: run.starts_at_ms,
         events_count: run.history.events_count,

@@ -180,10 +180,7 @@ impl<'a> State<'a> {
                 let due_ms = active.state.due_ms();
                 due_ms.is_none_or(|due_ms| is_set(TimerKind::StepDeadline, due_ms))
             }
-            ActivationState::Child(child) => self
-                .runs
-                .get(child)
-                .is_some_and(|child| child.status.is_open()),
+            ActivationState::Child(child) => retention::is_any_attempt_open(self.store, *child),
             ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_) => {
                 read::<SchemaChecks>(self.store, &(number, active.number)).is_some()
             }

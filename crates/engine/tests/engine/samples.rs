@@ -19,9 +19,10 @@ use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
     CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
     ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
-    Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy, Root, Schedule,
-    SearchAttribute, Segment, Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry,
-    Target, Template, TerminalIndex, TerminalStatus, Timeouts, Timing, Tracking, Trigger,
+    Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy, Root, RunRetry,
+    Schedule, SearchAttribute, Segment, Selection, Step, StepDefaults, StepIndex, StepKind,
+    StepRetry, Target, Template, TerminalIndex, TerminalStatus, Timeouts, Timing, Tracking,
+    Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -408,6 +409,12 @@ pub(crate) fn definition() -> Definition {
         timeout_ms: Some(50_000),
         max_steps: Some(20_000),
         loop_warn_after: 100,
+        retry_run: Some(RunRetry {
+            max_attempts: 3,
+            initial_delay_ms: 100,
+            max_delay_ms: Some(1_000),
+            on_failure: true,
+        }),
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),

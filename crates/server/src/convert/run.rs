@@ -50,6 +50,10 @@ pub(crate) fn message(view: RunView) -> v1::Run {
             .into(),
         phase: phase(view.phase).into(),
         compensation: compensation(view.compensation).into(),
+        run_attempt: view.attempts.attempt,
+        previous_attempt: view.attempts.previous.map(|id| id.to_string()),
+        next_attempt: view.attempts.next.map(|id| id.to_string()),
+        latest_attempt: view.attempts.latest.map(|id| id.to_string()),
     }
 }
 

@@ -59,7 +59,9 @@ fn check_expirations(
             Expiring::Run(number) => (QuarantinedKind::Run, number.0),
             Expiring::ActionRun(number) => (QuarantinedKind::ActionRun, number.0),
         };
-        read::<Quarantine>(store, &quarantined).is_some() || is_awaited(store, expiration.subject)
+        let is_kept =
+            is_awaited(store, expiration.subject) || is_retried(store, expiration.subject);
+        is_kept || read::<Quarantine>(store, &quarantined).is_some()
     };
     assert!(found.is_subset(&expected), "what expires has ended");
     let from_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.expirations_from_ms);
@@ -80,8 +82,26 @@ fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
     let link = read::<Runs>(store, &number).and_then(|run| run.parent);
     link.is_some_and(|link| {
         let active = read::<Activations>(store, &(link.run, link.activation));
-        active.is_some_and(|active| active.state == ActivationState::Child(number))
+        let first = read::<Runs>(store, &number).map_or(number, |run| run.first_attempt(number));
+        active.is_some_and(|active| active.state == ActivationState::Child(first))
     })
+}
+
+/// Whether it is the first attempt at a run of which the last one is open (W77).
+fn is_retried(store: &MemoryStore, subject: Expiring) -> bool {
+    let Expiring::Run(number) = subject else {
+        return false;
+    };
+    let run = read::<Runs>(store, &number);
+    let is_first = run.is_some_and(|run| run.first_attempt(number) == number);
+    is_first && is_any_attempt_open(store, number)
+}
+
+/// Whether a run or its last attempt is open (W77).
+pub(super) fn is_any_attempt_open(store: &MemoryStore, first: RunNumber) -> bool {
+    let chain = read::<Runs>(store, &first).and_then(|run| run.chain);
+    let latest = read::<Runs>(store, &chain.map_or(first, |chain| chain.latest));
+    latest.is_some_and(|run| run.status.is_open())
 }
 
 /// Every action run of a step is found from its run, or from what is left of it.

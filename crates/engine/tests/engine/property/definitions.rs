@@ -2,7 +2,7 @@
 
 /// Their definitions, in the form of the scripts.
 pub(super) const DEFINITIONS: [&str; 12] = [
-    "define work 1 retention=400 on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) undo(@workflow/blank 2 constant 20) \
+    "define work 1 retention=400 retry-run=2,20,40,failures on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) undo(@workflow/blank 2 constant 20) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
      nest: run @workflow/leaf:1 timeouts(attempt=300) retry(2 listed=0) input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \

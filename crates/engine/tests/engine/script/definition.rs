@@ -37,9 +37,9 @@ use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
     CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Part, Path,
-    PollPolicy, RetryDelays, RetryPolicy, Root, Schedule, SearchAttribute, Segment, StateWrites,
-    Step, StepDefaults, StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus,
-    Timing, Transition, Trigger, note_repeats,
+    PollPolicy, RetryDelays, RetryPolicy, Root, RunRetry, Schedule, SearchAttribute, Segment,
+    StateWrites, Step, StepDefaults, StepExtensions, StepIndex, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Transition, Trigger, note_repeats,
 };
 use flotilla_engine::ids::{
     AttributeName, GroupName, Namespace, OutcomeName, StateKey, StepName, StreamName, TerminalName,
@@ -73,6 +73,7 @@ pub(crate) fn define(text: &str) -> Definition {
         timeout_ms: head.number("timeout"),
         max_steps: head.number("max-steps"),
         loop_warn_after: head.number("warn-after").unwrap_or(100),
+        retry_run: head.option("retry-run").map(|text| run_retry(&text)),
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
@@ -536,4 +537,16 @@ pub(super) fn keyword<'a>(body: &'a [&str], keyword: &'a str) -> impl Iterator<I
 pub(super) fn position(names: &[String], name: &str) -> Option<u16> {
     let position = names.iter().position(|known| known == name)?;
     Some(u16::try_from(position).expect("few names"))
+}
+
+/// `ATTEMPTS,DELAY,MAX`, and `,failures` for ends that no step has asked for.
+fn run_retry(text: &str) -> RunRetry {
+    let parts: Vec<&str> = text.split(',').collect();
+    let number = |at: usize| parts.get(at).map(|part| part.parse().expect("a number"));
+    RunRetry {
+        max_attempts: parts[0].parse().expect("a number"),
+        initial_delay_ms: number(1).unwrap_or(0),
+        max_delay_ms: number(2),
+        on_failure: parts.get(3) == Some(&"failures"),
+    }
 }

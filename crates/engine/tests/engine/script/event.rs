@@ -188,6 +188,7 @@ fn kind_in_words(
         | EventKind::ActionRetryScheduled { .. }
         | EventKind::ActionCompleted { .. }
         | EventKind::ChildStarted { .. }
+        | EventKind::RunRetried { .. }
         | EventKind::ChildCompleted { .. } => target_in_words(kind),
         EventKind::WorkflowCompleted { .. }
         | EventKind::WorkflowFailed { .. }
@@ -320,6 +321,7 @@ fn target_in_words(kind: &EventKind) -> (&'static str, String) {
             ("action_completed", format!("{action_run} {outcome}{error}"))
         }
         EventKind::ChildStarted { child } => ("child_started", child.to_string()),
+        EventKind::RunRetried { next } => ("run_retried", next.to_string()),
         EventKind::ChildCompleted { child, outcome } => {
             ("child_completed", format!("{child} {outcome}"))
         }

@@ -153,6 +153,9 @@ fn action_events() -> Vec<EventKind> {
             outcome: samples::outcome(),
             error: Some(error()),
         },
+        EventKind::RunRetried {
+            next: samples::run_id(),
+        },
         EventKind::ChildStarted {
             child: samples::run_id(),
         },

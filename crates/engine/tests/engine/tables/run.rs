@@ -5,8 +5,8 @@ use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    CompensationCounts, CompensationProgress, Continuation, DefinitionNumber, End, FixedEnd,
-    HistoryCursor, ParentLink, Phase, RunRecord, RunStatus, SignalCounts, TriggeredBy,
+    AttemptChain, CompensationCounts, CompensationProgress, Continuation, DefinitionNumber, End,
+    FixedEnd, HistoryCursor, ParentLink, Phase, RunRecord, RunStatus, SignalCounts, TriggeredBy,
 };
 
 /// A run that has been through everything.
@@ -36,6 +36,7 @@ pub(super) fn record() -> RunRecord {
             run: RunNumber(6),
             activation: 1,
         }),
+        chain: Some(chain()),
         nesting: 1,
         trace: Some(samples::trace()),
         idempotency_key: Some(samples::key()),
@@ -77,6 +78,16 @@ pub(super) fn record() -> RunRecord {
     }
 }
 
+fn chain() -> AttemptChain {
+    AttemptChain {
+        first: RunNumber(7),
+        attempt: 2,
+        previous: Some(RunNumber(8)),
+        next: Some(RunNumber(10)),
+        latest: RunNumber(11),
+    }
+}
+
 fn fixed_end() -> FixedEnd {
     FixedEnd {
         is_handler_over: true,
@@ -85,5 +96,6 @@ fn fixed_end() -> FixedEnd {
         phase: Phase::OnCancel,
         cause: Some(samples::payload()),
         cancelling_count: 3,
+        next_attempt: Some(RunNumber(12)),
     }
 }

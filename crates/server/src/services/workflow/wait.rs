@@ -19,6 +19,7 @@ pub(super) async fn until_ended(
 ) -> Result<Option<RunEnd>, Refusal> {
     let key = (namespace.clone(), run_id.clone());
     // The watch begins before the read, so that no change is missed between the two.
+    let mut watched = run_id.clone();
     let mut end_watch = context.watchers.ended_runs.watch(key)?;
     let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
     let mut found = context.gateway.read_here(look_up)?;
@@ -30,6 +31,16 @@ pub(super) async fn until_ended(
         match found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))? {
             RunEnding::Ended(end) => return Ok(Some(end)),
             RunEnding::Open => {}
+            // All attempts are one run: the wait continues with the last one (W77).
+            RunEnding::Retried { latest } => {
+                let key = (namespace.clone(), latest.clone());
+                if watched != latest {
+                    end_watch = context.watchers.ended_runs.watch(key)?;
+                    watched = latest;
+                    found = context.gateway.read_here(look_up)?;
+                    continue;
+                }
+            }
         }
         tokio::select! {
             () = end_watch.notified() => {}

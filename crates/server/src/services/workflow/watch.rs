@@ -12,7 +12,7 @@ use flotilla_api::v1::watch_run_response::Update;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunView};
+use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunEnding, RunView};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -24,6 +24,8 @@ struct RunWatch {
     context: Arc<Context>,
     namespace: Namespace,
     run_id: RunId,
+    /// The attempt at the run whose changes are awaited.
+    watched: RunId,
     end_watch: Watch<(Namespace, RunId)>,
     /// The last event that was sent.
     seq: u64,
@@ -57,6 +59,7 @@ pub(super) async fn watch(
     let watch = RunWatch {
         context: context.clone(),
         namespace,
+        watched: run_id.clone(),
         run_id,
         end_watch,
         seq,
@@ -110,8 +113,20 @@ impl RunWatch {
                 self.send_event(event).await?;
             }
             let Some(run) = run else { continue };
-            let is_open = run.row.status.is_open();
-            let status = convert::run::status_change(run);
+            let mut is_open = run.row.status.is_open();
+            let mut status = convert::run::status_change(run);
+            if !is_open {
+                // All attempts are one run, which ends with the last one (W77).
+                match self.end_of_attempts()? {
+                    // What has changed before it is watched is read again.
+                    RunEnding::Retried { latest } => match self.follow(latest)? {
+                        true => continue,
+                        false => return Ok(true),
+                    },
+                    RunEnding::Ended(end) => status = convert::run::end(end),
+                    RunEnding::Open => is_open = true,
+                }
+            }
             if last_status
                 .as_ref()
                 .is_none_or(|last| is_other(last, &status))
@@ -121,6 +136,24 @@ impl RunWatch {
             }
             return Ok(is_open);
         }
+    }
+
+    /// Whether and how the last attempt at the run has ended.
+    fn end_of_attempts(&self) -> Result<RunEnding, Refusal> {
+        let look_up = |reader: &dyn Reader| view::run_end(reader, &self.namespace, &self.run_id);
+        let found = self.context.gateway.read_here(look_up)?;
+        found.ok_or_else(|| Rejection::RunNotFound(self.run_id.clone()).into())
+    }
+
+    /// Waits for changes of a later attempt from now on; returns whether it was another one before.
+    fn follow(&mut self, latest: RunId) -> Result<bool, Refusal> {
+        let is_other = self.watched != latest;
+        if is_other {
+            let key = (self.namespace.clone(), latest.clone());
+            self.end_watch = self.context.watchers.runs.watch(key)?;
+            self.watched = latest;
+        }
+        Ok(is_other)
     }
 
     /// The next events, and the run after the last one, if that is among them.
