@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, compensation, continuation, decide, delayed_entry, enter,
-    execute, finish, finish_step, for_each, kept_signals, output, phase, scope, state,
+    execute, finish, finish_step, for_each, kept_signals, on_cancel, output, phase, scope, state,
     step_timeout, stopped,
 };
 use crate::ids::RunNumber;
@@ -144,6 +144,7 @@ fn carry_out(
         Work::ForgetItems(former) => for_each::forget(turn, queue, run, former),
         Work::BeginBranch(place) => branches::begin(turn, queue, run, place),
         Work::EndScope(end) => scope::end(turn, queue, run, end),
+        Work::BeginOnCancel { activation } => on_cancel::begin(turn, queue, run, activation),
         Work::CancelledStepEnded { scope } => cancel_scope::note_end(turn, queue, run, scope),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
         Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),

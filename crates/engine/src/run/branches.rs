@@ -128,7 +128,7 @@ pub(super) fn join(
     settle(turn, queue, run, Settling { active, is_new })
 }
 
-/// The step has taken too long (W70): its open branches are cancelled, unless they are already.
+/// The step, which is not decided, has taken too long (W70): its open branches are cancelled.
 pub(super) fn time_out(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -138,10 +138,6 @@ pub(super) fn time_out(
     let ActivationState::Branches(mut state) = active.state else {
         panic!("only a step with branches waits for them");
     };
-    if state.decision.is_some() {
-        run.put_back(active);
-        return Ok(());
-    }
     state.decision = Some(JoinDecision::TimedOut);
     active.state = ActivationState::Branches(state);
     let is_new = true;

@@ -12,9 +12,11 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, BranchResult, EventKind, FailureCause, FormerBranches,
-    FormerItems, ScopeRecord, UndoOwner, Work,
+    FormerItems, PendingWorks, ScopeRecord, UndoOwner, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// Cancels a scope. When everything in it has ended, its end is handed to the step that opened it. A definition bounds how
 /// many steps this stops (E520).
@@ -98,6 +100,7 @@ impl Area {
             let scope = run.scope_mut(*number);
             scope.expect("the scope is open").cancelling = Some(0);
         }
+        let results = pending_results(turn, queue, run)?;
         let mut works = Works::new();
         for activation in run.active(turn)?.into_iter().rev() {
             let Some(mut active) = run.take(turn, activation)? else {
@@ -113,6 +116,12 @@ impl Area {
                 run.put_back(active);
             } else if active.call.is_on_cancel() || active.is_stopping() {
                 self.take_over(turn, run, active);
+            } else if active.state.is_executing() && results.contains(&active.number) {
+                // Its result is there, but was not processed yet.
+                timeout_timers::stop(turn, run.at(&active), &mut active);
+                active.cancelled_with = Some(self.scope);
+                *waiting_count(run, self.scope) += 1;
+                run.put_back(active);
             } else {
                 active.cancelled_with = Some(self.scope);
                 works.extend(stop_step(turn, queue, run, active)?);
@@ -138,6 +147,30 @@ impl Area {
         }
         run.put_back(active);
     }
+}
+
+/// The active steps with a result that is still to be processed, in this turn or in a later one.
+fn pending_results(
+    turn: &mut Turn<'_, '_>,
+    queue: &WorkQueue,
+    run: &LoadedRun,
+) -> Result<BTreeSet<u64>, StoreError> {
+    let of = |work: &Work| match work {
+        Work::FinishStep { activation, .. } => Some(*activation),
+        _ => None,
+    };
+    let own = queue
+        .works
+        .iter()
+        .filter(|(of_run, _)| *of_run == run.number);
+    let mut results: BTreeSet<u64> = own.filter_map(|(_, work)| of(work)).collect();
+    if run.record.continuation.is_some() {
+        turn.visit::<PendingWorks>(&run.number, |_, work| {
+            results.extend(of(&work));
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(results)
 }
 
 /// Stops a step of a scope that is cancelled.
@@ -167,9 +200,9 @@ fn stop_step(
     match stopped {
         Stopped::Ended | Stopped::ChildAbandoned(_) => {
             compensation::enter_cancelled(turn, run, &active)?;
-            if let Some(handler) = leave(turn, run, &active)? {
+            if let Some(handler) = leave(turn, run, &active) {
                 *waiting_count(run, scope_of(&active)) += 1;
-                on_cancel::begin(queue, run, handler);
+                queue.push(run.number, handler);
             }
         }
         Stopped::AwaitsWorker | Stopped::AwaitsChild(_) => {
@@ -187,25 +220,21 @@ pub(super) fn end_step(
     run: &mut LoadedRun,
     active: Draft<Activation>,
 ) -> TurnResult<()> {
-    match leave(turn, run, &active)? {
+    match leave(turn, run, &active) {
         Some(handler) => {
-            on_cancel::begin(queue, run, handler);
+            queue.push(run.number, handler);
             Ok(())
         }
         None => note_end(turn, queue, run, scope_of(&active)),
     }
 }
 
-/// Leaves a cancelled step; returns its handler, if it has one.
-fn leave(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &Activation,
-) -> TurnResult<Option<on_cancel::Handler>> {
+/// Leaves a cancelled step; returns the work that begins its handler, if it has one.
+fn leave(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, active: &Activation) -> Option<Work> {
     run.note(active, EventKind::StepCancelled);
     run.leave(active);
     run.record.left_count += 1;
-    on_cancel::of(turn, run, active)
+    on_cancel::activate(turn, run, active)
 }
 
 /// Notes that a step or its handler has ended for which the end of a cancelled scope has waited.

@@ -259,7 +259,7 @@ pub(super) fn note_end(
     Ok(())
 }
 
-/// The step has taken too long (W70): no further iteration begins, and the open ones are cancelled.
+/// The step, which is not decided, has taken too long (W70): no further iteration begins, and the open ones are cancelled.
 pub(super) fn time_out(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,

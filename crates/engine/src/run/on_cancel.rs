@@ -7,33 +7,22 @@ use super::timeout_timers;
 use crate::definition::CallRole;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
-use crate::tables::{Activation, EventKind, TargetResult, Work};
+use crate::tables::{Activation, ActivationState, EventKind, TargetResult, Work};
 use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 
-/// The handler of a cancelled step, and the work that it begins with.
-pub(super) struct Handler {
-    active: Draft<Activation>,
-    work: Work,
-}
-
-/// The handler of a step that was cancelled, if it has one.
-pub(super) fn of(
+/// Activates the handler of a step that was cancelled, if it has one; returns the work that begins it.
+pub(super) fn activate(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     cancelled: &Activation,
-) -> TurnResult<Option<Handler>> {
-    let definition = run.definition.clone();
-    let step = definition.definition.step(cancelled.step);
-    let Some(call) = step.call(CallRole::OnCancel) else {
-        return Ok(None);
-    };
-    let mapped = match &call.input {
-        Some(template) => {
-            let context = DataContext::of(cancelled.scope);
-            render::stored(turn, run, context, template)?
-        }
-        None => Ok(cancelled.input),
-    };
+) -> Option<Work> {
+    let step = run.definition.definition.step(cancelled.step);
+    let has_handler = step.call(CallRole::OnCancel).is_some();
+    // A step that waits for its time has not been entered yet (W74).
+    let is_entered = !matches!(cancelled.state, ActivationState::Delay { .. });
+    if !has_handler || !is_entered {
+        return None;
+    }
     let visit = NewVisit {
         scope: cancelled.scope,
         step: cancelled.step,
@@ -42,7 +31,31 @@ pub(super) fn of(
     let mut active = run.activate(turn.now_ms(), visit);
     active.call = CallRole::OnCancel;
     active.cancelled_with = cancelled.cancelled_with;
+    active.input = cancelled.input;
     let activation = active.number;
+    run.put_back(active);
+    Some(Work::BeginOnCancel { activation })
+}
+
+/// Begins a handler: its mapping is resolved, once for all attempts.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> TurnResult<()> {
+    let Some(mut active) = run.take(turn, activation)? else {
+        return Ok(());
+    };
+    let definition = run.definition.clone();
+    let call = definition.definition.step(active.step).call(active.call);
+    let mapped = match call.and_then(|call| call.input.as_ref()) {
+        Some(template) => {
+            let context = DataContext::of(active.scope);
+            render::stored(turn, run, context, template)?
+        }
+        None => Ok(active.input),
+    };
     let work = match mapped {
         Ok(input) => {
             active.input = input;
@@ -54,13 +67,9 @@ pub(super) fn of(
             target_result: refused.ends_call(turn, run),
         },
     };
-    Ok(Some(Handler { active, work }))
-}
-
-/// Begins a handler.
-pub(super) fn begin(queue: &mut WorkQueue, run: &mut LoadedRun, handler: Handler) {
-    run.put_back(handler.active);
-    queue.push(run.number, handler.work);
+    run.put_back(active);
+    queue.push(run.number, work);
+    Ok(())
 }
 
 /// An attempt at a handler that has ended.

@@ -49,6 +49,10 @@ pub(super) fn time_out(
             active.attempt_ends_at_ms = None;
         }
     }
+    if active.state.is_decided() {
+        run.put_back(active);
+        return Ok(());
+    }
     run.note(&active, EventKind::StepTimeout { timeout });
     match active.state {
         ActivationState::Branches(_) => branches::time_out(turn, queue, run, active),

@@ -23,6 +23,11 @@ pub(super) fn finish(
     }
     let active = run.take(turn, end.activation)?;
     let mut active = active.expect("the step is active");
+    if active.state.opens_scopes() {
+        // Its blocks had ended before it was cancelled. It ends with the cancelled scope.
+        run.put_back(active);
+        return Ok(());
+    }
     compensation::enter_late(turn, run, &mut active, &end.target_result)?;
     match active.overdue_result.take() {
         None => cancel_scope::end_step(turn, queue, run, active),

@@ -363,6 +363,16 @@ impl ActivationState {
         }
     }
 
+    /// Whether it is decided how the step ends, although scopes that it has opened have not ended.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        match self {
+            Self::Branches(branches) => branches.decision.is_some(),
+            Self::Iterations(iterations) => iterations.is_stopped,
+            _ => false,
+        }
+    }
+
     /// Whether the step has opened scopes.
     #[must_use]
     pub fn opens_scopes(&self) -> bool {

@@ -98,6 +98,11 @@ pub enum Work {
         /// The scope.
         scope: ScopeNumber,
     },
+    /// The handler of a cancelled step begins (W81).
+    BeginOnCancel {
+        /// Its activation.
+        activation: u64,
+    },
     /// The handler of a cancelled step has ended (W81).
     CancelledStepEnded {
         /// The cancelled scope that ends only after it; [`ScopeNumber::ROOT`] is the run.

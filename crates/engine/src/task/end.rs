@@ -6,6 +6,7 @@ use crate::dead_letter;
 use crate::ids::{OutcomeName, RunId, StepName};
 use crate::json::Json;
 use crate::run::{self, outcome_name};
+use crate::store::StoreError;
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, Awaited, EventKind, FailureCause, PayloadOwner, PayloadRef,
     Payloads, StepTimeout, StoredPayload, TargetResult, Work,
@@ -29,6 +30,18 @@ pub(super) struct Ending {
 }
 
 impl Ending {
+    /// That of a cancelled action run.
+    fn of_cancelled() -> Self {
+        Self {
+            status: ActionRunStatus::Cancelled,
+            outcome: outcome_name::of(outcome_name::CANCELLED),
+            output: None,
+            is_retryable: false,
+            timeout: None,
+            not_before_ms: None,
+        }
+    }
+
     /// Whether the action run goes to the dead-letter queue: no attempt of it is left, and the worker
     /// did not say that another would be pointless (A5).
     fn is_dead_letter(&self) -> bool {
@@ -45,16 +58,8 @@ impl Ending {
 /// Ends the action run, so that its workflow run continues.
 pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending) -> TurnResult<()> {
     let is_dead_letter = ending.is_dead_letter();
-    label_queue::close(turn, &task.record)?;
-    let output = ending.output.clone().or_else(|| {
-        let error = task.record.error.as_ref();
-        error.map(|error| Json::error(&error.code, &error.message))
-    });
-    let record = &mut *task.record;
-    record.become_status(ending.status);
-    record.outcome = Some(ending.outcome.clone());
-    record.completed_at_ms = Some(turn.now_ms());
-    match record.owner {
+    let output = close(turn, &mut task, &ending)?;
+    match task.record.owner {
         ActionRunOwner::Step { run, activation } => {
             let mut owner = turn.load_run(run)?;
             task.record.output = output.map(|output| owner.store_payload(turn, output));
@@ -83,17 +88,39 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: LoadedTask, ending: Ending)
     }
 }
 
+/// Notes how the action run ends; returns its output.
+fn close(
+    turn: &mut Turn<'_, '_>,
+    task: &mut LoadedTask,
+    ending: &Ending,
+) -> Result<Option<Json>, StoreError> {
+    label_queue::close(turn, &task.record)?;
+    let output = ending.output.clone().or_else(|| {
+        let error = task.record.error.as_ref();
+        error.map(|error| Json::error(&error.code, &error.message))
+    });
+    let record = &mut *task.record;
+    record.become_status(ending.status);
+    record.outcome = Some(ending.outcome.clone());
+    record.completed_at_ms = Some(turn.now_ms());
+    Ok(output)
+}
+
 /// Ends a cancelled action run whose worker has answered without a result, or has lost the lease.
 pub(super) fn end_cancelled(turn: &mut Turn<'_, '_>, task: LoadedTask) -> TurnResult<()> {
-    let ending = Ending {
-        status: ActionRunStatus::Cancelled,
-        outcome: outcome_name::of(outcome_name::CANCELLED),
-        output: None,
-        is_retryable: false,
-        timeout: None,
-        not_before_ms: None,
-    };
-    end(turn, task, ending)
+    end(turn, task, Ending::of_cancelled())
+}
+
+/// Like [`end_cancelled`], for a step of a run that the caller works on; returns what the step has to process.
+pub(super) fn end_cancelled_in(
+    turn: &mut Turn<'_, '_>,
+    owner: &mut LoadedRun,
+    mut task: LoadedTask,
+) -> Result<TargetResult, StoreError> {
+    let ending = Ending::of_cancelled();
+    let output = close(turn, &mut task, &ending)?;
+    task.record.output = output.map(|output| owner.store_payload(turn, output));
+    conclude(turn, owner, task, &ending)
 }
 
 /// The run and the step that a task belongs to, by the names that people know.
@@ -118,14 +145,29 @@ fn step_of(
 fn end_step(
     turn: &mut Turn<'_, '_>,
     mut owner: LoadedRun,
-    mut task: LoadedTask,
+    task: LoadedTask,
     ending: &Ending,
 ) -> TurnResult<()> {
     let ActionRunOwner::Step { run, activation } = task.record.owner else {
         panic!("only a step's action run settles a step");
     };
-    let outcome = task.record.outcome.clone();
-    let outcome = outcome.expect("an action run that has ended has an outcome");
+    let target_result = conclude(turn, &mut owner, task, ending)?;
+    turn.put_back_run(owner);
+    let work = Work::FinishStep {
+        activation,
+        target_result,
+    };
+    run::advance_after_wait(turn, ActivationRef { run, activation }, work)
+}
+
+/// Writes the ended action run of a step, and notes its end; returns what the step has to process.
+fn conclude(
+    turn: &mut Turn<'_, '_>,
+    owner: &mut LoadedRun,
+    mut task: LoadedTask,
+    ending: &Ending,
+) -> Result<TargetResult, StoreError> {
+    let outcome = ending.outcome.clone();
     let error = task.record.error.clone();
     let target_result = TargetResult {
         from: Awaited::Action(task.number),
@@ -145,12 +187,7 @@ fn end_step(
         error,
     };
     task.record.last_event = owner.next_event();
-    owner.note_of(turn, activation, kind)?;
-    turn.put_back_run(owner);
+    task.note(turn, Some(owner), kind)?;
     task.put(turn);
-    let work = Work::FinishStep {
-        activation,
-        target_result,
-    };
-    run::advance_after_wait(turn, ActivationRef { run, activation }, work)
+    Ok(target_result)
 }

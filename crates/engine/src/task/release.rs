@@ -1,6 +1,7 @@
 //! Releases tasks from quarantine: restores the end of the lease, the timer or the queue position that a task lost
 //! (design rule 10).
 
+use super::end::end_cancelled_in;
 use super::lease::{drop_lease, report_timer, set_end};
 use super::loaded::LoadedTask;
 use super::ready::make_ready;
@@ -26,7 +27,12 @@ pub(crate) fn release_from_quarantine(
         return Ok(None);
     };
     if record.status.is_open() {
-        release_task(turn, Some(run), LoadedTask { number, record })?;
+        let mut task = LoadedTask { number, record };
+        if task.record.is_cancelling && is_worker_gone(turn, &task)? {
+            drop_lease(turn, &mut task, worker::LeaseEnd::Withdrawn)?;
+            return Ok(Some(end_cancelled_in(turn, run, task)?));
+        }
+        release_task(turn, Some(run), task)?;
         return Ok(None);
     }
     let error = record.error.as_ref();
@@ -40,6 +46,14 @@ pub(crate) fn release_from_quarantine(
         cause: FailureCause::default(),
         not_before_ms: None,
     }))
+}
+
+/// Whether the worker that holds a task is gone.
+fn is_worker_gone(turn: &mut Turn<'_, '_>, task: &LoadedTask) -> Result<bool, StoreError> {
+    match &task.record.lease {
+        Some(lease) => worker::is_gone(turn, lease.holder),
+        None => Ok(false),
+    }
 }
 
 /// Releases a stand-alone action run; the retention of an ended one starts again.
@@ -67,7 +81,7 @@ fn release_task(
     mut task: LoadedTask,
 ) -> TurnResult<()> {
     if let Some(lease) = task.record.lease.clone() {
-        if worker::is_gone(turn, lease.holder)? {
+        if is_worker_gone(turn, &task)? {
             drop_lease(turn, &mut task, worker::LeaseEnd::Withdrawn)?;
             task.record.become_status(ActionRunStatus::Pending);
             return make_ready(turn, run, task);

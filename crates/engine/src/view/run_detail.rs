@@ -39,37 +39,39 @@ pub(super) fn run_detail(
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
 
-/// Whose end the first step that stops waits for (W54).
+/// Whose end a step that stops waits for: a child in quarantine, which alone does not end, or otherwise that of the first
+/// one (W54).
 fn stopping_detail(
     reader: &dyn Reader,
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
+    let mut first = None;
     for active in active.iter().filter(|active| active.is_stopping()) {
         let step = &definition.step(active.step).name;
         if let ActivationState::Child(number) = active.state
             && let Some(child) = read::<Runs>(reader, &number)?
         {
             let id = &child.id;
-            let is_quarantined =
-                read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?.is_some();
-            let state = if is_quarantined {
-                ", which is quarantined"
-            } else {
-                ""
-            };
-            let detail = format!("step \"{step}\" waits for the end of child run {id}{state}");
-            return Ok(Some(detail));
+            if read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?.is_some() {
+                return Ok(Some(format!(
+                    "step \"{step}\" waits for the end of child run {id}, which is quarantined: \
+                     `flo cluster quarantine release run {id}` takes it up again"
+                )));
+            }
+            let detail = format!("step \"{step}\" waits for the end of child run {id}");
+            first.get_or_insert(detail);
         }
-        let task = awaited(reader, &active.state)?;
-        if let Some(lease) = task.and_then(|task| task.lease) {
+        if first.is_none()
+            && let Some(lease) = awaited(reader, &active.state)?.and_then(|task| task.lease)
+        {
             let (worker, end) = (&lease.worker, Timestamp::from_millis(lease.expires_at_ms));
-            return Ok(Some(format!(
+            first = Some(format!(
                 "step \"{step}\" waits until worker \"{worker}\" has answered or its lease ends at {end}"
-            )));
+            ));
         }
     }
-    Ok(None)
+    Ok(first)
 }
 
 /// What an open run waits for, if that is not obvious.

@@ -214,6 +214,7 @@ impl<'a> State<'a> {
             | Work::ConcludeUndone { activation }
             | Work::EnterDelayed { activation }
             | Work::BeginChild { activation }
+            | Work::BeginOnCancel { activation }
             | Work::DecideChild { activation, .. }
             | Work::DecideOutput { activation, .. }
             | Work::FinishStep { activation, .. }

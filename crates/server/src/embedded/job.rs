@@ -10,9 +10,11 @@ use crate::traces::TracedTask;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{Body, Command, RejectionCode, Reply, TaskToken, TouchTask};
+use std::future::pending;
 use std::time::Duration;
 use tokio::task::JoinError;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// One task of an embedded worker.
 pub(super) struct Job {
@@ -27,40 +29,46 @@ fn is_cancelled(refusal: &Refusal) -> bool {
 }
 
 impl Job {
-    /// Runs the task, keeps its lease meanwhile, and reports it.
-    pub(super) async fn run(self, task: v1::TaskAssignment, ticket: SlotTicket) {
+    /// Runs the task, keeps its lease meanwhile, and reports it. A task that is cancelled meanwhile stops, and that is
+    /// reported.
+    pub(super) async fn run(
+        self,
+        task: v1::TaskAssignment,
+        ticket: SlotTicket,
+        cancellation: CancellationToken,
+    ) {
         let lease = Lease::of(&task, self.shared.context.gateway.replica().now_ms());
         let length = lease.length();
         tokio::select! {
             biased;
-            () = self.work(task, ticket) => {}
-            refusal = lease.keep(|| self.touch(length)) => {
-                if is_cancelled(&refusal) {
-                    return self.report(verdict::of_cancel(self.token)).await;
-                }
+            () = self.work(task, ticket, &cancellation) => {}
+            refusal = lease.keep(|| self.touch_unless_cancelled(length, &cancellation)) => {
                 tracing::info!(task = self.token.task_id(), %refusal, "an embedded worker lost a task");
             }
         }
     }
 
     /// Reports that the task was dropped; otherwise it would stay leased for nothing.
-    pub(super) async fn fail(self, error: JoinError) {
-        let report = match error.is_panic() {
-            true => {
-                let task = self.token.task_id();
-                tracing::error!(task, %error, "an embedded worker dropped a task");
-                verdict::of_panic(self.token, &error)
-            }
-            false => verdict::of_cancel(self.token),
-        };
-        self.report(report).await;
+    pub(super) async fn fail(self, panic: JoinError) {
+        tracing::error!(task = self.token.task_id(), %panic, "an embedded worker dropped a task");
+        self.report(verdict::of_panic(self.token, &panic)).await;
     }
 
-    async fn work(&self, task: v1::TaskAssignment, ticket: SlotTicket) {
+    async fn work(
+        &self,
+        task: v1::TaskAssignment,
+        ticket: SlotTicket,
+        cancellation: &CancellationToken,
+    ) {
         let traced = TracedTask::begin(&self.shared.context, &task);
         let runner = &self.shared.runner;
-        let called = runner.run(&self.namespace, self.token, task, ticket).await;
-        let report = verdict::of_call(self.token, called);
+        let report = tokio::select! {
+            biased;
+            called = runner.run(&self.namespace, self.token, task, ticket) => {
+                verdict::of_call(self.token, called)
+            }
+            () = cancellation.cancelled() => verdict::of_cancel(self.token),
+        };
         if let Some(traced) = traced {
             traced.end(&report);
         }
@@ -71,6 +79,21 @@ impl Job {
     async fn report(&self, body: Body) {
         if let Err(refusal) = decided(|| self.submit(body.clone())).await {
             tracing::info!(%refusal, "a report of an embedded worker came too late");
+        }
+    }
+
+    /// Extends the lease. If the task is cancelled, its call is stopped, and the lease stays as it is.
+    async fn touch_unless_cancelled(
+        &self,
+        extension: Duration,
+        cancellation: &CancellationToken,
+    ) -> Result<(), Refusal> {
+        match self.touch(extension).await {
+            Err(refusal) if is_cancelled(&refusal) => {
+                cancellation.cancel();
+                pending().await
+            }
+            touched => touched,
         }
     }
 

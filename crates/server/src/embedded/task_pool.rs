@@ -4,6 +4,7 @@ use flotilla_engine::TaskToken;
 use std::collections::{HashMap, VecDeque};
 use std::future::pending;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 /// The number of finished tasks to remember: far more than a leader has in flight to one worker.
 const OVER_MAX: usize = 4_096;
@@ -23,16 +24,16 @@ pub(super) struct TaskPool {
 struct Task {
     token: TaskToken,
     job: AbortHandle,
-    /// Whether it was cancelled, and its run waits for a report.
-    is_answer_awaited: bool,
+    /// Cancelled when the task should stop and report that.
+    cancellation: CancellationToken,
 }
 
 /// How the job of a task ended.
 pub(super) struct Ended {
     /// The task's token.
     pub(super) token: TaskToken,
-    /// Why it ended without a report that is still to be made: it panicked or was cancelled.
-    pub(super) unreported: Option<JoinError>,
+    /// The panic that ended it early, if any.
+    pub(super) panic: Option<JoinError>,
 }
 
 impl TaskPool {
@@ -41,28 +42,38 @@ impl TaskPool {
         self.tokens().any(|held| held == token) || self.over.contains(token)
     }
 
-    /// Starts a task. Its job ends when the task is reported.
-    pub(super) fn start(
+    /// Starts a task. Its job ends when the task is reported; it is given the token that tells it to stop.
+    pub(super) fn start<J: Future<Output = ()> + Send + 'static>(
         &mut self,
         token: TaskToken,
-        job: impl Future<Output = ()> + Send + 'static,
+        job: impl FnOnce(CancellationToken) -> J,
     ) {
-        let job = self.jobs.spawn(job);
+        let cancellation = CancellationToken::new();
+        let job = self.jobs.spawn(job(cancellation.clone()));
         let task = Task {
             token,
             job,
-            is_answer_awaited: false,
+            cancellation,
         };
         self.tasks.insert(task.job.id(), task);
     }
 
-    /// Drops a task. It is reported only if its run waits for that.
-    pub(super) fn give_up(&mut self, token: &TaskToken, is_answer_awaited: bool) {
-        let mut tasks = self.tasks.values_mut();
-        if let Some(task) = tasks.find(|task| task.token == *token) {
-            task.is_answer_awaited = is_answer_awaited;
+    /// Drops a task; nothing is reported.
+    pub(super) fn give_up(&mut self, token: &TaskToken) {
+        if let Some(task) = self.find(token) {
             task.job.abort();
         }
+    }
+
+    /// Stops a task, and lets it report that; one that is being reported already is reported as it ended.
+    pub(super) fn cancel(&mut self, token: &TaskToken) {
+        if let Some(task) = self.find(token) {
+            task.cancellation.cancel();
+        }
+    }
+
+    fn find(&self, token: &TaskToken) -> Option<&Task> {
+        self.tasks.values().find(|task| task.token == *token)
     }
 
     /// The next finished task. Waits forever if none is held. Cancel-safe.
@@ -76,13 +87,12 @@ impl TaskPool {
                 Ok((id, ())) => (id, None),
                 Err(error) => (error.id(), Some(error)),
             };
-            if let Some(task) = self.tasks.remove(&id) {
-                let token = task.token;
-                let unreported = error.filter(|error| error.is_panic() || task.is_answer_awaited);
-                if unreported.is_none() {
+            if let Some(Task { token, .. }) = self.tasks.remove(&id) {
+                let panic = error.filter(JoinError::is_panic);
+                if panic.is_none() {
                     self.remember(token);
                 }
-                return Ended { token, unreported };
+                return Ended { token, panic };
             }
         }
     }
@@ -109,6 +119,8 @@ impl TaskPool {
 mod tests {
     use super::*;
     use flotilla_engine::ids::ActionRunNumber;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn token(number: u64) -> TaskToken {
         TaskToken {
@@ -122,39 +134,44 @@ mod tests {
     async fn a_task_is_in_hand_until_its_job_ends_and_known_afterwards() {
         let mut task_pool = TaskPool::default();
         assert!(!task_pool.knows(&token(1)));
-        task_pool.start(token(1), async {});
+        task_pool.start(token(1), |_| async {});
         assert_eq!((task_pool.len(), task_pool.knows(&token(1))), (1, true));
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), false));
+        assert_eq!((ended.token, ended.panic.is_some()), (token(1), false));
         assert_eq!((task_pool.len(), task_pool.knows(&token(1))), (0, true));
     }
 
     #[tokio::test]
     async fn a_job_that_panics_leaves_a_task_to_be_reported() {
         let mut task_pool = TaskPool::default();
-        task_pool.start(token(1), pending());
-        task_pool.start(token(2), async { panic!("a bug") });
+        task_pool.start(token(1), |_| pending());
+        task_pool.start(token(2), |_| async { panic!("a bug") });
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.unreported.is_some()), (token(2), true));
+        assert_eq!((ended.token, ended.panic.is_some()), (token(2), true));
         assert_eq!(task_pool.tokens().collect::<Vec<_>>(), [&token(1)]);
     }
 
     #[tokio::test]
     async fn a_task_that_is_given_up_ends_without_a_report() {
         let mut task_pool = TaskPool::default();
-        task_pool.start(token(1), pending());
-        task_pool.give_up(&token(1), false);
+        task_pool.start(token(1), |_| pending());
+        task_pool.give_up(&token(1));
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), false));
+        assert_eq!((ended.token, ended.panic.is_some()), (token(1), false));
     }
 
     #[tokio::test]
-    async fn a_cancelled_task_whose_run_waits_is_left_to_be_reported() {
+    async fn a_cancelled_task_ends_when_it_has_reported_that() {
         let mut task_pool = TaskPool::default();
-        task_pool.start(token(1), pending());
-        task_pool.give_up(&token(1), true);
+        let reported = Arc::new(AtomicBool::new(false));
+        let report = reported.clone();
+        task_pool.start(token(1), |cancellation| async move {
+            cancellation.cancelled().await;
+            report.store(true, Ordering::Relaxed);
+        });
+        task_pool.cancel(&token(1));
         let ended = task_pool.next().await;
-        assert_eq!((ended.token, ended.unreported.is_some()), (token(1), true));
-        assert!(!task_pool.knows(&token(1)));
+        assert_eq!((ended.token, ended.panic.is_some()), (token(1), false));
+        assert!(reported.load(Ordering::Relaxed));
     }
 }

@@ -153,7 +153,10 @@ impl Worker {
             Message::Draining(v1::Draining {}) => self.is_draining = true,
             Message::Cancelled(cancelled) => {
                 if let Ok(token) = cancelled.task_token.parse() {
-                    self.task_pool.give_up(&token, cancelled.answer_awaited);
+                    match cancelled.answer_awaited {
+                        true => self.task_pool.cancel(&token),
+                        false => self.task_pool.give_up(&token),
+                    }
                 }
             }
             // The response to a heartbeat: the stream carries no others.
@@ -183,15 +186,16 @@ impl Worker {
             action = task.action,
             run_id = task.run_id
         );
-        let job = self.job(token).run(task, share.take()).instrument(span);
-        self.task_pool.start(token, job);
+        let (job, ticket) = (self.job(token), share.take());
+        let run = |cancellation| job.run(task, ticket, cancellation).instrument(span);
+        self.task_pool.start(token, run);
     }
 
-    /// Removes a finished task; if its job panicked, or was cancelled while its run waits, it still has to be reported.
-    fn finish_job(&mut self, Ended { token, unreported }: Ended) {
-        if let Some(error) = unreported {
-            let job = self.job(token).fail(error);
-            self.task_pool.start(token, job);
+    /// Removes a finished task; if its job panicked, it still has to be reported.
+    fn finish_job(&mut self, Ended { token, panic }: Ended) {
+        if let Some(panic) = panic {
+            let job = self.job(token);
+            self.task_pool.start(token, |_| job.fail(panic));
         }
     }
 

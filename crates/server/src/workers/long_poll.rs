@@ -63,7 +63,8 @@ pub(super) async fn await_tasks(
             break;
         }
     }
-    if gathered.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok() {
+    if gathered.response.tasks.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok()
+    {
         gather(context, &mut poll, &mut gathered, deadline).await?;
     }
     Ok(gathered.response)
@@ -99,12 +100,6 @@ impl TaskBatch {
             bytes: 0,
             bytes_max,
         }
-    }
-
-    /// Whether it holds nothing for the worker.
-    fn is_empty(&self) -> bool {
-        let response = &self.response;
-        response.tasks.is_empty() && response.cancelled_task_tokens.is_empty()
     }
 
     /// Adds what the worker has to know about a task that is leased to it; false if there is no room for it.

@@ -2,12 +2,14 @@
 
 use super::world::World;
 use super::{large, signal, start};
+use crate::invariants::rows;
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{OutcomeName, RunId, RunNumber, StreamName, WorkerId};
 use flotilla_engine::json::Json;
-use flotilla_engine::rows::Phase;
-use flotilla_engine::{Body, CancelRun, CompleteTask, CreateStream, StreamSettings};
+use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
+use flotilla_engine::rows::{PendingWorks, Phase, Work};
+use flotilla_engine::{Body, CancelRun, CompleteTask, CreateStream, StreamSettings, TaskToken};
 
 /// A run with deferred work that is cancelled before that is done.
 fn cancelled(last: &str) -> World {
@@ -56,34 +58,96 @@ fn a_success_that_was_deferred_is_undone_although_its_run_was_cancelled_meanwhil
     }
 }
 
+#[test]
+fn a_plan_that_has_succeeded_is_undone_although_the_rest_was_deferred() {
+    let action = samples::action();
+    let mut world = with_worker(&format!(
+        "define work 1\n plan pay cache(1000 k:{{mapped.n}})\n executor pay main @{action}\n \
+         start: run @plan/pay input={{\"n\":1}} undo(@{action} input=1) -> success=flo.Completed failure=flo.Failed"
+    ));
+    world.apply(vec![start("work", large(10))], 1);
+    let token = world.tokens.pop();
+    world.accept(complete(token, large(PAYLOAD_BYTES_MAX - 10)));
+    assert!(is_result_deferred(&world));
+    world.accept(cancel());
+    world.run_until_idle();
+    let run = world.run(1);
+    let phase = run.fixed_end.as_ref().map(|end| end.phase);
+    assert_eq!(phase, Some(Phase::Compensating), "{run:?}");
+}
+
+#[test]
+fn a_loop_whose_end_was_deferred_does_not_end_the_cancellation_of_others() {
+    let action = samples::action();
+    let mut world = with_worker(&format!(
+        "define work 1\n start: parallel -> success=flo.Completed failure=flo.Failed\n \
+         branch left of start single\n  left: foreach items=[1]\n \
+         branch left-item of left single\n  item: wait go\n \
+         branch right of start single\n  right: run @{action} input=1"
+    ));
+    world.apply(vec![start("work", large(10))], 1);
+    world.accept(signal(1, "go", &large(PAYLOAD_BYTES_MAX - 10)));
+    assert!(is_result_deferred(&world));
+    world.accept(cancel());
+    world.run_until_idle();
+    let run = world.run(1);
+    let end = run
+        .fixed_end
+        .as_ref()
+        .map(|end| (end.phase, end.cancelling_count));
+    assert_eq!(end, Some((Phase::Cancelling, 1)), "{run:?}");
+    let token = world.tokens.pop();
+    world.accept(complete(token, "null".to_owned()));
+    world.run_until_idle();
+    let run = world.run(1);
+    assert_eq!((run.status.name(), run.active_count), ("cancelled", 0));
+}
+
+/// A world with a workflow, an action and a worker.
+fn with_worker(definition: &str) -> World {
+    let mut world = World::new();
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    world.create(define(definition));
+    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
+        WorkerId::new("w").expect("an id"),
+    ))));
+    world
+}
+
+fn complete(token: Option<TaskToken>, output: String) -> Body {
+    Body::CompleteTask(CompleteTask {
+        token: token.expect("the task was delivered"),
+        outcome: OutcomeName::new("success").expect("an outcome"),
+        output: Json::from_checked(output),
+        not_before: None,
+    })
+}
+
+/// Whether the result of a step is left to a later entry.
+fn is_result_deferred(world: &World) -> bool {
+    let works = rows::<PendingWorks>(&world.store, &RunNumber(1));
+    let mut works = works.iter();
+    works.any(|(_, work)| matches!(work, Work::FinishStep { .. }))
+}
+
 /// A run that is cancelled while the success of its step is deferred.
 fn cancelled_after_a_success(cancellation: &str) -> World {
-    let mut world = World::new();
-    world.accept(stream());
-    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
     let action = samples::action();
-    world.create(define(&format!(
+    let mut world = with_worker(&format!(
         "define work 1\n start: parallel -> success=flo.Completed failure=flo.Failed\n \
          branch left of start list\n  l1: wait go\n  l2: emit orders payload=$.input\n  \
          l3: emit orders payload=$.input\n  l4: emit orders payload=$.input\n  l5: wait never\n \
          branch right of start single\n  right: run @{action} input=1 {cancellation} undo(@{action})"
-    )));
-    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
-        WorkerId::new("w").expect("an id"),
-    ))));
+    ));
+    world.accept(stream());
     world.apply(vec![start("work", large(900_000))], 1);
-    let token = world.tokens.pop().expect("the task was delivered");
+    let token = world.tokens.pop();
     world.accept(signal(1, "go", "{}"));
     assert!(
         world.run(1).continuation.is_some(),
         "the turn had no room left"
     );
-    world.accept(Body::CompleteTask(CompleteTask {
-        token,
-        outcome: OutcomeName::new("success").expect("an outcome"),
-        output: Json::null(),
-        not_before: None,
-    }));
+    world.accept(complete(token, "null".to_owned()));
     world.accept(cancel());
     world.run_until_idle();
     world
