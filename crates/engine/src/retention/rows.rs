@@ -25,6 +25,7 @@ pub(super) fn forget_run(
     forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
     let indexed_count = run::forget_indexes(turn, number, &run)?;
+    run::note_attempt_forgotten(turn, number, &run)?;
     // The record, its name and its key.
     *rows_left = rows_left.saturating_sub(3 + indexed_count);
     sweep_remains(turn, number, rows_left)?;

@@ -29,7 +29,10 @@ impl SweepRuns {
             }
         }
         let mut from_ms = turn.now_ms();
-        for (position, expiration) in due(turn)?.into_iter().enumerate() {
+        let due = due(turn)?;
+        // What begins to expire meanwhile lowers it.
+        turn.cluster_mut().expirations_from_ms = u64::MAX;
+        for (position, expiration) in due.into_iter().enumerate() {
             if rows_left == 0 || position == SUBJECTS_MAX {
                 from_ms = expiration.due_ms;
                 break;
@@ -51,7 +54,8 @@ impl SweepRuns {
                 }
             }
         }
-        turn.cluster_mut().expirations_from_ms = from_ms;
+        let cluster = turn.cluster_mut();
+        cluster.expirations_from_ms = cluster.expirations_from_ms.min(from_ms);
         Ok(Done {})
     }
 }
@@ -75,7 +79,7 @@ fn is_in_quarantine(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, 
     match subject {
         // Its parent gets its result once it is released.
         Expiring::Run(number) => {
-            let is_kept = run::is_awaited(turn, number)? || run::is_first_of_open(turn, number)?;
+            let is_kept = run::is_awaited(turn, number)? || run::is_first_of_kept(turn, number)?;
             Ok(is_kept || turn.is_quarantined(number))
         }
         Expiring::ActionRun(number) => {

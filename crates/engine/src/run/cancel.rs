@@ -32,7 +32,7 @@ impl CancelRun {
         check_open(&run)?;
         // The attempt after a run whose end is decided can be prevented (W77).
         let fixed_end = run.record.fixed_end.as_ref();
-        let is_final = fixed_end.filter(|end| !self.is_forced && end.next_attempt.is_none());
+        let is_final = fixed_end.filter(|end| !self.is_forced && !end.is_retried);
         if let Some(end) = is_final {
             let ending = Undeliverable::RunEnding {
                 run_id: self.run_id.clone(),

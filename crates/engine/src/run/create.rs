@@ -5,6 +5,8 @@ use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::subject::Subject;
 use crate::tables::{
     AttemptChain, CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys,
     ParentLink, PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs,
@@ -115,6 +117,17 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     Ok(CreatedRun { number, id })
 }
 
+/// The number and id of the last attempt at a run, if it is kept. What follows is attributed to it.
+fn last_attempt(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+) -> Result<Option<(RunNumber, RunId)>, StoreError> {
+    let latest = linked_attempts::latest(turn, number)?;
+    let id = turn.run_record(latest)?.map(|run| run.id.clone());
+    turn.attribute_to(Subject::RunNumber(latest));
+    Ok(id.map(|id| (latest, id)))
+}
+
 /// The number of a new run.
 pub(super) fn next_number(turn: &mut Turn<'_, '_>) -> RunNumber {
     RunNumber(turn.next_number(|cluster| &mut cluster.run_count))
@@ -153,12 +166,7 @@ pub(crate) fn find(
     }
     let (number, id) = match record.chain {
         None => (number, run_id.clone()),
-        Some(_) => {
-            let number = linked_attempts::latest(turn, number)?;
-            let latest = turn.run_record(number)?;
-            let id = latest.map_or_else(|| run_id.clone(), |latest| latest.id.clone());
-            (number, id)
-        }
+        Some(_) => last_attempt(turn, number)?.unwrap_or_else(|| (number, run_id.clone())),
     };
     if turn.is_quarantined(number) {
         return Err(Rejection::RunQuarantined(id).into());

@@ -94,7 +94,6 @@ impl Exit<'_> {
         }
     }
 
-    /// What the run's end is put down to (W80).
     /// The work that follows if the step asks for another attempt at the run (W77).
     pub(super) fn retry_run(&self) -> Work {
         let detail = format!("step \"{}\" asked for another attempt", self.step.name);
@@ -107,6 +106,7 @@ impl Exit<'_> {
         })
     }
 
+    /// What the run's end is put down to (W80).
     fn end_cause(&self, terminal: Target) -> EndCause {
         let code = match terminal {
             Target::Custom(_) => Some(TERMINAL.to_owned()),

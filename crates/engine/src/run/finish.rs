@@ -8,7 +8,7 @@ use super::{
     timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
-use crate::ids::{RunId, RunNumber, ScopeNumber};
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
@@ -49,7 +49,10 @@ pub(super) fn cancel(
     run: &mut LoadedRun,
     reason: Option<String>,
 ) -> TurnResult<()> {
-    if linked_attempts::prevent(run) {
+    if !run.record.status.is_open() {
+        return to_last_attempt(turn, queue, run, Work::Cancel { reason });
+    }
+    if linked_attempts::prevent(run, reason.as_deref()) {
         return Ok(());
     }
     let code = name::CANCELLED;
@@ -77,6 +80,20 @@ pub(super) fn time_out(
     )
 }
 
+/// Work that cancels a run which was retried before it was done: the last attempt is meant.
+fn to_last_attempt(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &LoadedRun,
+    work: Work,
+) -> TurnResult<()> {
+    let latest = linked_attempts::latest_of(turn, run)?;
+    if latest != run.number {
+        queue.push(latest, work);
+    }
+    Ok(())
+}
+
 fn end_by_itself(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -97,7 +114,7 @@ fn decide(
     run: &mut LoadedRun,
     mut ending: Ending,
 ) -> TurnResult<()> {
-    let next_attempt = linked_attempts::reserve(turn, run, &mut ending);
+    let is_retried = linked_attempts::follows(run, &mut ending);
     let cause = phase::cause(run, &ending);
     fix(turn, run, &ending)?;
     run.record.fixed_end = Some(FixedEnd {
@@ -107,7 +124,7 @@ fn decide(
         cause: cause.map(|cause| run.store_payload(turn, cause)),
         is_handler_over: false,
         cancelling_count: 0,
-        next_attempt,
+        is_retried,
     });
     let works = cancel_scope::cancel_all(turn, queue, run)?;
     if phase::is_cancelling(run) {
@@ -150,11 +167,11 @@ pub(super) fn force(
     reason: Option<String>,
 ) -> TurnResult<()> {
     if !run.record.status.is_open() {
-        return Ok(());
+        return to_last_attempt(turn, queue, run, Work::Force { reason });
     }
     let (terminal, reason) = match run.record.fixed_end.clone() {
         Some(fixed) => {
-            linked_attempts::prevent(run);
+            linked_attempts::prevent(run, reason.as_deref());
             note_left_out(run, &fixed);
             (fixed.terminal, fixed.reason)
         }
@@ -233,6 +250,11 @@ pub(super) fn end(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
+    // The handler was left to an attempt that was prevented meanwhile.
+    if phase::is_handler_left(run) {
+        queue.push(run.number, Work::NextPhase);
+        return Ok(());
+    }
     match run.record.fixed_end.clone() {
         Some(fixed) => {
             let FixedEnd {
@@ -282,24 +304,30 @@ fn close(
 ) -> TurnResult<()> {
     let definition = run.definition.clone();
     let definition = &definition.definition;
-    let FinalEnd { terminal, reason } = end;
-    let next_attempt = run.record.fixed_end.take().and_then(|end| end.next_attempt);
+    let FinalEnd {
+        mut terminal,
+        reason,
+    } = end;
+    let fixed_end = run.record.fixed_end.take();
+    let is_retried = fixed_end.is_some_and(|end| end.is_retried);
+    if is_retried && matches!(terminal, Target::BuiltIn(_)) {
+        terminal = Target::BuiltIn(BuiltInTerminal::Failed);
+    }
     let status = definition
         .status_at(terminal)
         .expect("a run ends at a terminal, never at a step");
     run.record.become_status(RunStatus::Ended(status));
     run.record.end = Some(End { terminal });
     run.record.completed_at_ms = Some(turn.now_ms());
-    if let Some(next) = next_attempt {
-        let note = format!("retried as {}", RunId::generated(next));
-        phase::add_note(run, &note);
-        linked_attempts::begin(turn, queue, run, next)?;
+    if is_retried {
+        let next = linked_attempts::begin(turn, queue, run)?;
+        phase::add_note(run, &format!("retried as {next}"));
+        run.note_run(EventKind::RunRetried { next });
         run.note_run(event_of(status, terminal, reason));
         forget_writes(queue, run);
         return Ok(());
     }
     run.note_run(event_of(status, terminal, reason));
-    linked_attempts::end(turn, run)?;
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;
@@ -413,7 +441,13 @@ pub(super) fn note_child_end(
     let has_error = output.as_ref().and_then(error_in).is_some();
     let output = output.map(|output| run.store_payload(turn, output));
     let progress = child.progress;
-    run.add_steps(scope, progress.has_waited, progress.steps_since_wait);
+    // The attempts before it are part of the child.
+    let (has_waited_before, steps_before) = child
+        .chain
+        .map_or((false, 0), |chain| (chain.has_waited, chain.steps_before));
+    let has_waited = progress.has_waited || has_waited_before;
+    let steps = progress.steps_since_wait.saturating_add(steps_before);
+    run.add_steps(scope, has_waited, steps);
     let kind = EventKind::ChildCompleted {
         child: child.id.clone(),
         outcome: outcome.clone(),

@@ -11,7 +11,7 @@ use super::step_timer::wake_timer;
 use super::{
     branches, compensation, delayed_entry, on_cancel, output, phase, state, timeout_timers,
 };
-use crate::definition::{CallRole, PollPolicy};
+use crate::definition::{CallRole, PollPolicy, Step, StepKind};
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -305,7 +305,7 @@ pub(super) fn exit_step(
         _ if definition.definition.is_handler(active.step) => {
             phase::end_of_handler(run, active, &exit)
         }
-        _ if retries_run(run, &target_result) => exit.retry_run(),
+        _ if retries_run(run, step, &target_result) => exit.retry_run(),
         Some(Destination::Target(target)) => {
             let detail = exit.detail(turn, run, target)?;
             exit.follow(target, detail)
@@ -330,8 +330,10 @@ pub(super) fn exit_step(
 }
 
 /// Whether the step asks for another attempt at the run (W77); in a handler it cannot.
-fn retries_run(run: &LoadedRun, target_result: &TargetResult) -> bool {
-    let is_asked = target_result.outcome.as_str() == name::RETRY_RUN;
+fn retries_run(run: &LoadedRun, step: &Step, target_result: &TargetResult) -> bool {
+    // The outcome of a switch is the name of its target (W60).
+    let is_switch = matches!(step.kind, StepKind::Switch(_));
+    let is_asked = target_result.outcome.as_str() == name::RETRY_RUN && !is_switch;
     let retry = run.definition.definition.retry_run;
     is_asked && retry.is_some() && run.record.fixed_end.is_none()
 }

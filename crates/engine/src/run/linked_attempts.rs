@@ -4,12 +4,12 @@
 use super::child::FIRST_WORK;
 use super::create::{NewRun, Parent, create, next_number};
 use super::{index, phase};
-use crate::definition::{BuiltInTerminal, Target, TerminalStatus};
-use crate::ids::RunNumber;
+use crate::definition::TerminalStatus;
+use crate::ids::{RunId, RunNumber};
 use crate::run::outcome_name;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{AttemptChain, EndCause, Ending, EventKind};
+use crate::tables::{AttemptChain, EndCause, Ending, RunRecord};
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
 
 /// The code of an end at which no attempt is left.
@@ -17,39 +17,62 @@ const EXHAUSTED: &str = "retry_exhausted";
 
 /// The last attempt so far of the run of which `number` is one attempt.
 pub(crate) fn latest(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<RunNumber, StoreError> {
-    let Some(chain) = turn.run_record(number)?.and_then(|run| run.chain) else {
-        return Ok(number);
+    let chain = turn.run_record(number)?.and_then(|run| run.chain);
+    latest_in(turn, number, chain)
+}
+
+/// Like [`latest`], of a run that is taken out of the turn.
+pub(super) fn latest_of(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<RunNumber, StoreError> {
+    latest_in(turn, run.number, run.record.chain)
+}
+
+fn latest_in(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    chain: Option<AttemptChain>,
+) -> Result<RunNumber, StoreError> {
+    let first = match chain {
+        None => return Ok(number),
+        Some(chain) if chain.first == number => return Ok(chain.latest),
+        Some(chain) => turn.run_record(chain.first)?,
     };
-    // The first one is kept as long as the last one is open; after that, an attempt stands for itself.
-    let first = turn.run_record(chain.first)?;
+    // The first one is kept as long as the last one.
     let chain = first.and_then(|first| first.chain);
     Ok(chain.map_or(number, |chain| chain.latest))
 }
 
-/// Whether the run is the first of several attempts of which the last one is open.
-pub(crate) fn is_first_of_open(
+/// Whether the run is the first of several attempts of which the last one is kept.
+pub(crate) fn is_first_of_kept(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
 ) -> Result<bool, StoreError> {
-    let latest = latest(turn, number)?;
-    if latest == number {
+    let chain = turn.run_record(number)?.and_then(|run| run.chain);
+    let Some(chain) = chain.filter(|chain| chain.first == number && chain.latest != number) else {
         return Ok(false);
-    }
-    let is_first = turn
-        .run_record(number)?
-        .is_some_and(|run| run.first_attempt(number) == number);
-    let latest = turn.run_record(latest)?;
-    Ok(is_first && latest.is_some_and(|run| run.status.is_open()))
+    };
+    Ok(turn.run_record(chain.latest)?.is_some())
 }
 
-/// Decides whether another attempt follows the run that is about to end like this; returns its reserved number.
-pub(super) fn reserve(
+/// The last attempt is forgotten: the first one is no longer kept for it.
+pub(crate) fn note_forgotten(
     turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-    ending: &mut Ending,
-) -> Option<RunNumber> {
+    number: RunNumber,
+    run: &RunRecord,
+) -> TurnResult<()> {
+    let first = run.first_attempt(number);
+    let is_last = run.chain.is_some_and(|chain| chain.next.is_none());
+    match is_last && first != number {
+        true => index::expire_child(turn, first),
+        false => Ok(()),
+    }
+}
+
+/// Decides whether another attempt follows the run that is about to end like this.
+pub(super) fn follows(run: &LoadedRun, ending: &mut Ending) -> bool {
     let definition = &run.definition.definition;
-    let retry = definition.retry_run.as_ref()?;
+    let Some(retry) = &definition.retry_run else {
+        return false;
+    };
     let status = definition.status_at(ending.terminal);
     let is_asked = is_asked(&ending.cause);
     let has_failed = matches!(
@@ -59,20 +82,15 @@ pub(super) fn reserve(
     // A run that has not begun has not failed.
     let is_wanted = has_failed && (is_asked || retry.on_failure);
     if !is_wanted || run.record.activations_count == 0 {
-        return None;
+        return false;
     }
-    if attempt_of(run) >= retry.max_attempts {
-        if is_asked {
-            EXHAUSTED.clone_into(&mut ending.cause.code);
-            let detail = ending.detail.get_or_insert_default();
-            detail.push_str(", but none is left");
-        }
-        return None;
+    let is_any_left = attempt_of(run) < retry.max_attempts;
+    if is_asked && !is_any_left {
+        EXHAUSTED.clone_into(&mut ending.cause.code);
+        let detail = ending.detail.get_or_insert_default();
+        detail.push_str(", but none is left");
     }
-    if let Target::BuiltIn(_) = ending.terminal {
-        ending.terminal = Target::BuiltIn(BuiltInTerminal::Failed);
-    }
-    Some(next_number(turn))
+    is_any_left
 }
 
 /// Whether a step has asked for another attempt.
@@ -86,22 +104,25 @@ fn attempt_of(run: &LoadedRun) -> u32 {
 }
 
 /// Prevents the next attempt: the run is cancelled before it ends. False if none was to follow.
-pub(super) fn prevent(run: &mut LoadedRun) -> bool {
-    let next = run.record.fixed_end.as_mut();
-    let is_prevented = next.is_some_and(|end| end.next_attempt.take().is_some());
+pub(super) fn prevent(run: &mut LoadedRun, reason: Option<&str>) -> bool {
+    let end = run.record.fixed_end.as_mut();
+    let is_prevented = end.is_some_and(|end| std::mem::take(&mut end.is_retried));
     if is_prevented {
-        phase::add_note(run, "no further attempt: the run was cancelled");
+        let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        phase::add_note(
+            run,
+            &format!("no further attempt: the run was cancelled{why}"),
+        );
     }
     is_prevented
 }
 
-/// Begins the attempt with the reserved number, after the run, which has ended.
+/// Begins the next attempt after the run, which ends in this turn; returns its id.
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    number: RunNumber,
-) -> TurnResult<()> {
+) -> TurnResult<RunId> {
     let definition = run.definition.clone();
     let retry = definition.definition.retry_run;
     let retry = retry.expect("only such a definition retries runs");
@@ -112,17 +133,63 @@ pub(super) fn begin(
         previous: None,
         next: None,
         latest: run.number,
+        has_waited: false,
+        steps_before: 0,
     });
     let delay_ms = retry.delay_ms(attempt);
     let starts_at_ms = (delay_ms > 0).then(|| turn.now_ms().saturating_add(delay_ms));
+    let progress = run.record.progress;
+    let has_waited = own.has_waited || progress.has_waited || delay_ms > 0;
+    let steps = own.steps_before.saturating_add(progress.steps_since_wait);
+    let number = next_number(turn);
     let chain = AttemptChain {
         first: own.first,
         attempt: attempt + 1,
         previous: Some(run.number),
         next: None,
         latest: number,
+        has_waited,
+        steps_before: if has_waited { 0 } else { steps },
     };
-    let parent = match run.record.parent {
+    let next = create_next(
+        turn,
+        run,
+        NextAttempt {
+            number,
+            chain,
+            starts_at_ms,
+        },
+    )?;
+    run.record.chain = Some(AttemptChain {
+        next: Some(number),
+        latest: number,
+        ..own
+    });
+    if own.first != run.number
+        && let Some(mut first) = turn.load_run_if_kept(own.first)?
+    {
+        first.record.chain = first.record.chain.map(|chain| AttemptChain {
+            latest: number,
+            ..chain
+        });
+        turn.put_back_run(first);
+    }
+    if starts_at_ms.is_none() {
+        queue.push(number, FIRST_WORK);
+    }
+    Ok(next)
+}
+
+/// An attempt that begins.
+struct NextAttempt {
+    number: RunNumber,
+    chain: AttemptChain,
+    starts_at_ms: Option<u64>,
+}
+
+fn create_next(turn: &mut Turn<'_, '_>, run: &LoadedRun, next: NextAttempt) -> TurnResult<RunId> {
+    let record = &run.record;
+    let parent = match record.parent {
         Some(link) => turn.run_record(link.run)?.map(|parent| Parent {
             link,
             id: parent.id.clone(),
@@ -130,50 +197,22 @@ pub(super) fn begin(
         None => None,
     };
     let new_run = NewRun {
-        namespace: run.record.namespace.clone(),
+        namespace: record.namespace.clone(),
         run_id: None,
-        definition: run.record.definition,
-        input: turn.payload(run.record.input)?,
+        definition: record.definition,
+        input: turn.payload(record.input)?,
         idempotency_key: None,
-        triggered_by: run.record.triggered_by.clone(),
+        triggered_by: record.triggered_by.clone(),
         parent,
-        nesting: run.record.nesting,
-        hops: run.record.hops,
-        trace: run.record.trace,
-        starts_at_ms,
-        attempt: Some((number, chain)),
+        nesting: record.nesting,
+        hops: record.hops,
+        trace: record.trace,
+        starts_at_ms: next.starts_at_ms,
+        attempt: Some((next.number, next.chain)),
     };
-    let next = match create(turn, new_run) {
-        Ok(next) => next,
+    match create(turn, new_run) {
+        Ok(next) => Ok(next.id),
         Err(Abort::Rejected(rejection)) => panic!("an input is accepted again, but {rejection}"),
-        Err(Abort::Store(error)) => return Err(Abort::Store(error)),
-    };
-    run.record.chain = Some(AttemptChain {
-        next: Some(next.number),
-        latest: next.number,
-        ..own
-    });
-    run.note_run(EventKind::RunRetried { next: next.id });
-    if own.first != run.number
-        && let Some(mut first) = turn.load_run_if_kept(own.first)?
-    {
-        first.record.chain = first.record.chain.map(|chain| AttemptChain {
-            latest: next.number,
-            ..chain
-        });
-        turn.put_back_run(first);
-    }
-    if starts_at_ms.is_none() {
-        queue.push(next.number, FIRST_WORK);
-    }
-    Ok(())
-}
-
-/// The last attempt has ended: the first one is no longer kept for it.
-pub(super) fn end(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
-    let first = run.record.first_attempt(run.number);
-    match first == run.number {
-        true => Ok(()),
-        false => index::expire_child(turn, first),
+        Err(Abort::Store(error)) => Err(Abort::Store(error)),
     }
 }

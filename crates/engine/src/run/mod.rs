@@ -77,7 +77,7 @@ pub(crate) use create::{NewRun, create};
 pub(crate) use execute::create_action_run;
 pub(crate) use failure::{error_field, error_in, is_failure};
 pub(crate) use index::forget as forget_indexes;
-pub(crate) use linked_attempts::is_first_of_open;
+pub(crate) use linked_attempts::{is_first_of_kept, note_forgotten as note_attempt_forgotten};
 pub(crate) use loop_warning::describe as describe_loop;
 pub(crate) use outcome::name as outcome_name;
 pub(crate) use release::{is_awaited, release_from_quarantine};

@@ -37,6 +37,15 @@ pub(super) fn is_cancelling(run: &LoadedRun) -> bool {
     end.is_some_and(|end| end.cancelling_count > 0)
 }
 
+/// Whether a handler goes before the end that was not entered.
+pub(super) fn is_handler_left(run: &LoadedRun) -> bool {
+    let end = run.record.fixed_end.as_ref();
+    end.is_some_and(|end| {
+        let is_before = matches!(end.phase, Phase::Cancelling | Phase::Compensating);
+        is_before && end.cause.is_some() && !end.is_retried
+    })
+}
+
 /// The phase that follows when everything that was open in the run has ended; `None` if the run ends.
 pub(super) fn after_cancelling(
     turn: &mut Turn<'_, '_>,
@@ -63,7 +72,7 @@ pub(super) fn after_cancelling(
 fn fixed(run: &LoadedRun) -> Option<(Target, bool)> {
     let end = run.record.fixed_end.as_ref()?;
     // With another attempt, the handler is left to the last one.
-    let has_handler = end.cause.is_some() && end.next_attempt.is_none();
+    let has_handler = end.cause.is_some() && !end.is_retried;
     Some((end.terminal, has_handler))
 }
 

@@ -36,10 +36,10 @@ pub(crate) fn release_from_quarantine(
     }
     // A run that is about to end continues, although its parent has ended.
     let is_ending = run.record.fixed_end.is_some();
-    let reason = match is_ending {
-        true => None,
-        false => why_unwanted(turn, number, &run.record)?,
-    };
+    let mut reason = why_unwanted(turn, number, &run.record)?;
+    if is_ending && let Some(unwanted) = reason.take() {
+        linked_attempts::prevent(&mut run, Some(&unwanted));
+    }
     // The run is cancelled before what has arrived is processed: a step that has succeeded meanwhile can be undone.
     let is_unwanted = reason.is_some();
     let mut works: Vec<_> = is_unwanted
@@ -63,6 +63,13 @@ pub(crate) fn is_awaited(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<b
     let Some(link) = run.parent else {
         return Ok(false);
     };
+    // The parent gets the result of the last attempt, and knows the first one (W77).
+    let is_between = run
+        .chain
+        .is_some_and(|chain| chain.next.is_some() && chain.first != number);
+    if is_between {
+        return Ok(false);
+    }
     let parent = turn.run_record(link.run)?;
     let has_work_left = parent.is_some_and(|parent| parent.continuation.is_some());
     if !has_work_left && !turn.is_quarantined(link.run) {

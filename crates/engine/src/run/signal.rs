@@ -97,8 +97,12 @@ impl SignalRun {
         let Some(id) = &self.signal_id else {
             return Ok(false);
         };
+        let first = run.record.first_attempt(run.number);
+        if turn.get::<SignalIds>(&(first, id.clone()))?.is_some() {
+            return Ok(true);
+        }
         let mut attempt = Some((run.number, run.record.chain));
-        while let Some((number, chain)) = attempt {
+        while let Some((number, chain)) = attempt.filter(|(number, _)| *number != first) {
             if turn.get::<SignalIds>(&(number, id.clone()))?.is_some() {
                 return Ok(true);
             }

@@ -205,14 +205,14 @@ pub struct FixedEnd {
     pub is_handler_over: bool,
     /// How many cancelled steps have not ended yet (W54).
     pub cancelling_count: u32,
-    /// The number of the next attempt, which begins when this one ends; `None` if none does (W77).
-    pub next_attempt: Option<RunNumber>,
+    /// Whether another attempt begins when this one ends (W77).
+    pub is_retried: bool,
 }
 
 /// The place of a run among its attempts: each but the first begins when the one before it ends (W77).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptChain {
-    /// The first one, which callers and the parent know. It is kept as long as the last one is open.
+    /// The first one, which callers and the parent know. It is kept as long as the last one.
     pub first: RunNumber,
     /// Which attempt it is, from 1.
     pub attempt: u32,
@@ -222,6 +222,10 @@ pub struct AttemptChain {
     pub next: Option<RunNumber>,
     /// Of the first one: the last one so far.
     pub latest: RunNumber,
+    /// Whether one of those before it has waited for something from outside, or for its beginning.
+    pub has_waited: bool,
+    /// If none has: how many steps those before it have taken (W16).
+    pub steps_before: u32,
 }
 
 /// What a run does between the decision about its end and the end (W83).

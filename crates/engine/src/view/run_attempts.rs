@@ -11,7 +11,7 @@ pub struct RunAttempts {
     pub attempt: u32,
     /// The one before it, if it is kept.
     pub previous: Option<RunId>,
-    /// The one after it; once it is decided that there will be one.
+    /// The one after it, once it has begun.
     pub next: Option<RunId>,
     /// The last one so far, if there are several.
     pub latest: Option<RunId>,
@@ -34,11 +34,9 @@ pub(super) fn latest_attempt(
 
 /// The place of a run among its attempts.
 pub(super) fn attempts(reader: &dyn Reader, run: &RunRecord) -> Result<RunAttempts, StoreError> {
-    let reserved = run.fixed_end.as_ref().and_then(|end| end.next_attempt);
     let Some(chain) = run.chain else {
         return Ok(RunAttempts {
             attempt: 1,
-            next: reserved.map(RunId::generated),
             ..RunAttempts::default()
         });
     };
@@ -46,11 +44,10 @@ pub(super) fn attempts(reader: &dyn Reader, run: &RunRecord) -> Result<RunAttemp
         Some(previous) => read::<Runs>(reader, &previous)?.map(|run| run.id),
         None => None,
     };
-    let next = chain.next.or(reserved);
     Ok(RunAttempts {
         attempt: chain.attempt,
         previous,
-        next: next.map(RunId::generated),
+        next: chain.next.map(RunId::generated),
         latest: latest_attempt(reader, run)?.map(|(_, latest)| latest.id),
     })
 }

@@ -2,6 +2,7 @@
 
 use super::plan::rate_detail;
 use super::run::awaited;
+use super::run_attempts::latest_attempt;
 use super::worker::has_live_worker;
 use crate::definition::{Definition, RunTarget, Step, StepKind};
 use crate::expression::Timestamp;
@@ -50,7 +51,7 @@ fn stopping_detail(
     for active in active.iter().filter(|active| active.is_stopping()) {
         let step = &definition.step(active.step).name;
         if let ActivationState::Child(number) = active.state
-            && let Some(child) = read::<Runs>(reader, &number)?
+            && let Some((number, child)) = last_attempt(reader, number)?
         {
             let id = &child.id;
             if read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?.is_some() {
@@ -72,6 +73,18 @@ fn stopping_detail(
         }
     }
     Ok(first)
+}
+
+/// The last attempt at a child (W77).
+fn last_attempt(
+    reader: &dyn Reader,
+    first: RunNumber,
+) -> Result<Option<(RunNumber, RunRecord)>, StoreError> {
+    let Some(run) = read::<Runs>(reader, &first)? else {
+        return Ok(None);
+    };
+    let latest = latest_attempt(reader, &run)?;
+    Ok(Some(latest.unwrap_or((first, run))))
 }
 
 /// What an open run waits for, if that is not obvious.
@@ -171,8 +184,8 @@ impl Awaiting<'_> {
                 PlanWait::Action(_) => self.action(),
                 PlanWait::Retry { .. } => self.executor(plan),
             },
-            ActivationState::Child(child) => read::<Runs>(reader, child)?
-                .map(|child| format!("waits for child run {}", child.id)),
+            ActivationState::Child(child) => last_attempt(reader, *child)?
+                .map(|(_, child)| format!("waits for child run {}", child.id)),
             ActivationState::Retry { .. } => {
                 let attempt = self.active.attempt;
                 Some(format!("waits for attempt {attempt} of step \"{step}\""))

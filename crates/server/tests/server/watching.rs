@@ -65,6 +65,33 @@ async fn a_watcher_sees_every_event_once_and_each_status_behind_its_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_of_a_retried_run_sees_the_end_of_the_last_attempt() {
+    const RETRIED: &str = "kind: Workflow\nname: retried\nversion: \"1\"\n\
+                           retryRun: {max_attempts: 3, initial_delay_ms: 50, on_failure: true}\n\
+                           steps: [{name: a, run: \"@actions/missing\"}]\n";
+    let node = Node::start().await;
+    node.create(RETRIED).await;
+    let run_id = node.run(start_of("retried", "")).await.run_id;
+    let mut stream = watch(&node, &run_id, 0).await.unwrap();
+    let mut seq = 0;
+    let end = loop {
+        match stream.message().await.unwrap().unwrap().update.unwrap() {
+            Update::Event(event) => seq = event.seq,
+            Update::Status(status) if status.terminal.is_some() => break status,
+            Update::Status(_) => {}
+        }
+    };
+    assert_eq!(stream.message().await.unwrap(), None);
+    assert_eq!((end.status(), end.seq), (v1::RunStatus::Failed, seq));
+    let detail = end.detail.unwrap_or_default();
+    assert!(!detail.contains("retried as"), "{detail}");
+    let first = node.status(&run_id).await;
+    let last = node.status(&first.latest_attempt.unwrap()).await;
+    assert_eq!((first.run_attempt, last.run_attempt), (1, 3));
+    assert_eq!(last.next_attempt, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_long_history_reaches_the_watcher_whole() {
     let node = Node::start().await;
     node.create(APPROVAL).await;

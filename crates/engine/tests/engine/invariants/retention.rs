@@ -87,14 +87,14 @@ fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
     })
 }
 
-/// Whether it is the first attempt at a run of which the last one is open (W77).
+/// Whether it is the first attempt at a run of which the last one is kept (W77).
 fn is_retried(store: &MemoryStore, subject: Expiring) -> bool {
     let Expiring::Run(number) = subject else {
         return false;
     };
-    let run = read::<Runs>(store, &number);
-    let is_first = run.is_some_and(|run| run.first_attempt(number) == number);
-    is_first && is_any_attempt_open(store, number)
+    let chain = read::<Runs>(store, &number).and_then(|run| run.chain);
+    let chain = chain.filter(|chain| chain.first == number && chain.latest != number);
+    chain.is_some_and(|chain| read::<Runs>(store, &chain.latest).is_some())
 }
 
 /// Whether a run or its last attempt is open (W77).

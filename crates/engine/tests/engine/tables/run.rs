@@ -85,6 +85,8 @@ fn chain() -> AttemptChain {
         previous: Some(RunNumber(8)),
         next: Some(RunNumber(10)),
         latest: RunNumber(11),
+        has_waited: true,
+        steps_before: 9,
     }
 }
 
@@ -96,6 +98,6 @@ fn fixed_end() -> FixedEnd {
         phase: Phase::OnCancel,
         cause: Some(samples::payload()),
         cancelling_count: 3,
-        next_attempt: Some(RunNumber(12)),
+        is_retried: true,
     }
 }

@@ -123,7 +123,14 @@ impl RunWatch {
                         true => continue,
                         false => return Ok(true),
                     },
-                    RunEnding::Ended(end) => status = convert::run::end(end),
+                    // The events are those of the attempt that is watched.
+                    RunEnding::Ended(end) => {
+                        let seq = status.seq;
+                        status = v1::RunStatusChange {
+                            seq,
+                            ..convert::run::end(end)
+                        };
+                    }
                     RunEnding::Open => is_open = true,
                 }
             }
