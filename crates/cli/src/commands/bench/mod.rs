@@ -6,7 +6,7 @@
 //! with the cluster, so it must be cheap: connections are shared and nothing is polled.
 
 mod chart;
-
+mod concurrent;
 mod load;
 mod measurement;
 mod parked;
@@ -38,6 +38,8 @@ use clap::Subcommand;
 pub(crate) enum BenchCommand {
     Start(start::Start),
     Steps(steps::Steps),
+    Parallel(concurrent::Parallel),
+    Foreach(concurrent::Foreach),
     Signal(signal::Signal),
     Timers(timers::Timers),
     Stream(stream::Stream),
@@ -52,6 +54,8 @@ impl BenchCommand {
         match self {
             Self::Start(start) => start.run(session).await,
             Self::Steps(steps) => steps.run(session).await,
+            Self::Parallel(parallel) => parallel.run(session).await,
+            Self::Foreach(foreach) => foreach.run(session).await,
             Self::Signal(signal) => signal.run(session).await,
             Self::Timers(timers) => timers.run(session).await,
             Self::Stream(stream) => stream.run(session).await,

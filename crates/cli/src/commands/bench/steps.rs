@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-const ACTION: &str = "flo-bench-step";
+/// The action that increments the number.
+pub(super) const ACTION: &str = "flo-bench-step";
 /// The index of the stage for the latency of transitions.
 const TRANSITION: usize = 0;
 const STAGES: &[&str] = &["transition"];
@@ -169,7 +170,7 @@ struct Counted {
 }
 
 /// The work of the workers.
-struct Counter {
+pub(super) struct Counter {
     meter: Arc<Meter>,
     began: Instant,
     /// The start as a time since the Unix epoch: the wall clock is read only once, so it cannot
@@ -178,7 +179,8 @@ struct Counter {
 }
 
 impl Counter {
-    fn new(meter: Arc<Meter>) -> Self {
+    /// A counter that notes how long transitions take, if its inputs say when they began.
+    pub(super) fn new(meter: Arc<Meter>) -> Self {
         Self {
             meter,
             began: Instant::now(),
@@ -188,7 +190,8 @@ impl Counter {
         }
     }
 
-    fn equip(self: Arc<Self>, builder: WorkerBuilder) -> WorkerBuilder {
+    /// Lets a worker execute the action.
+    pub(super) fn equip(self: Arc<Self>, builder: WorkerBuilder) -> WorkerBuilder {
         builder.action(ACTION, move |context| {
             std::future::ready(self.count(&context))
         })
