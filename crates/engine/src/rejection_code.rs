@@ -162,7 +162,7 @@ codes! {
         => "report the outcome with `flo action report TOKEN --outcome O`";
     TaskCancelled "task_cancelled" Conflict
         "The task is cancelled: its lease is not extended."
-        => "stop, and report any outcome: the run continues when the worker has answered";
+        => "stop the work, then complete or fail the task: until then, or until the lease expires, the run waits";
     TaskNotTracked "task_not_tracked" Conflict
         "Neither the step nor the executor of the task has `tracking: {mode: async}`, so the task cannot be accepted or reported."
         => "complete or fail the task instead";

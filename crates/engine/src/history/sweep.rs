@@ -89,7 +89,7 @@ impl Named {
         let overdue = self
             .activations
             .iter()
-            .filter_map(|one| one.overdue_result.as_ref()?.output);
+            .filter_map(|one| one.timeout_result.as_ref()?.output);
         let overdue: Vec<_> = overdue.collect();
         self.add(overdue);
         turn.visit::<Compensations>(&run.number, |_, compensation| {

@@ -139,7 +139,7 @@ impl Area {
     ) {
         active.cancelled_with = Some(self.scope);
         if !active.call.is_on_cancel() {
-            active.overdue_result = None;
+            active.timeout_result = None;
             timeout_timers::stop(turn, run.at(&active), &mut active);
         }
         if !active.state.opens_scopes() {

@@ -124,7 +124,7 @@ fn abort(
     let timed_out = timed_out(turn, run, &active, timeout);
     if active.is_stopping() {
         // The attempt has taken too long, and now the step has.
-        active.overdue_result = Some(timed_out);
+        active.timeout_result = Some(timed_out);
         run.put_back(active);
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn abort(
             end_call(turn, queue, run, attempt)?;
         }
         Stopped::AwaitsWorker | Stopped::AwaitsChild(_) => {
-            active.overdue_result = Some(timed_out);
+            active.timeout_result = Some(timed_out);
             run.put_back(active);
         }
     }

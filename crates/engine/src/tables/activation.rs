@@ -53,7 +53,7 @@ pub struct Activation {
     /// The cancelled scope that ends only after this step; [`ScopeNumber::ROOT`] is the run (W54).
     pub cancelled_with: Option<ScopeNumber>,
     /// The result of an attempt that took too long, while what it waits for has not ended yet (W54, W70).
-    pub overdue_result: Option<TargetResult>,
+    pub timeout_result: Option<TargetResult>,
     /// The mapped input.
     pub input: PayloadRef,
     /// What it waits for.
@@ -65,7 +65,7 @@ impl Activation {
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         let is_cancelled = self.cancelled_with.is_some() && !self.call.is_on_cancel();
-        is_cancelled || self.overdue_result.is_some()
+        is_cancelled || self.timeout_result.is_some()
     }
 }
 

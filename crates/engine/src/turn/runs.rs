@@ -352,7 +352,7 @@ impl LoadedRun {
             undoes_for: None,
             undoing: None,
             cancelled_with: None,
-            overdue_result: None,
+            timeout_result: None,
             input: self.record.input,
             state: ActivationState::Executing,
         };

@@ -40,8 +40,8 @@ pub(super) fn run_detail(
     Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
 
-/// Whose end a step that stops waits for: a child in quarantine, which alone does not end, or otherwise that of the first
-/// one (W54).
+/// Describes what the stopping steps wait for: a quarantined child if there is one, because it does not end without a
+/// release; otherwise, the worker or child of the first such step (W54).
 fn stopping_detail(
     reader: &dyn Reader,
     active: &[Activation],
@@ -57,7 +57,7 @@ fn stopping_detail(
             if read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?.is_some() {
                 return Ok(Some(format!(
                     "step \"{step}\" waits for the end of child run {id}, which is quarantined: \
-                     `flo cluster quarantine release run {id}` takes it up again"
+                     release it with `flo cluster quarantine release run {id}`"
                 )));
             }
             let detail = format!("step \"{step}\" waits for the end of child run {id}");
@@ -68,7 +68,7 @@ fn stopping_detail(
         {
             let (worker, end) = (&lease.worker, Timestamp::from_millis(lease.expires_at_ms));
             first = Some(format!(
-                "step \"{step}\" waits until worker \"{worker}\" has answered or its lease ends at {end}"
+                "step \"{step}\" waits for worker \"{worker}\" to stop; its lease expires at {end}"
             ));
         }
     }

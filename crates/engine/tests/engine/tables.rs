@@ -308,7 +308,7 @@ fn activation_rows() -> Vec<Row> {
             target_result: target_result(),
         }),
         cancelled_with: Some(ScopeNumber(9)),
-        overdue_result: Some(target_result()),
+        timeout_result: Some(target_result()),
         input: samples::payload(),
         state,
     };

@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Measure whole runs of parallel branches, served by workers
+/// Measure whole runs with parallel branches, served by workers
 ///
 /// Each branch executes an action and adds to the state; the sum is checked. The workers are part of
 /// this process, but use the Rust SDK over gRPC as a separate process would. A run's latency is from
@@ -37,7 +37,7 @@ pub(crate) struct Parallel {
     concurrent: Concurrent,
 }
 
-/// Measure whole runs of loops over items, served by workers
+/// Measure whole runs that loop over items, served by workers
 ///
 /// Each iteration executes an action and adds to the state; the sum is checked. The workers are part
 /// of this process, but use the Rust SDK over gRPC as a separate process would. A run's latency is
