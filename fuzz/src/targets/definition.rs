@@ -343,7 +343,8 @@ fn check_root(definition: &Definition, root: Root) {
         | Root::Error
         | Root::EndCause
         | Root::RunId
-        | Root::Timestamp => {}
+        | Root::Timestamp
+        | Root::Run(_) => {}
     }
 }
 

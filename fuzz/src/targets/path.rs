@@ -91,6 +91,7 @@ fn print(path: &Path) -> String {
         Root::StepOutcome(step) => format!("$.steps.{}.outcome", step_name(step.position())),
         Root::RunId => "$.flo.run_id".to_owned(),
         Root::Timestamp => "$.flo.timestamp".to_owned(),
+        Root::Run(fact) => format!("$.flo.{}", fact.name()),
         Root::State => "$.state".to_owned(),
         Root::Result => "$.result".to_owned(),
         Root::Error => "$.error".to_owned(),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::expression::{self, Resolved, UnknownName};
 use crate::{Code, Finding, Span, quote::quote, suggest};
-use flotilla_engine::definition::{BlockIndex, Expression, Root, Variable};
+use flotilla_engine::definition::{BlockIndex, Expression, Root, RunFact, Variable};
 use flotilla_engine::expression::{Constant, Node};
 use flotilla_engine::limits::{
     EXPRESSIONS_BYTES_MAX, EXPRESSIONS_MAX, PATTERN_INSTRUCTIONS_MAX, PATTERNS_INSTRUCTIONS_MAX,
@@ -138,11 +138,22 @@ struct RunNames<'n, 'doc> {
 }
 
 /// The names below `flo`.
-const OF_RUN: [(&str, Variable); 3] = [
+const OF_RUN: [(&str, Variable); 10] = [
     ("run_id", Variable::Root(Root::RunId)),
     ("timestamp", Variable::Root(Root::Timestamp)),
     ("now", Variable::Now),
+    of_fact(RunFact::Workflow),
+    of_fact(RunFact::Version),
+    of_fact(RunFact::Revision),
+    of_fact(RunFact::StartedAt),
+    of_fact(RunFact::ParentRunId),
+    of_fact(RunFact::TriggeredBy),
+    of_fact(RunFact::RunAttempt),
 ];
+
+const fn of_fact(fact: RunFact) -> (&'static str, Variable) {
+    (fact.name(), Variable::Root(Root::Run(fact)))
+}
 
 impl expression::Names for RunNames<'_, '_> {
     fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {

@@ -2,7 +2,7 @@
 
 use super::{Context, Reported, context::Visible};
 use crate::{Code, Finding, Span, quote::quote};
-use flotilla_engine::definition::{Path, Root, Segment};
+use flotilla_engine::definition::{Path, Root, RunFact, Segment};
 
 /// The prefix of a path.
 const PREFIX: &str = "$.";
@@ -46,11 +46,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
             let finding = wrong("expected `$.steps.NAME.output` or `$.steps.NAME.outcome`");
             return Err(context.error(finding));
         }
-        ["flo", "run_id", ..] => (Root::RunId, 2),
-        ["flo", "timestamp", ..] => (Root::Timestamp, 2),
-        ["flo", ..] => {
-            return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`")));
-        }
+        ["flo"] => (of_run("", &wrong, context)?, 2),
+        ["flo", name, ..] => (of_run(name, &wrong, context)?, 2),
         [first, ..] if let Some(root) = item(first, context) => (root, 1),
         [first, ..] if let Some(place) = place_of(first) => {
             let why = format!("`$.{first}` is available only in {place}");
@@ -74,7 +71,11 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         | Root::Item(_)
         | Root::Error
         | Root::EndCause => true,
-        Root::StepOutcome(_) | Root::RunId | Root::Timestamp | Root::ItemIndex(_) => false,
+        Root::StepOutcome(_)
+        | Root::RunId
+        | Root::Timestamp
+        | Root::Run(_)
+        | Root::ItemIndex(_) => false,
     };
     if !has_fields && segments.len() > used {
         return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
@@ -83,6 +84,29 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         root,
         segments: segments.into_iter().skip(used).collect(),
     })
+}
+
+/// What `$.flo.NAME` stands for.
+fn of_run(
+    name: &str,
+    wrong: &impl Fn(&str) -> Finding,
+    context: &mut Context<'_>,
+) -> Result<Root, Reported> {
+    let facts = RunFact::ALL.into_iter();
+    let facts = facts.map(|fact| (fact.name(), Root::Run(fact)));
+    let others = [("run_id", Root::RunId), ("timestamp", Root::Timestamp)];
+    let known: Vec<(&str, Root)> = others.into_iter().chain(facts).collect();
+    if let Some((_, root)) = known.iter().find(|(known, _)| *known == name) {
+        return Ok(*root);
+    }
+    let names = known.iter().map(|(name, _)| *name);
+    let nearest = context.nearest(name, names.clone());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let why = format!(
+        "expected `$.flo` to be followed by one of {}",
+        names.join(", ")
+    );
+    Err(context.error(wrong(&why).suggest(nearest)))
 }
 
 /// Where a name means something that does not mean anything everywhere.

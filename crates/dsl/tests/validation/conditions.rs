@@ -50,7 +50,7 @@ steps:
 "#,
     );
     let skip_if = definition.steps[1].skip_if.as_ref().expect("a condition");
-    assert_eq!(skip_if.variables.len(), 5);
+    assert_eq!(skip_if.variables.len(), 12);
 }
 
 #[test]

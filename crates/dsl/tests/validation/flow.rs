@@ -426,7 +426,7 @@ fn e508_bad_paths_in_mappings() {
             14 |       b: {c: $.flo.run_id.x, d: $.flo.time}
                |              ^^^^^^^^^^^^^^
 
-            error[E508]: invalid path "$.flo.time": expected `$.flo.run_id` or `$.flo.timestamp`
+            error[E508]: invalid path "$.flo.time": expected `$.flo` to be followed by one of `run_id`, `timestamp`, `workflow`, `version`, `revision`, `started_at`, `parent_run_id`, `triggered_by`, `run_attempt`
               --> w.yaml:14:33
                |
             14 |       b: {c: $.flo.run_id.x, d: $.flo.time}

@@ -71,6 +71,10 @@ fn run_id_and_time_have_paths() {
         mapping("{a: $.flo.run_id, b: $.flo.timestamp}"),
         r#"{"a":<RunId>,"b":<Timestamp>}"#
     );
+    assert_eq!(
+        mapping("{a: $.flo.workflow, b: $.flo.run_attempt}"),
+        r#"{"a":<Run(Workflow)>,"b":<Run(RunAttempt)>}"#
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use step::{
     StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TimerStep, Tolerance,
     Transition, WaitStep, note_repeats,
 };
-pub use template::{Part, Path, Root, Segment, Template};
+pub use template::{Part, Path, Root, RunFact, Segment, Template};
 pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
 
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};

@@ -46,7 +46,7 @@ pub enum Part {
 pub struct Path {
     /// Where it starts.
     pub root: Root,
-    /// The way down from there; empty for `Outcome`, `RunId` and `Timestamp`.
+    /// The way down from there; empty for outcomes and what `$.flo` says.
     pub segments: Vec<Segment>,
 }
 
@@ -75,6 +75,54 @@ pub enum Root {
     EndCause,
     /// `$.flo.timestamp`: the log entry's time in milliseconds.
     Timestamp,
+    /// `$.flo.NAME`: something else about the run (W15).
+    Run(RunFact),
+}
+
+/// What `$.flo` says about a run, beside its id and the time (W15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunFact {
+    /// The name of its workflow.
+    Workflow,
+    /// The version to which it is pinned.
+    Version,
+    /// The revision to which it is pinned, a number.
+    Revision,
+    /// When it was started, in milliseconds.
+    StartedAt,
+    /// The id of its parent, or null.
+    ParentRunId,
+    /// What started it: `api`, `child`, `schedule` or `trigger`.
+    TriggeredBy,
+    /// Which attempt at the run it is, from 1 (W77).
+    RunAttempt,
+}
+
+impl RunFact {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Workflow,
+        Self::Version,
+        Self::Revision,
+        Self::StartedAt,
+        Self::ParentRunId,
+        Self::TriggeredBy,
+        Self::RunAttempt,
+    ];
+
+    /// What a definition calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Workflow => "workflow",
+            Self::Version => "version",
+            Self::Revision => "revision",
+            Self::StartedAt => "started_at",
+            Self::ParentRunId => "parent_run_id",
+            Self::TriggeredBy => "triggered_by",
+            Self::RunAttempt => "run_attempt",
+        }
+    }
 }
 
 /// One step down into a JSON value.

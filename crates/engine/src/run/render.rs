@@ -7,7 +7,7 @@ use super::evaluation::Evaluation;
 use super::failure::{self, failed};
 use super::outcome::name;
 use super::{state, visible};
-use crate::definition::{Part, Path, Root, Segment, StepIndex, Template};
+use crate::definition::{Part, Path, Root, RunFact, Segment, StepIndex, Template};
 use crate::ids::ScopeNumber;
 use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
@@ -233,6 +233,7 @@ fn whole(
         Root::StepOutcome(_)
         | Root::RunId
         | Root::Timestamp
+        | Root::Run(_)
         | Root::State
         | Root::Item(_)
         | Root::ItemIndex(_)
@@ -464,5 +465,31 @@ pub(super) fn text_of(
         }
         Root::RunId => Some(Json::string(run.record.id.as_str())),
         Root::Timestamp => Some(Json::from_checked(turn.now_ms().to_string())),
+        Root::Run(fact) => run_fact(turn, run, fact)?,
     })
+}
+
+/// What `$.flo` says about the run; `None` is null.
+fn run_fact(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    fact: RunFact,
+) -> Result<Option<Json>, StoreError> {
+    let (record, pinned) = (&run.record, &run.definition);
+    let number = |number: u64| Json::from_checked(number.to_string());
+    Ok(Some(match fact {
+        RunFact::Workflow => Json::string(pinned.definition.name.as_str()),
+        RunFact::Version => Json::string(pinned.definition.version.as_str()),
+        RunFact::Revision => number(pinned.revision.into()),
+        RunFact::StartedAt => number(record.started_at_ms),
+        RunFact::TriggeredBy => Json::string(record.triggered_by.name()),
+        RunFact::RunAttempt => number(record.chain.map_or(1, |chain| chain.attempt).into()),
+        RunFact::ParentRunId => {
+            let parent = match record.parent {
+                Some(link) => turn.run_record(link.run)?,
+                None => None,
+            };
+            return Ok(parent.map(|parent| Json::string(parent.id.as_str())));
+        }
+    }))
 }

@@ -273,6 +273,19 @@ pub enum TriggeredBy {
     },
 }
 
+impl TriggeredBy {
+    /// The published name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Caller => "api",
+            Self::Parent => "child",
+            Self::Schedule { .. } => "schedule",
+            Self::Trigger { .. } => "trigger",
+        }
+    }
+}
+
 /// The run and activation that wait for a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentLink {

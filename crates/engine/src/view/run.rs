@@ -323,12 +323,7 @@ pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
             .end
             .as_ref()
             .map(|end| record.definition.target_name(end.terminal)),
-        triggered_by: match run.triggered_by {
-            TriggeredBy::Caller => "api",
-            TriggeredBy::Parent => "child",
-            TriggeredBy::Schedule { .. } => "schedule",
-            TriggeredBy::Trigger { .. } => "trigger",
-        },
+        triggered_by: run.triggered_by.name(),
         started_at_ms: run.started_at_ms,
         completed_at_ms: run.completed_at_ms,
     }

@@ -37,9 +37,9 @@ use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
     CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Part, Path,
-    PollPolicy, RetryDelays, RetryPolicy, Root, RunRetry, Schedule, SearchAttribute, Segment,
-    StateWrites, Step, StepDefaults, StepExtensions, StepIndex, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Transition, Trigger, note_repeats,
+    PollPolicy, RetryDelays, RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute,
+    Segment, StateWrites, Step, StepDefaults, StepExtensions, StepIndex, Target, Template,
+    TerminalIndex, TerminalStatus, Timing, Transition, Trigger, note_repeats,
 };
 use flotilla_engine::ids::{
     AttributeName, GroupName, Namespace, OutcomeName, StateKey, StepName, StreamName, TerminalName,
@@ -304,8 +304,15 @@ impl Names {
             "cause" => Root::EndCause,
             "item" => Root::Item(self.step_index(next())),
             "index" => Root::ItemIndex(self.step_index(next())),
-            "flo" if next() == "run_id" => Root::RunId,
-            "flo" => Root::Timestamp,
+            "flo" => match next() {
+                "run_id" => Root::RunId,
+                "timestamp" => Root::Timestamp,
+                name => {
+                    let mut facts = RunFact::ALL.into_iter();
+                    let fact = facts.find(|fact| fact.name() == name);
+                    Root::Run(fact.expect("what is known of a run"))
+                }
+            },
             "steps" => {
                 let name = next();
                 let index = position(&self.steps, name).expect("a step of this definition");
