@@ -4,7 +4,6 @@
 use super::failure::{self, is_failure};
 use super::outcome::{is_good, name};
 use super::render::{self, DataContext};
-use super::retry::{self, Retry};
 use super::{phase, timeout_timers};
 use crate::definition::{CallRole, StepKind};
 use crate::ids::ScopeNumber;
@@ -17,7 +16,7 @@ use crate::tables::{
     EventKind, IterationResults, JoinDecision, PayloadRef, Phase, ScopePath, TargetResult,
     UndoOwner, Work,
 };
-use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
+use crate::turn::{LoadedRun, NewVisit, Turn, TurnResult};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -449,31 +448,17 @@ fn begin(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun, un
     queue.push(run.number, work);
 }
 
-/// An attempt at a compensation that has ended.
-pub(super) struct EndedCompensation {
-    pub(super) active: Draft<Activation>,
-    pub(super) target_result: TargetResult,
-}
-
-/// Concludes an attempt at a compensation: it is retried, or its end is noted and the next compensation follows.
+/// Notes how the last attempt at a compensation has ended, and returns the work that begins the next one.
 pub(super) fn conclude(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ended: EndedCompensation,
-) -> TurnResult<()> {
-    let EndedCompensation {
-        active,
-        mut target_result,
-    } = ended;
-    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
-        retry::retry(turn, queue, run, Retry { active, due_ms });
-        return Ok(());
-    }
+    active: &Activation,
+    target_result: &TargetResult,
+) -> Result<Option<Work>, StoreError> {
     let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
     let is_at_end = active.undoes_for == Some(UndoOwner::Run) && phase == Some(Phase::Compensating);
     if is_failure(&target_result.outcome) {
-        let cause = failure::cause_in(turn, &target_result)?;
+        let cause = failure::cause_in(turn, target_result)?;
         let code = cause.code.unwrap_or_default();
         if is_at_end {
             run.record.compensations.has_failed = true;
@@ -482,15 +467,9 @@ pub(super) fn conclude(
             let note = format!("the compensation of step \"{step}\" failed: {why}");
             phase::add_note(run, &note);
         }
-        run.note(&active, EventKind::CompensationFailed { code });
+        run.note(active, EventKind::CompensationFailed { code });
     } else {
-        run.note(&active, EventKind::CompensationCompleted);
+        run.note(active, EventKind::CompensationCompleted);
     }
-    timeout_timers::clear(turn, run.at(&active), &active);
-    run.leave(&active);
-    run.record.left_count += 1;
-    if let Some(owner) = active.undoes_for {
-        queue.push(run.number, Work::Undo { owner });
-    }
-    Ok(())
+    Ok(active.undoes_for.map(|owner| Work::Undo { owner }))
 }

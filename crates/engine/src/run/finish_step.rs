@@ -1,6 +1,5 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
-use super::compensation::EndedCompensation;
 use super::enter::Entry;
 use super::failure::{self, Exit};
 use super::fallback::{self, FailedCall};
@@ -83,22 +82,41 @@ pub(super) fn end_call(
     run: &mut LoadedRun,
     mut attempt: Attempt,
 ) -> TurnResult<()> {
-    if attempt.active.call.is_compensation() {
-        let ended = EndedCompensation {
-            active: attempt.active,
-            target_result: attempt.target_result,
-        };
-        return compensation::conclude(turn, queue, run, ended);
-    }
-    if attempt.active.call == CallRole::OnCancel {
-        let ended = on_cancel::EndedHandler {
-            active: attempt.active,
-            target_result: attempt.target_result,
-        };
-        return on_cancel::conclude(turn, queue, run, ended);
+    if attempt.active.call.is_after_visit() {
+        return end_call_after_visit(turn, queue, run, attempt);
     }
     compensation::enter(turn, run, &mut attempt.active, &attempt.target_result)?;
     output::conclude_with_output(turn, queue, run, attempt)
+}
+
+/// Ends a call that is made after a visit has ended: it is tried again, or left, and the work follows that waited for
+/// it.
+fn end_call_after_visit(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    attempt: Attempt,
+) -> TurnResult<()> {
+    let Attempt {
+        active,
+        mut target_result,
+        ..
+    } = attempt;
+    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
+        retry::retry(turn, queue, run, Retry { active, due_ms });
+        return Ok(());
+    }
+    let next = match active.call {
+        CallRole::OnCancel => Some(on_cancel::conclude(turn, run, &active, &target_result)?),
+        _ => compensation::conclude(turn, run, &active, &target_result)?,
+    };
+    timeout_timers::clear(turn, run.at(&active), &active);
+    run.leave(&active);
+    run.record.left_count += 1;
+    if let Some(next) = next {
+        queue.push(run.number, next);
+    }
+    Ok(())
 }
 
 /// Concludes a step whose blocks were undone first.

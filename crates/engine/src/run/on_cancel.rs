@@ -2,13 +2,13 @@
 
 use super::failure::{self, is_failure};
 use super::render::{self, DataContext};
-use super::retry::{self, Retry};
 use super::timeout_timers;
 use crate::definition::CallRole;
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
 use crate::tables::{Activation, ActivationState, EventKind, TargetResult, Work};
-use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
+use crate::turn::{LoadedRun, NewVisit, Turn, TurnResult};
 
 /// Activates the handler of a step that was cancelled, if it has one; returns the work that begins it.
 pub(super) fn activate(
@@ -72,37 +72,20 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// An attempt at a handler that has ended.
-pub(super) struct EndedHandler {
-    pub(super) active: Draft<Activation>,
-    pub(super) target_result: TargetResult,
-}
-
-/// Concludes an attempt at a handler: it is tried again, or has ended. Its failure changes nothing.
+/// Notes how the last attempt at a handler has ended, and returns the work that waited for it. Its failure changes
+/// nothing.
 pub(super) fn conclude(
     turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    ended: EndedHandler,
-) -> TurnResult<()> {
-    let EndedHandler {
-        active,
-        mut target_result,
-    } = ended;
-    if let Some(due_ms) = retry::due_ms(turn, run, &active, &mut target_result)? {
-        retry::retry(turn, queue, run, Retry { active, due_ms });
-        return Ok(());
-    }
+    active: &Activation,
+    target_result: &TargetResult,
+) -> Result<Work, StoreError> {
     if is_failure(&target_result.outcome) {
-        let code = failure::cause_in(turn, &target_result)?.code;
+        let code = failure::cause_in(turn, target_result)?.code;
         let code = cut(&code.unwrap_or_default());
-        run.note(&active, EventKind::HandlerFailed { code });
+        run.note(active, EventKind::HandlerFailed { code });
     }
-    timeout_timers::clear(turn, run.at(&active), &active);
-    run.leave(&active);
-    run.record.left_count += 1;
     let scope = active.cancelled_with;
     let scope = scope.expect("a handler belongs to a cancelled step");
-    queue.push(run.number, Work::CancelledStepEnded { scope });
-    Ok(())
+    Ok(Work::CancelledStepEnded { scope })
 }

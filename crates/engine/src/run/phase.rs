@@ -42,7 +42,7 @@ pub(super) fn is_handler_left(run: &LoadedRun) -> bool {
     let end = run.record.fixed_end.as_ref();
     end.is_some_and(|end| {
         let is_before = matches!(end.phase, Phase::Cancelling | Phase::Compensating);
-        is_before && end.cause.is_some() && !end.is_retried
+        is_before && fixed(run).is_some_and(|(_, has_handler)| has_handler)
     })
 }
 
