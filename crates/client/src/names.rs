@@ -35,6 +35,7 @@ published_names! {
     WaitingFor = "WAITING_FOR_";
     RunPhase = "RUN_PHASE_";
     Compensation = "COMPENSATION_";
+    ExistingReason = "EXISTING_REASON_";
     ActionType = "ACTION_TYPE_";
     ActionRunStatus = "ACTION_RUN_STATUS_";
     WorkerType = "WORKER_TYPE_";

@@ -176,6 +176,8 @@ names! {
     EventName = "an event name", TEXT_RULE, is_text;
     /// A stream's name (A30).
     StreamName = "a stream name", DOTTED_RULE, |text| is_name(text, true);
+    /// The name of a concurrency limit that workflows share (W84).
+    ConcurrencyName = "the name of a concurrency limit", DOTTED_RULE, |text| is_name(text, true);
     /// A consumer group's name (A31); part of the name of its dead-letter stream.
     GroupName = "a consumer group name", DOTTED_RULE, |text| is_name(text, true);
     /// A consumer's name within its group (A31); by default its worker's id.
@@ -238,6 +240,8 @@ numbers! {
     StreamNumber;
     /// A consumer group's number.
     GroupNumber;
+    /// The number of a concurrency key that runs hold or wait for (W84).
+    ConcurrencyKeyNumber;
     /// The number of a scope within its run (W53).
     ScopeNumber;
 }

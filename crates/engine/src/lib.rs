@@ -49,6 +49,7 @@ mod run;
 mod schedule;
 mod scope_path;
 mod stamp;
+mod start_rejection;
 mod stream;
 mod subject;
 mod tables;
@@ -92,6 +93,7 @@ pub use run::{
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;
+pub use start_rejection::StartRejection;
 pub use stream::{
     AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
     StreamPosition, TrimStream, TrimTo, partition_of,

@@ -347,6 +347,23 @@ pub const FRONT_BATCH_RECORDS_MAX: usize = 64;
 /// As [`FRONT_BATCH_RECORDS_MAX`], unless two records are larger. In bytes.
 pub const FRONT_BATCH_BYTES_MAX: u64 = 256 << 10;
 
+/// Concurrency limits of a workflow (W84).
+pub const CONCURRENCY_LIMITS_MAX: usize = 4;
+/// The largest `limit` of a concurrency limit (W84).
+pub const CONCURRENCY_LIMIT_MAX: u32 = 10_000;
+/// Runs that wait for a concurrency key (W84).
+pub const CONCURRENCY_WAITING_MAX: u32 = 10_000;
+/// The value of a concurrency key; a longer one is replaced by its digest (W84). In bytes.
+pub const CONCURRENCY_VALUE_BYTES_MAX: usize = 256;
+/// Runs that a rejection at a concurrency limit lists (W84).
+pub const CONCURRENCY_LISTED_MAX: usize = 10;
+/// Runs that a run with `onLimit: cancel_oldest` cancels at a time (W84).
+pub const CONCURRENCY_CANCELLED_MAX: usize = 256;
+/// Idempotency keys for which one run that holds a concurrency key was used (W84).
+pub const BOUND_KEYS_MAX: u32 = 10_000;
+/// How long a trigger waits at a concurrency limit before it tries again (W84). In milliseconds.
+pub const TRIGGER_LIMIT_WAIT_MS: u64 = 1_000;
+
 /// Consumer groups of a stream (A31).
 pub const GROUPS_MAX: u32 = 256;
 /// Consumers of a group (A31).

@@ -5,6 +5,7 @@ use crate::ids::{
     Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
+use crate::start_rejection::StartRejection;
 use crate::tables::QuarantinedKind;
 use crate::undeliverable::Undeliverable;
 use serde::{Deserialize, Serialize};
@@ -39,12 +40,6 @@ pub enum Rejection {
     /// The workflow requires an idempotency key (`idempotency: required`), and the start gives no key (W20).
     #[error("expected an idempotency key for workflow \"{0}\", but the request gives no key")]
     IdempotencyKeyMissing(WorkflowName),
-    /// Another run already has the caller's run id (W20).
-    #[error("expected the run id \"{0}\" to be unused, but a run with this id exists")]
-    RunIdInUse(RunId),
-    /// The caller's run id has the form that only the engine generates (W20).
-    #[error("expected a run id that does not begin with \"wfrun-\", but it is \"{0}\"")]
-    RunIdReserved(RunId),
     /// The input was validated against another revision (W4); validate it again.
     #[error(
         "expected input that was validated against the latest revision, but the workflow has changed since"
@@ -53,6 +48,9 @@ pub enum Rejection {
     /// The input does not satisfy the workflow's schema (W4).
     #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
+    /// The run cannot be started beside those that there are.
+    #[error(transparent)]
+    Start(#[from] StartRejection),
     /// The run does not exist.
     #[error("expected a run \"{0}\", but it does not exist")]
     RunNotFound(RunId),
@@ -363,9 +361,8 @@ impl Rejection {
             Self::VersionNotFound { .. } => RejectionCode::VersionNotFound,
             Self::WorkflowDisabled(_) => RejectionCode::WorkflowDisabled,
             Self::NamespaceMismatch { .. } => RejectionCode::NamespaceMismatch,
+            Self::Start(rejection) => rejection.code(),
             Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
-            Self::RunIdInUse(_) => RejectionCode::RunIdInUse,
-            Self::RunIdReserved(_) => RejectionCode::RunIdReserved,
             Self::InputValidationStale => RejectionCode::InputValidationStale,
             Self::InputInvalid(_) => RejectionCode::InputInvalid,
             Self::RunNotFound(_) => RejectionCode::RunNotFound,
@@ -434,6 +431,11 @@ impl Rejection {
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         self.code().kind()
+    }
+
+    /// Whether a concurrency limit does not allow the start of a run (W84).
+    pub(crate) fn is_of_concurrency(&self) -> bool {
+        matches!(self, Self::Start(rejection) if rejection.is_of_concurrency())
     }
 
     /// What the caller can do, if anything.

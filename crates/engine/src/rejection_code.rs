@@ -104,6 +104,12 @@ codes! {
     InputInvalid "input_invalid" Invalid
         "The input does not match the workflow's schema."
         => "`flo workflow show NAME` prints the schema";
+    RunLimitReached "run_limit_reached" Conflict
+        "As many runs as the workflow's `concurrency` allows hold a concurrency key, or too many wait for it."
+        => "wait until one of them ends, or cancel it with `flo workflow cancel RUN`";
+    ConcurrencyKeyInvalid "concurrency_key_invalid" Invalid
+        "The value of a key of the workflow's `concurrency` cannot be computed from this input."
+        => "change the input, or the expression of `concurrency.key`";
     RunNotFound "run_not_found" NotFound
         "The run does not exist: it was never started, or its retention period has ended."
         => "`flo workflow runs` lists the runs";

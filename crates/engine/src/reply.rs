@@ -55,6 +55,15 @@ impl From<Infallible> for UnexpectedReply {
     }
 }
 
+/// Why a start names a run that existed already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExistingReason {
+    /// The idempotency key names it (W20).
+    IdempotencyKey,
+    /// It holds a concurrency key whose limit is reached (W84).
+    Concurrency,
+}
+
 replies! {
     /// The command was applied; the reply has no further content.
     Done {}
@@ -77,8 +86,8 @@ replies! {
         version: WorkflowVersion,
         /// Its revision.
         revision: u32,
-        /// True if the idempotency key named an existing run (W20).
-        is_existing: bool,
+        /// Why it is a run that existed already; `None` for a new one.
+        existing: Option<ExistingReason>,
     }
     /// Of [`SignalRun`](crate::command::Body::SignalRun).
     SignalAccepted {

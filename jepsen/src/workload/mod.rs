@@ -3,6 +3,7 @@
 mod approvals;
 mod calls;
 mod compensations;
+mod concurrency;
 mod leases;
 mod loops;
 mod nodes;
@@ -69,6 +70,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(steps::Steps::default()),
         Arc::new(loops::Loops::default()),
         Arc::new(compensations::Compensations::default()),
+        Arc::new(concurrency::Concurrency::default()),
         Arc::new(leases::Leases::default()),
         Arc::new(schedules::Schedules),
         Arc::new(triggers::Triggers::default()),

@@ -40,7 +40,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-fn is_end(kind: &EventKind) -> bool {
+pub(super) fn is_end(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::WorkflowCompleted { .. }

@@ -8,6 +8,7 @@ mod agreement;
 mod clock;
 mod committed;
 mod completions;
+mod concurrency;
 mod histories;
 mod keys;
 mod leases;
@@ -40,6 +41,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(completions::check(events, rows));
         broken.extend(histories::check(rows));
         broken.extend(schedules::check(rows));
+        broken.extend(concurrency::check(rows));
     }
     broken
 }

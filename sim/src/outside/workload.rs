@@ -27,6 +27,9 @@ kind: Workflow
 name: order
 version: "1"
 idempotency: required
+concurrency:
+  key: shop
+  limit: 6
 start:
   run: "@actions/charge"
   retry:

@@ -8,6 +8,7 @@ mod bounds;
 mod calls;
 mod collector;
 mod compensations;
+mod concurrency;
 mod counter;
 mod crash;
 mod dead_letters;

@@ -31,6 +31,7 @@ pub(crate) struct RunView {
     latest_attempt: Option<String>,
     started_at_ms: u64,
     starts_at_ms: Option<u64>,
+    began_at_ms: Option<u64>,
     completed_at_ms: Option<u64>,
     history_event_count: u64,
 }
@@ -93,6 +94,7 @@ impl From<v1::Run> for RunView {
             latest_attempt: run.latest_attempt,
             started_at_ms: run.started_at_ms,
             starts_at_ms: run.starts_at_ms,
+            began_at_ms: run.began_at_ms,
             completed_at_ms: run.completed_at_ms,
             history_event_count: run.history_event_count,
         }

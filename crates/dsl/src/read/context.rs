@@ -24,8 +24,22 @@ pub(super) enum Visible {
     Attempt,
     /// The data of the run, `result` and `output`, which are the same: in the mapping of a compensation.
     Output,
+    /// What `flo` says about the run: in the keys of `concurrency`, which are asked for before its first step.
+    Start,
     /// Nothing: in `state`.
     Nothing,
+}
+
+impl Visible {
+    /// What must come first where little is visible, if `first` cannot.
+    pub(super) fn why_refused(self, first: &str) -> Option<&'static str> {
+        match (self, first) {
+            (_, "input") | (Self::Start, "flo") => None,
+            (Self::Start, _) => Some("expected it to begin with `$.input` or `$.flo` here"),
+            (Self::Nothing, _) => Some("expected it to begin with `$.input` here"),
+            (Self::Run | Self::Result | Self::Error | Self::Attempt | Self::Output, _) => None,
+        }
+    }
 }
 
 /// What `error` stands for where things are visible, in the steps of a handler.
@@ -35,14 +49,17 @@ pub(super) fn sees_error(visible: Visible, handler: Option<Handler>) -> Option<R
         (Visible::Run | Visible::Result | Visible::Output, Some(Handler::Error)) => {
             Some(Root::EndCause)
         }
-        (Visible::Run | Visible::Result | Visible::Output | Visible::Nothing, _) => None,
+        (
+            Visible::Run | Visible::Result | Visible::Output | Visible::Start | Visible::Nothing,
+            _,
+        ) => None,
     }
 }
 
 /// What `cancel` stands for where things are visible, in the steps of a handler.
 pub(super) fn sees_cancel(visible: Visible, handler: Option<Handler>) -> Option<Root> {
     match (visible, handler) {
-        (Visible::Nothing, _) | (_, Some(Handler::Error) | None) => None,
+        (Visible::Start | Visible::Nothing, _) | (_, Some(Handler::Error) | None) => None,
         (_, Some(Handler::Cancel)) => Some(Root::EndCause),
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Fields, Reported, attributes,
     blocks::{self, Blocks},
-    defaults, graph,
+    concurrency, defaults, graph,
     metadata::{self, Metadata},
     names::{self, Handler},
     output, plan, schedule, state, step, terminals, trigger,
@@ -47,6 +47,7 @@ pub(super) fn read<'doc>(
     });
     let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, output::of_run);
+    let concurrency = optional(sections.concurrency, context, concurrency::read);
     let defaults = optional(sections.defaults, context, defaults::read);
     let attributes = optional(sections.attributes, context, attributes::read);
     let known = metadata.as_ref().ok();
@@ -75,6 +76,7 @@ pub(super) fn read<'doc>(
         max_steps: metadata.max_steps,
         loop_warn_after: metadata.loop_warn_after,
         retry_run: metadata.retry_run,
+        concurrency: concurrency?.unwrap_or_default(),
         input_schema: metadata.input.schema,
         input_defaults: metadata.input.defaults,
         state: state?,
@@ -163,6 +165,7 @@ struct Sections<'doc> {
     output: Option<Field<'doc>>,
     defaults: Option<Field<'doc>>,
     state: Option<Field<'doc>>,
+    concurrency: Option<Field<'doc>>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
@@ -176,6 +179,7 @@ impl<'doc> Sections<'doc> {
             output: fields.take("output", context),
             defaults: fields.take("defaults", context),
             state: fields.take("state", context),
+            concurrency: fields.take("concurrency", context),
             terminals: fields.take("terminals", context),
             attributes: fields.take("searchAttributes", context),
             schedule: fields.take("schedule", context),

@@ -159,7 +159,7 @@ impl expression::Names for RunNames<'_, '_> {
     fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
         let (node, segments) = match segments {
             ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
-            _ if self.visible == Visible::Nothing => return Ok(None),
+            [first, ..] if self.visible.why_refused(first).is_some() => return Ok(None),
             ["state", ..] => (self.variable(Variable::Root(Root::State)), 1),
             ["result", ..] if matches!(self.visible, Visible::Result | Visible::Output) => {
                 (self.variable(Variable::Root(Root::Result)), 1)
@@ -198,6 +198,7 @@ impl expression::Names for RunNames<'_, '_> {
             Visible::Error => &["input", "state", "steps", "flo", "error"],
             Visible::Attempt => &["input", "state", "steps", "flo", "error", "attempt"],
             Visible::Output => &["input", "state", "steps", "flo", "result", "output"],
+            Visible::Start => &["input", "flo"],
             Visible::Nothing => &["input"],
         };
         let items: &[(String, Root)] = match self.visible {
@@ -206,10 +207,11 @@ impl expression::Names for RunNames<'_, '_> {
             | Visible::Error
             | Visible::Attempt
             | Visible::Output => &self.items,
-            Visible::Nothing => &[],
+            Visible::Start | Visible::Nothing => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());
-        let of_handler = match self.handler.filter(|_| self.visible != Visible::Nothing) {
+        let sees_run = !matches!(self.visible, Visible::Start | Visible::Nothing);
+        let of_handler = match self.handler.filter(|_| sees_run) {
             Some(Handler::Error) => Some("error".to_owned()),
             Some(Handler::Cancel) => Some("cancel".to_owned()),
             None => None,

@@ -10,6 +10,7 @@ mod backoff;
 mod blocks;
 mod cache;
 mod call;
+mod concurrency;
 mod context;
 mod defaults;
 mod document;

@@ -28,8 +28,8 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
     let names: Vec<&str> = segments.iter().map(segment_name).collect();
     let (root, used) = match names.as_slice() {
         ["input", ..] => (Root::Input, 1),
-        _ if context.visible == Visible::Nothing => {
-            return Err(context.error(wrong("expected it to begin with `$.input` here")));
+        [first, ..] if let Some(why) = context.visible.why_refused(first) => {
+            return Err(context.error(wrong(why)));
         }
         ["state", ..] => (Root::State, 1),
         ["result", ..] if matches!(context.visible, Visible::Result | Visible::Output) => {

@@ -22,6 +22,7 @@ mod outputs;
 mod parallel;
 mod plans;
 mod policies;
+mod run_concurrency;
 mod run_retries;
 mod sources;
 mod state;

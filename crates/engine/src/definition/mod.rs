@@ -7,6 +7,7 @@ mod attribute;
 mod backoff;
 mod block;
 mod call;
+mod concurrency;
 mod expression;
 mod plan;
 mod retry;
@@ -19,6 +20,7 @@ pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy};
 pub use block::{Block, BlockForm, BlockIndex};
 pub use call::{Call, CallRole, Compensation, RunTarget, Timeouts};
+pub use concurrency::{ConcurrencyLimit, OnLimit};
 pub use expression::{Expression, Variable};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
@@ -65,6 +67,8 @@ pub struct Definition {
     pub loop_warn_after: u32,
     /// How a run that fails is retried as a whole; `None` if it is not (W77).
     pub retry_run: Option<RunRetry>,
+    /// The limits of concurrent runs (W84).
+    pub concurrency: Vec<ConcurrencyLimit>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
     /// What an input is given that lacks it: an object as compact JSON text (W68).
@@ -252,7 +256,8 @@ impl Definition {
         let sets = sets.map(|writes| &writes.object);
         let on_cancels = self.steps.iter().flat_map(|step| &step.on_cancel);
         let on_cancels = on_cancels.filter_map(|call| call.input.as_ref());
-        let of_run = self.output.iter().chain(&self.state);
+        let keys = self.concurrency.iter().map(|limit| &limit.key);
+        let of_run = self.output.iter().chain(&self.state).chain(keys);
         of_run
             .chain(sets)
             .chain(on_cancels)

@@ -4,6 +4,7 @@ use super::meter::Meter;
 use super::{Failure, Key, List, Map, Value};
 use crate::json::{self, Json, quote};
 use crate::limits::{JSON_DEPTH_MAX, PAYLOAD_BYTES_MAX};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 impl Value {
@@ -18,8 +19,19 @@ impl Value {
 
     /// As [`Self::to_json`], with what it costs added to a meter.
     pub(crate) fn write(&self, meter: &mut Meter) -> Result<Json, Failure> {
+        self.write_in(Form::Stored, meter)
+    }
+
+    /// The value as canonical JSON text: equal values have equal texts, since keys are in their byte order and nothing
+    /// stands between the tokens.
+    pub(crate) fn write_canonical(&self, meter: &mut Meter) -> Result<Json, Failure> {
+        self.write_in(Form::Canonical, meter)
+    }
+
+    fn write_in(&self, form: Form, meter: &mut Meter) -> Result<Json, Failure> {
         let mut writer = Writer {
             out: String::new(),
+            form,
             meter,
         };
         writer.value(self, 0)?;
@@ -31,8 +43,18 @@ impl Value {
     }
 }
 
+/// How values from payloads are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As they are stored.
+    Stored,
+    /// In one way for all equal values.
+    Canonical,
+}
+
 struct Writer<'m> {
     out: String,
+    form: Form,
     meter: &'m mut Meter,
 }
 
@@ -64,19 +86,32 @@ impl Writer<'_> {
             Value::Timestamp(time) => quote(&time.to_string(), &mut self.out),
             Value::Duration(span) => quote(&span.to_string(), &mut self.out),
             Value::Type(of) => quote(of.name(), &mut self.out),
-            Value::List(List::Json(array)) => self.out.push_str(array.text().as_str()),
-            Value::Map(Map::Json(object)) => self.out.push_str(object.text().as_str()),
-            Value::List(List::Made(elements)) => self.list(elements, depth)?,
-            Value::Map(Map::Made(entries)) => {
-                self.out.push('{');
-                for (position, (key, value)) in entries.iter().enumerate() {
-                    self.comma(position);
-                    self.key(key);
-                    self.value(value, depth + 1)?;
-                }
-                self.out.push('}');
+            Value::List(List::Json(array)) if self.form == Form::Stored => {
+                self.out.push_str(array.text().as_str());
+            }
+            Value::Map(Map::Json(object)) if self.form == Form::Stored => {
+                self.out.push_str(object.text().as_str());
+            }
+            Value::List(list) => {
+                let elements = list.elements(self.meter)?;
+                self.list(&elements, depth)?;
+            }
+            Value::Map(map) => {
+                let entries = map.entries(self.meter)?;
+                self.map(&entries, depth)?;
             }
         }
+        Ok(())
+    }
+
+    fn map(&mut self, entries: &BTreeMap<Key, Value>, depth: usize) -> Result<(), Failure> {
+        self.out.push('{');
+        for (position, (key, value)) in entries.iter().enumerate() {
+            self.comma(position);
+            self.key(key);
+            self.value(value, depth + 1)?;
+        }
+        self.out.push('}');
         Ok(())
     }
 

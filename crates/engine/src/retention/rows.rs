@@ -5,10 +5,10 @@ use crate::ids::{ActionRunNumber, RunNumber};
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunKeys, ActionRuns, ActionRunsByRun, Compensations, History, IdempotencyKeys, Items,
-    IterationResults, PayloadOwner, Payloads, PayloadsHeld, PendingWorks, RunNames, RunRecord,
-    RunRemains, Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table,
-    TakenSignals,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, Compensations, History,
+    IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads, PayloadsHeld, PendingWorks,
+    RunNames, RunRecord, RunRemains, Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States,
+    StepResults, Table, TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -43,6 +43,27 @@ fn forget_names(turn: &mut Turn<'_, '_>, number: RunNumber, run: &RunRecord) -> 
     Ok(())
 }
 
+/// Deletes the idempotency keys that named the run because it held a concurrency key, as many as the budget allows.
+fn forget_bound_keys(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
+    let count_max = rows_left.div_ceil(2);
+    for (bound, namespace) in turn.list::<BoundIdempotencyKeys>(&number, count_max)? {
+        turn.delete::<BoundIdempotencyKeys>(&bound);
+        let (_, key, workflow) = bound;
+        let named = ((*namespace).clone(), workflow, key);
+        // The key may have been given again since the run was forgotten.
+        let names_it = turn.get::<IdempotencyKeys>(&named)?;
+        if names_it.is_some_and(|found| *found == number) {
+            turn.delete::<IdempotencyKeys>(&named);
+        }
+        *rows_left = rows_left.saturating_sub(2);
+    }
+    Ok(())
+}
+
 /// Deletes rows that are found by the run's number, as many as the budget allows; the rest is recorded for the next
 /// sweep.
 pub(super) fn sweep_remains(
@@ -51,6 +72,7 @@ pub(super) fn sweep_remains(
     rows_left: &mut usize,
 ) -> Result<(), StoreError> {
     sweep_history(turn, number, rows_left)?;
+    forget_bound_keys(turn, number, rows_left)?;
     sweep::<SignalIds>(turn, number, rows_left)?;
     sweep::<SignalIdPlaces>(turn, number, rows_left)?;
     sweep::<SignalsWaiting>(turn, number, rows_left)?;

@@ -2,9 +2,9 @@
 
 use super::work_queue::WorkQueue;
 use super::{
-    branches, cancel_scope, child, compensation, continuation, decide, delayed_entry, enter,
-    execute, finish, finish_step, for_each, kept_signals, on_cancel, output, phase, scope, state,
-    step_timeout, stopped,
+    branches, cancel_scope, child, compensation, concurrency, continuation, decide, delayed_entry,
+    enter, execute, finish, finish_step, for_each, kept_signals, on_cancel, output, phase, scope,
+    state, step_timeout, stopped,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -133,11 +133,12 @@ fn carry_out(
             };
             stopped::finish(turn, queue, run, end)
         }
+        Work::ChildBegan { activation, child } => child::note_began(turn, run, activation, child),
+        Work::TakeKeys => concurrency::take(turn, queue, run),
+        Work::ReplaceHolder(former) => concurrency::replace(turn, queue, run, former),
         Work::ChildEnded { activation, child } => {
-            if let Some(work) = finish::note_child_end(turn, run, activation, child)? {
-                queue.push(run.number, work);
-            }
-            Ok(())
+            let work = finish::note_child_end(turn, run, activation, child);
+            work.map(|work| queue.push_all(run.number, work))
         }
         Work::SplitItems(place) => for_each::split(turn, queue, run, place),
         Work::BeginIteration { activation } => for_each::begin(turn, queue, run, activation),

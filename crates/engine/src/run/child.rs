@@ -1,7 +1,7 @@
 //! Child workflows (W5, W17).
 
-use super::create::{NewRun, Parent, create};
-use super::{outcome, schema_check};
+use super::create::{Creation, NewRun, Parent, create};
+use super::{concurrency, outcome, schema_check, timeout_timers};
 use crate::definition::{RunTarget, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
@@ -34,9 +34,8 @@ pub(super) fn begin(
         }
     };
     if resolved.record.definition.input_schema.is_none() {
-        let (number, work) = start(turn, run, active, resolved.number)?;
-        queue.push(number, work);
-        return Ok(());
+        let definition = resolved.number;
+        return start(turn, queue, run, NewChild { active, definition });
     }
     active.state = ActivationState::ChildInput {
         definition: resolved.number,
@@ -58,15 +57,27 @@ pub(crate) const FIRST_WORK: Work = Work::Enter {
     step: StepIndex::START,
 };
 
-/// Creates the child in its parent's turn, so that it is started exactly once (W20). The caller queues the work that it
-/// returns, and for which run.
+/// A child that a step starts.
+pub(super) struct NewChild {
+    /// The step.
+    pub(super) active: Draft<Activation>,
+    /// The definition of the child.
+    pub(super) definition: DefinitionNumber,
+}
+
+/// Creates the child in its parent's turn, so that it is started exactly once (W20).
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-    definition: DefinitionNumber,
-) -> TurnResult<(RunNumber, Work)> {
+    new_child: NewChild,
+) -> TurnResult<()> {
+    let NewChild {
+        mut active,
+        definition,
+    } = new_child;
     let input = turn.payload(active.input)?;
+    let held_keys = concurrency::held_with_ancestors(turn, run)?;
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
@@ -80,6 +91,7 @@ pub(super) fn start(
                 activation: active.number,
             },
             id: run.record.id.clone(),
+            held_keys,
         }),
         nesting: run.record.nesting + 1,
         hops: run.record.hops,
@@ -88,27 +100,77 @@ pub(super) fn start(
         attempt: None,
     };
     let child = match create(turn, new_run) {
-        Ok(child) => child,
+        Ok(Creation::Run(child)) => child,
+        Ok(Creation::Existing(_)) => panic!("a parent uses no run that exists already"),
         Err(Abort::Rejected(rejection)) => {
-            let refusal = Refusal {
-                outcome: outcome::name::EXECUTION_FAILURE,
-                detail: rejection.to_string(),
-            };
-            return Ok((run.number, refuse(turn, run, active, refusal)));
+            let refusal = Refusal::of(&rejection);
+            queue.push(run.number, refuse(turn, run, active, refusal));
+            return Ok(());
         }
         Err(Abort::Store(error)) => return Err(Abort::Store(error)),
     };
     active.state = ActivationState::Child(child.number);
     active.is_call_open = true;
     run.note(&active, EventKind::ChildStarted { child: child.id });
+    // The child waits for its concurrency keys: that counts as time in the queue.
+    if child.first_work != Some(FIRST_WORK) {
+        timeout_timers::start_queue(turn, run, &mut active);
+    }
     run.put_back(active);
-    Ok((child.number, FIRST_WORK))
+    if let Some(work) = child.first_work {
+        queue.push(child.number, work);
+    }
+    Ok(())
+}
+
+/// The child that waited for its concurrency keys has begun: from now on, the time of the attempt counts (W70).
+pub(super) fn note_began(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    activation: u64,
+    child: RunNumber,
+) -> TurnResult<()> {
+    let Some(mut active) = run.take(turn, activation)? else {
+        return Ok(());
+    };
+    if active.state.awaits() == Awaited::Child(child) && !active.is_stopping() {
+        timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
+        timeout_timers::start_attempt(turn, run, &mut active);
+    }
+    run.put_back(active);
+    Ok(())
 }
 
 /// Why a child cannot be started.
 pub(super) struct Refusal {
     pub(super) outcome: &'static str,
+    /// The code of the error.
+    pub(super) code: &'static str,
     pub(super) detail: String,
+}
+
+impl Refusal {
+    /// A refusal whose code is its outcome.
+    pub(super) fn new(outcome: &'static str, detail: String) -> Self {
+        Self {
+            outcome,
+            code: outcome,
+            detail,
+        }
+    }
+
+    /// A start that was rejected: at a concurrency limit, the step can be retried as any other that fails (W84).
+    fn of(rejection: &Rejection) -> Self {
+        let detail = rejection.to_string();
+        match rejection.is_of_concurrency() {
+            true => Self {
+                outcome: outcome::name::FAILURE,
+                code: rejection.code().as_str(),
+                detail,
+            },
+            false => Self::new(outcome::name::EXECUTION_FAILURE, detail),
+        }
+    }
 }
 
 /// The work that finishes the step of a child that cannot be started.
@@ -118,7 +180,7 @@ pub(super) fn refuse(
     mut active: Draft<Activation>,
     refusal: Refusal,
 ) -> Work {
-    let output = Json::error(refusal.outcome, &refusal.detail);
+    let output = Json::error(refusal.code, &refusal.detail);
     let output = run.store_payload(turn, output);
     let kind = EventKind::ChildRefused {
         detail: refusal.detail.clone(),
@@ -170,10 +232,8 @@ fn target_of(
         let detail = format!(
             "expected at most {NESTING_MAX} levels of child runs, but this run would exceed them"
         );
-        return Ok(Err(Refusal {
-            outcome: outcome::name::EXECUTION_FAILURE,
-            detail,
-        }));
+        let outcome = outcome::name::EXECUTION_FAILURE;
+        return Ok(Err(Refusal::new(outcome, detail)));
     }
     resolve(turn, &run.record, name, version.as_ref())
 }
@@ -185,15 +245,15 @@ fn resolve(
     version: Option<&WorkflowVersion>,
 ) -> TurnResult<Result<ResolvedDefinition, Refusal>> {
     match newest(turn, &run.namespace, name, version) {
-        Ok(resolved) if !resolved.is_enabled => Ok(Err(Refusal {
-            outcome: outcome::name::TARGET_DISABLED,
-            detail: Rejection::WorkflowDisabled(name.clone()).to_string(),
-        })),
+        Ok(resolved) if !resolved.is_enabled => Ok(Err(Refusal::new(
+            outcome::name::TARGET_DISABLED,
+            Rejection::WorkflowDisabled(name.clone()).to_string(),
+        ))),
         Ok(resolved) => Ok(Ok(resolved)),
-        Err(Abort::Rejected(rejection)) => Ok(Err(Refusal {
-            outcome: outcome::name::TARGET_NOT_FOUND,
-            detail: rejection.to_string(),
-        })),
+        Err(Abort::Rejected(rejection)) => Ok(Err(Refusal::new(
+            outcome::name::TARGET_NOT_FOUND,
+            rejection.to_string(),
+        ))),
         Err(Abort::Store(error)) => Err(Abort::Store(error)),
     }
 }

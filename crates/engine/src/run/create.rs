@@ -1,7 +1,9 @@
 //! Creating and finding runs.
 
+use super::child::FIRST_WORK;
+use super::concurrency::{self, Acquired, Request};
 use super::{attributes, input, linked_attempts, start_timer};
-use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
+use crate::ids::{ConcurrencyKeyNumber, IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
@@ -10,7 +12,7 @@ use crate::subject::Subject;
 use crate::tables::{
     AttemptChain, CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys,
     ParentLink, PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs,
-    ScopeProgress, SignalCounts, StoredPayload, TriggeredBy,
+    ScopeProgress, SignalCounts, StoredPayload, TriggeredBy, Work,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -38,51 +40,127 @@ pub(crate) struct NewRun {
 pub(crate) struct Parent {
     pub(crate) link: ParentLink,
     pub(crate) id: RunId,
+    /// The concurrency keys that it and those above it hold (W84).
+    pub(crate) held_keys: Vec<ConcurrencyKeyNumber>,
 }
 
 /// A run that was made.
 pub(crate) struct CreatedRun {
     pub(crate) number: RunNumber,
     pub(crate) id: RunId,
+    /// What it does first; `None` if it waits for something first.
+    pub(crate) first_work: Option<Work>,
+}
+
+/// What comes of a request for a new run.
+pub(crate) enum Creation {
+    /// It was made.
+    Run(CreatedRun),
+    /// This run is used instead, which holds a concurrency key (W84).
+    Existing(RunNumber),
 }
 
 /// Creates a run, not yet on any step, and adds it to the turn. Its input is completed with the defaults of its
-/// definition (W68). If that makes it too large, the run is rejected, and nothing is written.
-pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<CreatedRun> {
+/// definition (W68). If that makes it too large, or a concurrency limit does not allow it (W84), the run is rejected, and
+/// the turn is as before.
+pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Creation> {
     let definition = turn.pinned(new_run.definition)?;
-    let input_text = input::complete(turn, &definition.definition, new_run.input)?;
+    let input_text = input::complete(turn, &definition.definition, new_run.input.clone())?;
     let (number, chain) = match new_run.attempt {
         Some((number, chain)) => (number, Some(chain)),
         None => (next_number(turn), None),
     };
-    let id = new_run
-        .run_id
-        .clone()
-        .unwrap_or_else(|| RunId::generated(number));
-    if new_run.run_id.is_some() {
-        turn.put::<RunNames>(&(new_run.namespace.clone(), id.clone()), number);
-    }
-    if let Some(key) = &new_run.idempotency_key {
-        let workflow = definition.definition.name.clone();
-        turn.put::<IdempotencyKeys>(&(new_run.namespace.clone(), workflow, key.clone()), number);
-    }
     let input = PayloadRef::input_of(PayloadOwner::Run(number));
     turn.put::<Payloads>(&input, StoredPayload::Text(input_text));
-    let run = RunRecord {
-        namespace: new_run.namespace,
-        id: id.clone(),
+    let record = record_of(turn, number, &new_run, chain);
+    let mut run = LoadedRun::new(number, record, definition);
+    let parent = new_run.parent.as_ref();
+    run.note_run(EventKind::WorkflowStarted {
+        input,
+        parent: parent.map(|parent| parent.id.clone()),
+    });
+    let request = Request {
+        held_above: parent.map_or(&[], |parent| &parent.held_keys),
+        may_use_existing: new_run.triggered_by.may_use_existing(),
+    };
+    let first_work = match begin_now(turn, &mut run, &request) {
+        Ok(Acquired::Held) => Some(FIRST_WORK),
+        Ok(Acquired::Queued(work)) => work,
+        Ok(Acquired::Existing(existing)) => {
+            turn.delete::<Payloads>(&input);
+            return Ok(Creation::Existing(existing));
+        }
+        Err(refused) => {
+            turn.delete::<Payloads>(&input);
+            return Err(refused);
+        }
+    };
+    note_names(turn, &run, &new_run);
+    run.record.detail =
+        attributes::compute(turn, &mut run, ScopeNumber::ROOT)?.map(|note| cut(&note));
+    start_timer::set(turn, &run);
+    let id = run.record.id.clone();
+    turn.add_run(run);
+    Ok(Creation::Run(CreatedRun {
+        number,
+        id,
+        first_work,
+    }))
+}
+
+/// Whether a new run begins now: not if its time is yet to come, nor if it waits for its concurrency keys.
+fn begin_now(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    request: &Request<'_>,
+) -> TurnResult<Acquired> {
+    // Its keys are asked for when its time has come; an attempt gets those of the one before it.
+    if run.record.starts_at_ms.is_some() {
+        return Ok(Acquired::Queued(None));
+    }
+    match run.record.chain {
+        Some(_) => Ok(Acquired::Held),
+        None => concurrency::acquire(turn, run, request),
+    }
+}
+
+/// Makes a new run known by the names that its caller gave.
+fn note_names(turn: &mut Turn<'_, '_>, run: &LoadedRun, new_run: &NewRun) {
+    let namespace = &run.record.namespace;
+    if new_run.run_id.is_some() {
+        let name = (namespace.clone(), run.record.id.clone());
+        turn.put::<RunNames>(&name, run.number);
+    }
+    if let Some(key) = &new_run.idempotency_key {
+        let workflow = run.definition.definition.name.clone();
+        turn.put::<IdempotencyKeys>(&(namespace.clone(), workflow, key.clone()), run.number);
+    }
+}
+
+fn record_of(
+    turn: &Turn<'_, '_>,
+    number: RunNumber,
+    new_run: &NewRun,
+    chain: Option<AttemptChain>,
+) -> RunRecord {
+    let generated = || RunId::generated(number);
+    RunRecord {
+        namespace: new_run.namespace.clone(),
+        id: new_run.run_id.clone().unwrap_or_else(generated),
         definition: new_run.definition,
         status: RunStatus::Pending,
         end: None,
         fixed_end: None,
         detail: None,
-        triggered_by: new_run.triggered_by,
+        triggered_by: new_run.triggered_by.clone(),
         parent: new_run.parent.as_ref().map(|parent| parent.link),
         chain,
+        concurrency: None,
         nesting: new_run.nesting,
         hops: new_run.hops,
         trace: new_run.trace,
-        idempotency_key: new_run.idempotency_key,
+        idempotency_key: new_run.idempotency_key.clone(),
+        bound_keys_count: 0,
         active_count: 0,
         activations_count: 0,
         left_count: 0,
@@ -95,26 +173,16 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         attributes: BTreeMap::new(),
         starts_at_ms: new_run.starts_at_ms,
         times_out_at_ms: None,
-        input,
+        input: PayloadRef::input_of(PayloadOwner::Run(number)),
         output: None,
         payloads_count: 1,
         signals: SignalCounts::default(),
         compensations: CompensationCounts::default(),
         history: HistoryCursor::default(),
         started_at_ms: turn.now_ms(),
+        began_at_ms: None,
         completed_at_ms: None,
-    };
-    let mut run = LoadedRun::new(number, run, definition);
-    let kind = EventKind::WorkflowStarted {
-        input,
-        parent: new_run.parent.map(|parent| parent.id),
-    };
-    run.note_run(kind);
-    run.record.detail =
-        attributes::compute(turn, &mut run, ScopeNumber::ROOT)?.map(|note| cut(&note));
-    start_timer::set(turn, &run);
-    turn.add_run(run);
-    Ok(CreatedRun { number, id })
+    }
 }
 
 /// The number and id of the last attempt at a run, if it is kept. What follows is attributed to it.

@@ -1,7 +1,7 @@
 //! The results of checks of values against JSON Schemas: obligations fulfilled outside `apply` (W4, W67).
 
 use super::advance::advance_after_wait;
-use super::child::{self, Refusal};
+use super::child::{self, NewChild, Refusal};
 use super::outcome::name;
 use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
@@ -106,16 +106,15 @@ pub(super) fn decide_child(
                 return child::begin(turn, queue, run, decision.activation);
             }
             None => {
-                let (number, work) = child::start(turn, run, active, decision.definition)?;
-                queue.push(number, work);
-                return Ok(());
+                let definition = decision.definition;
+                return child::start(turn, queue, run, NewChild { active, definition });
             }
             Some(refusal) => refusal,
         },
-        SchemaVerdict::Invalid { detail } => Refusal {
-            outcome: name::EXECUTION_FAILURE,
-            detail: Rejection::InputInvalid(detail).to_string(),
-        },
+        SchemaVerdict::Invalid { detail } => Refusal::new(
+            name::EXECUTION_FAILURE,
+            Rejection::InputInvalid(detail).to_string(),
+        ),
     };
     let work = child::refuse(turn, run, active, refusal);
     queue.push(run.number, work);

@@ -36,6 +36,7 @@ pub(super) fn enter(
         return Ok(());
     }
     if run.record.activations_count == 0 {
+        run.record.began_at_ms = Some(turn.now_ms());
         run_timeout::begin(turn, run);
         if let Err(reason) = state::begin(turn, run)? {
             queue.push(run.number, state::refuse_begin(reason));

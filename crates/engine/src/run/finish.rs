@@ -4,8 +4,8 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, index, linked_attempts, phase, run_timeout, start_timer, stopping,
-    timeout_timers,
+    attributes, cancel_scope, concurrency, index, linked_attempts, phase, run_timeout, start_timer,
+    stopping, timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -328,6 +328,7 @@ fn close(
         return Ok(());
     }
     run.note_run(event_of(status, terminal, reason));
+    concurrency::release(turn, queue, run)?;
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;

@@ -1,9 +1,8 @@
 //! Retrying a run as a whole: when it ends, another attempt begins from the start. To callers, the parent and the schedule,
 //! all attempts are one run (W77).
 
-use super::child::FIRST_WORK;
-use super::create::{NewRun, Parent, create, next_number};
-use super::{index, phase};
+use super::create::{CreatedRun, Creation, NewRun, Parent, create, next_number};
+use super::{concurrency, index, phase};
 use crate::definition::TerminalStatus;
 use crate::ids::{RunId, RunNumber};
 use crate::run::outcome_name;
@@ -174,10 +173,11 @@ pub(super) fn begin(
         });
         turn.put_back_run(first);
     }
-    if starts_at_ms.is_none() {
-        queue.push(number, FIRST_WORK);
+    concurrency::hand_over(turn, run, number)?;
+    if let Some(work) = next.first_work {
+        queue.push(number, work);
     }
-    Ok(next)
+    Ok(next.id)
 }
 
 /// An attempt that begins.
@@ -187,12 +187,17 @@ struct NextAttempt {
     starts_at_ms: Option<u64>,
 }
 
-fn create_next(turn: &mut Turn<'_, '_>, run: &LoadedRun, next: NextAttempt) -> TurnResult<RunId> {
+fn create_next(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    next: NextAttempt,
+) -> TurnResult<CreatedRun> {
     let record = &run.record;
     let parent = match record.parent {
         Some(link) => turn.run_record(link.run)?.map(|parent| Parent {
             link,
             id: parent.id.clone(),
+            held_keys: Vec::new(),
         }),
         None => None,
     };
@@ -211,7 +216,8 @@ fn create_next(turn: &mut Turn<'_, '_>, run: &LoadedRun, next: NextAttempt) -> T
         attempt: Some((next.number, next.chain)),
     };
     match create(turn, new_run) {
-        Ok(next) => Ok(next.id),
+        Ok(Creation::Run(next)) => Ok(next),
+        Ok(Creation::Existing(_)) => panic!("an attempt has the keys of the one before it"),
         Err(Abort::Rejected(rejection)) => panic!("an input is accepted again, but {rejection}"),
         Err(Abort::Store(error)) => Err(Abort::Store(error)),
     }

@@ -46,6 +46,15 @@ pub(crate) fn release_from_quarantine(
         .then_some(Work::Cancel { reason })
         .into_iter()
         .collect();
+    // Its keys may have become free without effect.
+    if run
+        .record
+        .concurrency
+        .as_ref()
+        .is_some_and(|own| !own.is_held)
+    {
+        works.push(Work::TakeKeys);
+    }
     for activation in run.active(turn)? {
         if let Some(active) = run.take(turn, activation)? {
             works.extend(release_step(turn, &mut run, active)?);

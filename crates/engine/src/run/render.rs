@@ -84,6 +84,7 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::Items) => "items_too_large",
             (Self::Made(_) | Self::Read(_), Mapped::SignalType) => BAD_SIGNAL_TYPE,
             (Self::Made(_) | Self::Read(_), Mapped::Approvers) => BAD_APPROVERS,
+            (Self::Made(_) | Self::Read(_), Mapped::ConcurrencyKey) => "key_too_large",
         }
     }
 
@@ -125,6 +126,7 @@ impl MappingRefused {
             Mapped::Items => "an array of items",
             Mapped::SignalType => "a signal type",
             Mapped::Approvers => "a list of approvers",
+            Mapped::ConcurrencyKey => "a concurrency key",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -157,6 +159,8 @@ pub(super) enum Mapped {
     SignalType,
     /// Who may decide about an approval.
     Approvers,
+    /// The value of a concurrency key.
+    ConcurrencyKey,
 }
 
 /// The code of a state that exceeds a bound.

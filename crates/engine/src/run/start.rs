@@ -1,16 +1,18 @@
 //! Starting a run (W20).
 
 use super::advance::advance;
-use super::child::FIRST_WORK;
-use super::create::{NewRun, create};
+use super::create::{Creation, NewRun, create};
 use crate::definition::Idempotency;
 use crate::due_time::DueTime;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
-use crate::limits::WAIT_MS_MAX;
+use crate::limits::{BOUND_KEYS_MAX, WAIT_MS_MAX};
 use crate::rejection::Rejection;
-use crate::reply::RunStarted;
-use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
+use crate::reply::{ExistingReason, RunStarted};
+use crate::start_rejection::StartRejection;
+use crate::tables::{
+    BoundIdempotencyKeys, DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy,
+};
 use crate::trace::TraceContext;
 use crate::turn::{Turn, TurnResult};
 use crate::workflow::{ResolvedDefinition, newest};
@@ -65,7 +67,7 @@ impl StartRun {
     ) -> TurnResult<RunStarted> {
         // The key is looked up before anything else may refuse the start (W20).
         if let Some(existing) = self.existing(turn, namespace)? {
-            return started(turn, existing, true);
+            return started(turn, existing, Some(ExistingReason::IdempotencyKey));
         }
         let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
         self.check(turn, namespace, &resolved)?;
@@ -85,11 +87,45 @@ impl StartRun {
             starts_at_ms,
             attempt: None,
         };
-        let run = create(turn, new_run)?.number;
-        if starts_at_ms.is_none() {
-            advance(turn, run, FIRST_WORK)?;
+        match create(turn, new_run)? {
+            Creation::Run(run) => {
+                if let Some(work) = run.first_work {
+                    advance(turn, run.number, work)?;
+                }
+                started(turn, run.number, None)
+            }
+            Creation::Existing(existing) => {
+                self.bind(turn, namespace, existing)?;
+                started(turn, existing, Some(ExistingReason::Concurrency))
+            }
         }
-        started(turn, run, false)
+    }
+
+    /// From now on, the idempotency key names a run that was used because it holds a concurrency key (W84).
+    fn bind(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        existing: RunNumber,
+    ) -> TurnResult<()> {
+        let Some(key) = &self.idempotency_key else {
+            return Ok(());
+        };
+        let mut run = turn.load_run(existing)?;
+        if turn.is_quarantined(existing) {
+            return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
+        }
+        if run.record.bound_keys_count == BOUND_KEYS_MAX {
+            let noun = "idempotency keys for one run";
+            return Err(Rejection::too_many(noun, BOUND_KEYS_MAX as usize).into());
+        }
+        run.record.bound_keys_count += 1;
+        turn.put_back_run(run);
+        let workflow = self.workflow.clone();
+        let bound = (existing, key.clone(), workflow.clone());
+        turn.put::<BoundIdempotencyKeys>(&bound, namespace.clone());
+        turn.put::<IdempotencyKeys>(&(namespace.clone(), workflow, key.clone()), existing);
+        Ok(())
     }
 
     fn existing(
@@ -101,7 +137,12 @@ impl StartRun {
             return Ok(None);
         };
         let key = (namespace.clone(), self.workflow.clone(), key.clone());
-        Ok(turn.get::<IdempotencyKeys>(&key)?.map(|number| *number))
+        let Some(number) = turn.get::<IdempotencyKeys>(&key)? else {
+            return Ok(None);
+        };
+        // A bound key can outlast its run until it is swept.
+        let is_kept = turn.run_record(*number)?.is_some();
+        Ok(is_kept.then_some(*number))
     }
 
     fn check(
@@ -131,13 +172,15 @@ impl StartRun {
             return Ok(());
         };
         if run_id.is_reserved() {
-            return Err(Rejection::RunIdReserved(run_id.clone()).into());
+            let reserved = StartRejection::RunIdReserved(run_id.clone());
+            return Err(Rejection::from(reserved).into());
         }
         if turn
             .get::<RunNames>(&(namespace.clone(), run_id.clone()))?
             .is_some()
         {
-            return Err(Rejection::RunIdInUse(run_id.clone()).into());
+            let used = StartRejection::RunIdInUse(run_id.clone());
+            return Err(Rejection::from(used).into());
         }
         Ok(())
     }
@@ -146,7 +189,7 @@ impl StartRun {
 fn started(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    is_existing: bool,
+    existing: Option<ExistingReason>,
 ) -> TurnResult<RunStarted> {
     let run = turn
         .run_record(number)?
@@ -157,6 +200,6 @@ fn started(
         workflow: definition.definition.name.clone(),
         version: definition.definition.version.clone(),
         revision: definition.revision,
-        is_existing,
+        existing,
     })
 }

@@ -1,11 +1,15 @@
 //! The timer of a run that begins later (W76).
 
+use super::child::FIRST_WORK;
+use super::concurrency::{self, Acquired, Request};
 use super::step_timer::run_timer;
+use crate::definition::BuiltInTerminal;
 use crate::ids::RunNumber;
+use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{EventKind, TimerKey, TimerKind};
+use crate::tables::{Ending, EventKind, TimerKey, TimerKind, Work};
 use crate::timer;
-use crate::turn::{LoadedRun, Turn};
+use crate::turn::{Abort, LoadedRun, Turn};
 
 /// Sets the timer of a run that begins later.
 pub(super) fn set(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
@@ -14,10 +18,30 @@ pub(super) fn set(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
     }
 }
 
-/// The time has come.
-pub(super) fn begin(run: &mut LoadedRun) {
+/// The time has come: the run asks for its concurrency keys (W84). Returns its first work.
+pub(super) fn begin(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+) -> Result<Option<Work>, StoreError> {
     run.record.starts_at_ms = None;
-    run.note_run(EventKind::RunBegan);
+    let request = Request {
+        held_above: &[],
+        may_use_existing: false,
+    };
+    match concurrency::acquire(turn, run, &request) {
+        Ok(Acquired::Held) => {
+            run.note_run(EventKind::RunBegan);
+            Ok(Some(FIRST_WORK))
+        }
+        Ok(Acquired::Queued(work)) => Ok(work),
+        Ok(Acquired::Existing(_)) => panic!("a run that was created is not replaced"),
+        Err(Abort::Rejected(rejection)) => {
+            let (detail, code) = (rejection.to_string(), rejection.code().as_str());
+            let ending = Ending::of_engine(BuiltInTerminal::Failed, Some(cut(&detail)), code);
+            Ok(Some(Work::Finish(ending)))
+        }
+        Err(Abort::Store(error)) => Err(error),
+    }
 }
 
 /// Clears the timer of a run that ends before it began.

@@ -53,12 +53,26 @@ pub(super) fn time_out(
         run.put_back(active);
         return Ok(());
     }
+    let timeout = match is_queued_child(turn, &active)? {
+        true if timeout == StepTimeout::Attempt => StepTimeout::Queue,
+        _ => timeout,
+    };
     run.note(&active, EventKind::StepTimeout { timeout });
     match active.state {
         ActivationState::Branches(_) => branches::time_out(turn, queue, run, active),
         ActivationState::Iterations(_) => for_each::time_out(turn, queue, run, active),
         _ => abort(turn, queue, run, Overdue { active, timeout }),
     }
+}
+
+/// Whether the step waits for a child that waits for its concurrency keys (W84).
+fn is_queued_child(turn: &mut Turn<'_, '_>, active: &Activation) -> TurnResult<bool> {
+    let ActivationState::Child(child) = active.state else {
+        return Ok(false);
+    };
+    let child = turn.run_record(child)?;
+    let concurrency = child.and_then(|child| child.concurrency.clone());
+    Ok(concurrency.is_some_and(|own| !own.is_held))
 }
 
 /// The total timeout of a step whose blocks are undone: it is not tried again. One that would be left has ended in time.
@@ -90,11 +104,20 @@ fn timed_out(
     let definition = &run.definition.definition;
     let limit_ms = match timeout {
         StepTimeout::Total => definition.total_ms(active.step, active.call),
-        StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
+        StepTimeout::Queue => definition.timeouts(active.step, active.call).queue_ms,
+        StepTimeout::Attempt | StepTimeout::Heartbeat => {
             definition.timeouts(active.step, active.call).attempt_ms
         }
     };
-    let message = timeout.message(limit_ms.unwrap_or_default());
+    let limit_ms = limit_ms.unwrap_or_default();
+    let message = match timeout {
+        StepTimeout::Queue => {
+            format!("expected the child run to begin within {limit_ms} ms, but it did not")
+        }
+        StepTimeout::Total | StepTimeout::Attempt | StepTimeout::Heartbeat => {
+            timeout.message(limit_ms)
+        }
+    };
     TargetResult {
         output: Some(run.store_payload(turn, Json::error(timeout.code(), &message))),
         reason: Some(message),

@@ -43,6 +43,22 @@ pub(super) fn start_attempt(
     }
 }
 
+/// The child of a step waits for its concurrency keys (W84): until it begins, the time in the queue counts.
+pub(super) fn start_queue(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &mut Draft<Activation>,
+) {
+    let at = run.at(active);
+    stop_attempt(turn, at, active);
+    let definition = &run.definition.definition;
+    if let Some(queue_ms) = definition.timeouts(active.step, active.call).queue_ms {
+        let due_ms = turn.now_ms().saturating_add(queue_ms);
+        turn.set_timer(attempt_timer(at, due_ms));
+        active.attempt_ends_at_ms = Some(due_ms);
+    }
+}
+
 /// A worker has taken the task of a step: from now on, the time of the attempt counts.
 pub(crate) fn note_taken(
     turn: &mut Turn<'_, '_>,

@@ -1,7 +1,6 @@
 //! Handlers of a run's timers (W12, W14, W19).
 
 use super::advance::{advance, advance_after_wait};
-use super::child::FIRST_WORK;
 use super::failure::{self, Exit};
 use super::finish_step::leave;
 use super::outcome::name;
@@ -99,13 +98,14 @@ pub(crate) fn begin_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
         return Ok(());
     };
     let is_due = run.record.starts_at_ms == Some(timer.due_ms);
-    if is_due {
-        start_timer::begin(&mut run);
-    }
+    let work = match is_due {
+        true => start_timer::begin(turn, &mut run)?,
+        false => None,
+    };
     turn.put_back_run(run);
-    match is_due {
-        true => advance(turn, number, FIRST_WORK),
-        false => Ok(()),
+    match work {
+        Some(work) => advance(turn, number, work),
+        None => Ok(()),
     }
 }
 

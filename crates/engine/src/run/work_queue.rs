@@ -20,6 +20,11 @@ impl WorkQueue {
         self.works.push_front((run, work));
     }
 
+    /// Like [`Self::push`], for any number of pieces of work: the last one is done first.
+    pub(super) fn push_all(&mut self, run: RunNumber, works: impl IntoIterator<Item = Work>) {
+        works.into_iter().for_each(|work| self.push(run, work));
+    }
+
     /// Counts a step that a scope of the run enters or retries immediately. False if the scope or the run has reached its
     /// limit of steps without a wait (W16): the run then ends.
     pub(crate) fn count_step(

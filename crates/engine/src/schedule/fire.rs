@@ -5,12 +5,12 @@ use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::ScheduleFired;
-use crate::run::{self, NewRun};
+use crate::run::{self, Creation, NewRun};
 use crate::tables::{
     DefinitionNumber, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules,
     TriggeredBy,
 };
-use crate::turn::{Turn, TurnResult};
+use crate::turn::{Abort, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
 /// Fires a schedule once and sets its next firing. The command names the firing, so a repeated command has no effect:
@@ -53,23 +53,32 @@ impl FireSchedule {
         record.live = Some(live);
         let schedule = block(turn, &live)?;
         if record.running_count() >= schedule.max_concurrent {
-            record.skipped_count += 1;
-            record.last_skipped_ms = Some(self.expected_ms);
-            turn.put::<Schedules>(&key, record);
+            self.skip(turn, &key, record);
             return Ok(ScheduleFired { run_id: None });
         }
-        let run_id = Some(self.start(turn, &key, record, schedule.input)?);
-        Ok(ScheduleFired { run_id })
+        let started = self.start(turn, &key, record.clone(), schedule.input)?;
+        if started.is_none() {
+            self.skip(turn, &key, record);
+        }
+        Ok(ScheduleFired { run_id: started })
     }
 
-    /// Starts the firing's run in the turn that advances the schedule, so that it is started exactly once.
+    /// Counts a firing that starts no run.
+    fn skip(&self, turn: &mut Turn<'_, '_>, key: &ScheduleKey, mut record: ScheduleRecord) {
+        record.skipped_count += 1;
+        record.last_skipped_ms = Some(self.expected_ms);
+        turn.put::<Schedules>(key, record);
+    }
+
+    /// Starts the firing's run in the turn that advances the schedule, so that it is started exactly once. None is started
+    /// that a concurrency limit rejects (W84).
     fn start(
         &self,
         turn: &mut Turn<'_, '_>,
         key: &ScheduleKey,
         mut record: ScheduleRecord,
         input: String,
-    ) -> TurnResult<RunId> {
+    ) -> TurnResult<Option<RunId>> {
         let firing_ms = self.expected_ms;
         let new_run = NewRun {
             namespace: key.0.clone(),
@@ -85,7 +94,12 @@ impl FireSchedule {
             starts_at_ms: None,
             attempt: None,
         };
-        let started = run::create(turn, new_run)?;
+        let started = match run::create(turn, new_run) {
+            Ok(Creation::Run(started)) => started,
+            Ok(Creation::Existing(_)) => panic!("a schedule uses no run that exists already"),
+            Err(Abort::Rejected(rejection)) if rejection.is_of_concurrency() => return Ok(None),
+            Err(abort) => return Err(abort),
+        };
         let (run, run_id) = (started.number, started.id);
         let kind = EventKind::ScheduleStarted { firing_ms };
         turn.note_run(run, kind)?;
@@ -98,7 +112,9 @@ impl FireSchedule {
         });
         // Stored before the run advances: the run may end in this very turn, which updates the count.
         turn.put::<Schedules>(key, record);
-        run::advance(turn, run, run::FIRST_WORK)?;
-        Ok(run_id)
+        if let Some(work) = started.first_work {
+            run::advance(turn, run, work)?;
+        }
+        Ok(Some(run_id))
     }
 }

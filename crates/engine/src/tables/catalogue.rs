@@ -35,7 +35,8 @@ macro_rules! for_each_table {
             StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
             TriggersDue Activations StepResults Scopes BranchResults States PendingWorks ActionRunsByRun PayloadsHeld
             SignalIdPlaces TakenSignals Items IterationResults Decisions Compensations DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
-            PlansByEvent WorkflowsBeingDeleted
+            PlansByEvent WorkflowsBeingDeleted ConcurrencyKeyNumbers ConcurrencyKeys ConcurrencyHolders ConcurrencyQueue
+            BoundIdempotencyKeys
         }
     };
 }

@@ -35,6 +35,8 @@ pub struct ClusterRecord {
     pub streams_count: u64,
     /// The last number that was assigned to a consumer group.
     pub group_count: u64,
+    /// Concurrency keys so far (W84).
+    pub concurrency_keys_count: u64,
     /// The index of an entry: no request id that is remembered was accepted earlier (design rule 9).
     pub requests_first: u64,
     /// The number of request ids that are remembered.

@@ -4,7 +4,7 @@ use super::{
     Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, UndoOwner, tables,
 };
 use crate::definition::{BuiltInTerminal, StepIndex, Target};
-use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
+use crate::ids::{ConcurrencyKeyNumber, OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -73,6 +73,13 @@ pub enum Work {
         /// The outcome.
         target_result: TargetResult,
     },
+    /// A child that waited for its concurrency keys begins (W84).
+    ChildBegan {
+        /// The activation that waits for it.
+        activation: u64,
+        /// The child.
+        child: RunNumber,
+    },
     /// A child has ended.
     ChildEnded {
         /// The activation that waits for it.
@@ -114,6 +121,11 @@ pub enum Work {
     SettleSignals(AttemptSignals),
     /// What the scopes below a run that has ended have written to the state is dropped.
     ForgetWrites,
+    /// A run that waits for its concurrency keys begins, if it comes next at all of them (W84).
+    TakeKeys,
+    /// The runs that wait for a concurrency key before this one are cancelled, and the one that has held it for the longest
+    /// time (W84).
+    ReplaceHolder(QueuePosition),
     /// The run reaches a terminal.
     Finish(Ending),
     /// The run is cancelled, by a caller or with its parent (W17, W18).
@@ -233,6 +245,15 @@ impl StepTimeout {
             Self::Heartbeat => format!("expected a report within {ms} ms, but none came"),
         }
     }
+}
+
+/// A position in the queue of a concurrency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuePosition {
+    /// The key.
+    pub key: ConcurrencyKeyNumber,
+    /// The position: the runs before it are cancelled already.
+    pub from: u64,
 }
 
 /// The place of a branch.

@@ -92,6 +92,7 @@ impl EventKind {
             | Self::HandlerFailed { code }
             | Self::CompensationFailed { code } => code.len(),
             Self::Plan(event) => event.content_bytes(),
+            Self::ConcurrencyWaiting { key, .. } => key.len(),
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
             | Self::RunBegan
@@ -184,8 +185,15 @@ pub enum EventKind {
         /// The parent's id, for a child.
         parent: Option<RunId>,
     },
-    /// A run that was to begin later has begun (W76).
+    /// A run that was to begin later, or waited for its concurrency keys, has begun (W76, W84).
     RunBegan,
+    /// The run waits, since a concurrency key is at its limit (W84).
+    ConcurrencyWaiting {
+        /// The key.
+        key: String,
+        /// Its position among the runs that wait for the key, from 1.
+        position: u32,
+    },
     /// The run entered the step.
     StepStarted,
     /// The run left the step (W23).

@@ -2,10 +2,10 @@
 
 use crate::definition::StepIndex;
 use crate::ids::{
-    ActionName, ActionRunNumber, AttributeName, ConsumerName, EventName, ExecutorName, GroupName,
-    GroupNumber, IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber,
-    ScopeNumber, SignalId, SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber,
-    WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
+    ConsumerName, EventName, ExecutorName, GroupName, GroupNumber, IdempotencyKey, KvKey,
+    Namespace, PlanName, PlanNumber, RunId, RunNumber, ScopeNumber, SignalId, SignalType,
+    StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -180,7 +180,8 @@ number_keys!(
     WorkerNumber,
     PlanNumber,
     StreamNumber,
-    GroupNumber
+    GroupNumber,
+    ConcurrencyKeyNumber
 );
 
 /// Texts end with a zero byte, which no name contains (names have no control characters).
@@ -218,7 +219,8 @@ name_keys!(
     StreamName,
     GroupName,
     ConsumerName,
-    KvKey
+    KvKey,
+    ConcurrencyName
 );
 
 macro_rules! tuple_keys {

@@ -11,6 +11,7 @@ mod approval;
 mod catalogue;
 mod cluster;
 mod compensation;
+mod concurrency;
 mod continuation;
 mod dead_letter;
 mod definition;
@@ -59,10 +60,14 @@ pub use compensation::{
     CompensationCounts, CompensationPlace, CompensationProgress, CompensationRecord, Compensations,
     Dropped, UndoOwner, Undoing,
 };
+pub use concurrency::{
+    BoundIdempotencyKeys, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers,
+    ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, KeySharing,
+};
 pub use continuation::{
     AttemptSignals, BranchPlace, Continuation, EndCause, Ending, FailureCause, FormerBranches,
-    FormerItems, ItemPosition, OverdueStep, PendingWorks, SchemaVerdict, ScopeEnd, StepTimeout,
-    TargetResult, Work,
+    FormerItems, ItemPosition, OverdueStep, PendingWorks, QueuePosition, SchemaVerdict, ScopeEnd,
+    StepTimeout, TargetResult, Work,
 };
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
@@ -101,8 +106,9 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttemptChain, AttributeValue, End, FixedEnd, HistoryCursor, IdempotencyKeys, ParentLink, Phase,
-    RunNames, RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy,
+    AttemptChain, AttributeValue, ConcurrencyPlace, End, FixedEnd, HistoryCursor, IdempotencyKeys,
+    ParentLink, Phase, RunConcurrency, RunNames, RunRecord, RunStatus, Runs, SchemaChecks,
+    TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

@@ -5,7 +5,7 @@ use super::{
     tables,
 };
 use crate::definition::{StepIndex, Target, TerminalStatus};
-use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
+use crate::ids::{ConcurrencyKeyNumber, IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::stream::RecordId;
 use crate::trace::TraceContext;
@@ -47,12 +47,16 @@ pub struct RunRecord {
     pub parent: Option<ParentLink>,
     /// Its place among the attempts at a run that is retried; `None` if it is the only one (W77).
     pub chain: Option<AttemptChain>,
+    /// The concurrency keys that it holds or waits for; `None` if it is not limited, or has not asked for them (W84).
+    pub concurrency: Option<RunConcurrency>,
     /// How many runs are above it (W17).
     pub nesting: u16,
     /// The trace that it was started in, by its caller or its parent's.
     pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
+    /// How many other idempotency keys name it, since it held a concurrency key when they were given (W84).
+    pub bound_keys_count: u32,
     /// How many runs led to it, each started by a record that the one before it had emitted: those of the records that
     /// started it, or that of its parent (W62).
     pub hops: u8,
@@ -92,8 +96,10 @@ pub struct RunRecord {
     pub compensations: CompensationCounts,
     /// The state of its history.
     pub history: HistoryCursor,
-    /// In milliseconds.
+    /// When it was created, in milliseconds.
     pub started_at_ms: u64,
+    /// When it entered its first step, in milliseconds.
+    pub began_at_ms: Option<u64>,
     /// In milliseconds; set when the run ends.
     pub completed_at_ms: Option<u64>,
 }
@@ -228,6 +234,26 @@ pub struct AttemptChain {
     pub steps_before: u32,
 }
 
+/// The concurrency keys of a run (W84): it holds all of them, or waits until it can.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunConcurrency {
+    /// Whether it holds them.
+    pub is_held: bool,
+    /// Its place at each key, in the order of the definition; never empty.
+    pub places: Vec<ConcurrencyPlace>,
+}
+
+/// A run's place at a concurrency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConcurrencyPlace {
+    /// The key.
+    pub key: ConcurrencyKeyNumber,
+    /// The position among those that hold it, or among those that wait for it.
+    pub position: u64,
+    /// Runs that hold the key at a time, at most, by this run's definition.
+    pub limit: u32,
+}
+
 /// What a run does between the decision about its end and the end (W83).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
@@ -282,6 +308,14 @@ impl TriggeredBy {
             Self::Parent => "child",
             Self::Schedule { .. } => "schedule",
             Self::Trigger { .. } => "trigger",
+        }
+    }
+
+    /// Whether a run that exists already can be used instead of a new one: parents and schedules wait for their own (W84).
+    pub(crate) fn may_use_existing(&self) -> bool {
+        match self {
+            Self::Caller | Self::Trigger { .. } => true,
+            Self::Parent | Self::Schedule { .. } => false,
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct LiveTrigger {
     pub first_found: Vec<Option<RecordId>>,
     /// From when on the driver must look, in milliseconds; `None` while there is nothing to fire.
     pub due_ms: Option<u64>,
+    /// Until when it starts no run since a concurrency limit is reached, in milliseconds (W84).
+    pub waits_until_ms: Option<u64>,
 }
 
 impl LiveTrigger {
@@ -55,6 +57,7 @@ impl LiveTrigger {
             group: None,
             first_found: Vec::new(),
             due_ms: None,
+            waits_until_ms: None,
         }
     }
 

@@ -20,7 +20,8 @@ pub(super) fn rearm(
     key: &TriggerKey,
     live: &mut LiveTrigger,
 ) -> Result<(), StoreError> {
-    let due_ms = find_due(turn, key, live)?;
+    let due_ms =
+        find_due(turn, key, live)?.map(|due_ms| due_ms.max(live.waits_until_ms.unwrap_or(0)));
     if due_ms == live.due_ms {
         return Ok(());
     }

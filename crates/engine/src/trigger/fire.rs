@@ -7,15 +7,18 @@ use crate::definition::Trigger;
 use crate::group;
 use crate::ids::{Namespace, RunNumber, WorkflowName};
 use crate::json::Json;
-use crate::limits::{HOPS_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::limits::{
+    HOPS_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_LIMIT_WAIT_MS, TRIGGER_RUNS_MAX,
+};
 use crate::rejection::Rejection;
+use crate::rejection_code::RejectionCode;
 use crate::reply::TriggerFired;
-use crate::run::{self, NewRun};
+use crate::run::{self, Creation, NewRun};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
     DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
-    TriggeredBy, Triggers,
+    TriggeredBy, Triggers, Work,
 };
 use crate::turn::{Abort, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -50,9 +53,18 @@ struct Firing<'a> {
     trigger: Trigger,
     group: group::NumberedGroup,
     record: TriggerRecord,
-    /// The runs that it starts.
-    runs: Vec<RunNumber>,
+    /// What the runs that it starts do first, unless they wait for something.
+    first_works: Vec<(RunNumber, Work)>,
+    runs_count: u32,
     refused_count: u32,
+}
+
+/// What became of a batch.
+enum Carried {
+    /// The trigger has read it.
+    Done,
+    /// It starts no run yet: a concurrency limit is reached (W84).
+    Waits,
 }
 
 impl FireTrigger {
@@ -63,6 +75,7 @@ impl FireTrigger {
     ) -> TurnResult<TriggerFired> {
         let key = (namespace.clone(), self.workflow.clone());
         let (record, mut live) = self.expected(turn, &key)?;
+        live.waits_until_ms = None;
         let trigger = block(turn, self.definition)?;
         self.check(&trigger)?;
         let number = live.group.ok_or_else(|| self.moved())?;
@@ -72,7 +85,8 @@ impl FireTrigger {
             trigger,
             group: group::load(turn, number)?,
             record,
-            runs: Vec::new(),
+            first_works: Vec::new(),
+            runs_count: 0,
             refused_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
@@ -82,8 +96,13 @@ impl FireTrigger {
                 break;
             }
             let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
-            firing.carry_out(turn, batch, &records)?;
+            if let Carried::Waits = firing.carry_out(turn, batch, &records)? {
+                let until_ms = turn.now_ms().saturating_add(TRIGGER_LIMIT_WAIT_MS);
+                live.waits_until_ms = Some(until_ms);
+                break;
+            }
         }
+        let is_begun = firing.is_begun();
         let (number, group) = firing.group;
         let stream = group.stream;
         turn.put::<Groups>(&number, group);
@@ -91,14 +110,17 @@ impl FireTrigger {
         rearm(turn, &key, &mut live)?;
         let mut record = firing.record;
         record.live = Some(live);
-        record.last_fired_ms = Some(turn.now_ms());
+        if is_begun {
+            record.last_fired_ms = Some(turn.now_ms());
+        }
         turn.put::<Triggers>(&key, record);
         // The runs may append to the trigger's own stream, so they advance when all of its state is stored.
-        for run in &firing.runs {
-            run::advance(turn, *run, run::FIRST_WORK)?;
+        for (run, work) in firing.first_works {
+            run::advance(turn, run, work)?;
         }
+        let run_count = firing.runs_count;
         Ok(TriggerFired {
-            run_count: u32::try_from(firing.runs.len()).expect("the runs of a firing are bounded"),
+            run_count,
             refused_count: firing.refused_count,
         })
     }
@@ -165,7 +187,7 @@ fn hops(records: &[Read]) -> u8 {
 impl Firing<'_> {
     /// Whether a batch was carried out.
     fn is_begun(&self) -> bool {
-        !self.runs.is_empty() || self.refused_count > 0
+        self.runs_count > 0 || self.refused_count > 0
     }
 
     /// Reads the records that are named, which must lie where the group stands.
@@ -215,28 +237,39 @@ impl Firing<'_> {
         turn: &mut Turn<'_, '_>,
         batch: &TriggerBatch,
         records: &[Read],
-    ) -> TurnResult<()> {
-        for (id, content) in records {
-            let partition = self.command.partition;
-            group::pass(&mut self.group.1, partition, *id, content.position);
-        }
+    ) -> TurnResult<Carried> {
         if let Some(refusal) = &batch.refusal {
-            return Ok(self.refuse(turn, records, refusal)?);
+            self.refuse(turn, records, refusal)?;
+            return Ok(Carried::Done);
         }
         if hops(records) > HOPS_MAX {
             let refusal =
                 format!("expected the record to have at most {HOPS_MAX} hops, but it has more");
-            return Ok(self.refuse(turn, records, &refusal)?);
+            self.refuse(turn, records, &refusal)?;
+            return Ok(Carried::Done);
         }
         let flags = batch.records.iter().map(|record| record.is_json);
         let payloads = records.iter().zip(flags);
         let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
         let input = input(self.trigger.batch_size, payloads);
         match self.start(turn, input, records) {
-            Err(Abort::Rejected(refusal)) if records.len() == 1 => {
-                Ok(self.refuse(turn, records, &refusal.to_string())?)
+            Ok(()) => self.pass(records),
+            Err(Abort::Rejected(refusal)) if refusal.code() == RejectionCode::RunLimitReached => {
+                return Ok(Carried::Waits);
             }
-            started => started,
+            Err(Abort::Rejected(refusal)) if records.len() == 1 || refusal.is_of_concurrency() => {
+                self.refuse(turn, records, &refusal.to_string())?;
+            }
+            Err(abort) => return Err(abort),
+        }
+        Ok(Carried::Done)
+    }
+
+    /// Moves the group on behind the records.
+    fn pass(&mut self, records: &[Read]) {
+        for (id, content) in records {
+            let partition = self.command.partition;
+            group::pass(&mut self.group.1, partition, *id, content.position);
         }
     }
 
@@ -258,13 +291,20 @@ impl Firing<'_> {
             starts_at_ms: None,
             attempt: None,
         };
-        let run = run::create(turn, new_run)?.number;
+        let created = run::create(turn, new_run)?;
         self.group.1.acked_count += records.len() as u64;
         self.record.record_count += records.len() as u64;
+        let run = match created {
+            Creation::Run(run) => run,
+            // The run that holds the key stands for the records.
+            Creation::Existing(_) => return Ok(()),
+        };
         self.record.run_count += 1;
+        self.runs_count += 1;
         let kind = EventKind::TriggerStarted { partition, records };
-        turn.note_run(run, kind)?;
-        self.runs.push(run);
+        turn.note_run(run.number, kind)?;
+        self.first_works
+            .extend(run.first_work.map(|work| (run.number, work)));
         Ok(())
     }
 
@@ -274,6 +314,7 @@ impl Firing<'_> {
         records: &[Read],
         reason: &str,
     ) -> Result<(), StoreError> {
+        self.pass(records);
         for (id, _) in records {
             let dead = group::DeadRecord {
                 partition: self.command.partition,

@@ -181,6 +181,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
         EventKind::StepTimeout { .. } => EventType::StepTimeout,
         EventKind::RunBegan => EventType::RunBegan,
+        EventKind::ConcurrencyWaiting { .. } => EventType::ConcurrencyWaiting,
         EventKind::LoopWarning { .. } => EventType::LoopWarning,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
         EventKind::PollScheduled { .. } => EventType::PollScheduled,
@@ -261,6 +262,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
         EventKind::ChildRefused { detail: text }
         | EventKind::HandlerFailed { code: text }
+        | EventKind::ConcurrencyWaiting { key: text, .. }
         | EventKind::ActionRetryScheduled { message: text, .. } => text.clone(),
         EventKind::AwaitingReport { action_run, .. } => action_run.to_string(),
         EventKind::ActionStarted { worker, .. } => worker.to_string(),
@@ -289,12 +291,15 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ApprovalDecided { is_approved: true } => "approved".to_owned(),
         EventKind::ApprovalDecided { is_approved: false } => "rejected".to_owned(),
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
-        EventKind::BranchJoined { position, .. } => {
-            let branches = event.step.map_or(&[][..], |step| definition.branches(step));
-            let branch = branches.get(*position as usize);
-            branch.map_or_else(String::new, |branch| branch.name.to_string())
-        }
+        EventKind::BranchJoined { position, .. } => branch_name(definition, event, *position),
     }
+}
+
+/// The name of a branch of the step that an event is about.
+fn branch_name(definition: &Definition, event: &Event, position: u32) -> String {
+    let branches = event.step.map_or(&[][..], |step| definition.branches(step));
+    let branch = branches.get(position as usize);
+    branch.map_or_else(String::new, |branch| branch.name.to_string())
 }
 
 /// The target of the fallback of the step that an event is about.
@@ -337,6 +342,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::LoopWarning { visits } => none.number("visits", u64::from(*visits)),
         EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
         EventKind::PollScheduled { poll, due_ms } => none.due("poll", *poll, *due_ms),
+        EventKind::ConcurrencyWaiting { position, .. } => {
+            none.number("position", u64::from(*position))
+        }
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
         EventKind::WaitingForSignal { .. }
         | EventKind::SignalReceived { .. }

@@ -3,6 +3,7 @@
 //! Views do not run inside `apply`, so they may be as slow as any read; every list is bounded.
 
 mod action;
+mod concurrency;
 mod counts;
 mod dead_letter;
 mod due;

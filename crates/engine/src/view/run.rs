@@ -48,6 +48,10 @@ pub struct RunView {
     pub idempotency_key: Option<IdempotencyKey>,
     /// When it begins, in milliseconds; `None` once it has begun (W76).
     pub starts_at_ms: Option<u64>,
+    /// Whether it waits for its concurrency keys (W84).
+    pub is_queued: bool,
+    /// When it entered its first step, in milliseconds.
+    pub began_at_ms: Option<u64>,
     /// The sequence number of its last event.
     pub events_count: u64,
 }
@@ -56,6 +60,9 @@ impl RunView {
     /// What the run waits for: for its beginning, or what its earliest active step waits for.
     #[must_use]
     pub fn waiting_for(&self) -> Option<WaitingFor> {
+        if self.is_queued {
+            return Some(WaitingFor::Concurrency);
+        }
         let first = self.current_steps.first();
         let of_step = first.and_then(|step| step.waiting_for.map(|(waiting_for, _)| waiting_for));
         self.starts_at_ms.map(|_| WaitingFor::Start).or(of_step)
@@ -158,6 +165,8 @@ pub enum WaitingFor {
     Approval,
     /// The time at which the run begins (W76).
     Start,
+    /// Its concurrency keys (W84).
+    Concurrency,
     /// The time at which the step is entered (W74).
     Delay,
     /// The end of what was cancelled: of a task that a worker holds, or of a child (W54).
@@ -286,6 +295,8 @@ pub fn run(
         attempts: attempts(reader, &run)?,
         idempotency_key: shown_key(&run, definition),
         starts_at_ms: run.starts_at_ms,
+        is_queued: run.concurrency.as_ref().is_some_and(|own| !own.is_held),
+        began_at_ms: run.began_at_ms,
         events_count: run.history.events_count,
     }))
 }

@@ -1,5 +1,6 @@
 //! One sentence about a run: what it waits for, or how it ended (W21a).
 
+use super::concurrency::waiting_detail;
 use super::plan::rate_detail;
 use super::run::awaited;
 use super::run_attempts::latest_attempt;
@@ -30,8 +31,10 @@ pub(super) fn run_detail(
         None => wait_detail(reader, run, active, definition)?,
     };
     let stopping = stopping_detail(reader, active, definition)?;
+    let waits = waiting_detail(reader, run)?;
     let notes = [
         begins,
+        waits,
         detail,
         stopping,
         run::describe_loop(definition, run),

@@ -1,6 +1,7 @@
 //! Invariants of the tables, checked after every entry.
 
 mod approvals;
+mod concurrency;
 mod dead_letters;
 mod groups;
 mod keys;
@@ -26,9 +27,9 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::rows::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
     Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
-    Definitions, History, IdempotencyKeys, Key, LabelQueues, LabelSet, LeasePlace, PayloadRef,
-    Payloads, PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges,
-    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, StepResults,
+    Definitions, History, Key, LabelQueues, LabelSet, LeasePlace, PayloadRef, Payloads,
+    PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests,
+    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, StepResults,
     StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
     WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
 };
@@ -69,6 +70,7 @@ pub(crate) fn check(store: &MemoryStore) {
     streams::check(store);
     groups::check(store);
     triggers::check(store);
+    concurrency::check(store);
     traces::check(&state.runs);
 }
 
@@ -115,7 +117,7 @@ impl<'a> State<'a> {
             assert!(!pending.is_empty(), "{} has work left", run.id);
         }
         match run.status {
-            RunStatus::Pending if run.starts_at_ms.is_some() => {}
+            RunStatus::Pending if run.starts_at_ms.is_some() || concurrency::waits(run) => {}
             RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
                 assert_eq!(
                     run.continuation.is_none(),
@@ -218,6 +220,7 @@ impl<'a> State<'a> {
             | Work::DecideChild { activation, .. }
             | Work::DecideOutput { activation, .. }
             | Work::FinishStep { activation, .. }
+            | Work::ChildBegan { activation, .. }
             | Work::ChildEnded { activation, .. } => activation == awaiting,
             Work::BeginBranch(place) => place.activation == awaiting,
             Work::BeginIteration { activation } => activation == awaiting,
@@ -231,6 +234,8 @@ impl<'a> State<'a> {
             | Work::SettleSignals(_)
             | Work::ForgetWrites
             | Work::ForgetItems(_)
+            | Work::TakeKeys
+            | Work::ReplaceHolder(_)
             | Work::Finish(_)
             | Work::Cancel { .. }
             | Work::Force { .. }
@@ -456,9 +461,7 @@ impl<'a> State<'a> {
         for ((_, id), number) in rows::<RunNames>(self.store, &()) {
             assert_eq!(self.runs[&number].id, id, "the name of run {}", number.0);
         }
-        for ((_, _, key), number) in rows::<IdempotencyKeys>(self.store, &()) {
-            assert_eq!(self.runs[&number].idempotency_key.as_ref(), Some(&key));
-        }
+        concurrency::check_idempotency_keys(self.store, &self.runs);
         for ((parent, activation), ()) in rows::<SchemaChecks>(self.store, &()) {
             let active = self.activations.get(&(parent, activation));
             let active = active.map(|active| &active.state);

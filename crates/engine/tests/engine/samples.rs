@@ -17,12 +17,12 @@ pub(crate) use policies::{cause, timeouts};
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
-    CacheKeyPart, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses, Executor,
-    ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency, Part, Path,
-    Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy, Root, RunFact, RunRetry,
-    Schedule, SearchAttribute, Segment, Selection, Step, StepDefaults, StepIndex, StepKind,
-    StepRetry, Target, Template, TerminalIndex, TerminalStatus, Timeouts, Timing, Tracking,
-    Trigger,
+    CacheKeyPart, ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses,
+    Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
+    OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy,
+    Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, Selection, Step, StepDefaults,
+    StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex, TerminalStatus, Timeouts,
+    Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -415,6 +415,12 @@ pub(crate) fn definition() -> Definition {
             max_delay_ms: Some(1_000),
             on_failure: true,
         }),
+        concurrency: vec![ConcurrencyLimit {
+            key: template(),
+            limit: 2,
+            name: Some(name("fleet")),
+            on_limit: OnLimit::CancelOldest,
+        }],
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),
@@ -585,5 +591,6 @@ named!(
     EventName,
     StreamName,
     GroupName,
-    StateKey
+    StateKey,
+    ConcurrencyName
 );

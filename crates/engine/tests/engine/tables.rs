@@ -16,21 +16,24 @@ mod workflow;
 
 use crate::samples;
 use flotilla_engine::definition::{BlockIndex, CallRole, StepIndex};
-use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber, WorkerNumber};
+use flotilla_engine::ids::{
+    ActionRunNumber, ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkerNumber,
+};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
-    Activations, AttributeValue, Awaited, AwaitedReport, BranchResult, BranchResults, Cluster,
-    ClusterRecord, Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items,
-    IterationResults, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
-    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
-    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
-    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId,
-    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult,
-    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
-    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult,
+    BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
+    ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Dropped, Event,
+    History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults, KeySharing,
+    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
+    PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine,
+    QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord,
+    RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId, ScopePath,
+    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
+    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing,
+    Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -54,7 +57,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=83).collect(),
+        (1..=88).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -234,6 +237,7 @@ fn cluster() -> ClusterRecord {
         action_runs_count: 9,
         workers_count: 2,
         definitions_count: 4,
+        concurrency_keys_count: 3,
         requests_first: 5,
         plan_count: 3,
         key_versions_count: 5,
@@ -259,6 +263,24 @@ fn run_rows() -> Vec<Row> {
             (samples::namespace(), samples::workflow(), samples::key()),
             run,
         ),
+        row::<BoundIdempotencyKeys>(
+            (run, samples::key(), samples::workflow()),
+            samples::namespace(),
+        ),
+        row::<ConcurrencyKeyNumbers>(concurrency_key(), ConcurrencyKeyNumber(3)),
+        row::<ConcurrencyKeys>(
+            ConcurrencyKeyNumber(3),
+            ConcurrencyKeyRecord {
+                key: concurrency_key(),
+                holders_count: 2,
+                waiting_count: 1,
+                next_position: 6,
+                first_holder: 3,
+                first_waiting: 5,
+            },
+        ),
+        row::<ConcurrencyHolders>((ConcurrencyKeyNumber(3), 4), run),
+        row::<ConcurrencyQueue>((ConcurrencyKeyNumber(3), 5), run),
         row::<SchemaChecks>((run, 3), ()),
         row::<Payloads>(payload, StoredPayload::Text(samples::json())),
         row::<Payloads>(
@@ -282,6 +304,14 @@ fn run_rows() -> Vec<Row> {
         row::<IterationResults>((run, 2, 3), activation::item_result()),
         row::<Timers>(samples::timer(), ()),
     ]
+}
+
+fn concurrency_key() -> ConcurrencyKey {
+    ConcurrencyKey {
+        namespace: samples::namespace(),
+        sharing: KeySharing::Named(samples::name("fleet")),
+        value: "\"vm-1\"".to_owned(),
+    }
 }
 
 /// An activation in each state that there is.

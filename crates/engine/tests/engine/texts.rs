@@ -1,6 +1,7 @@
 //! What goes to callers and drivers: replies, rejections and effects survive the way between nodes.
 
 use crate::samples;
+use flotilla_engine::StartRejection;
 use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
@@ -65,7 +66,7 @@ fn replies_of_work() -> Vec<Reply> {
             workflow: samples::workflow(),
             version: samples::version(),
             revision: 2,
-            is_existing: true,
+            existing: Some(reply::ExistingReason::IdempotencyKey),
         }),
         Reply::SignalAccepted(reply::SignalAccepted { is_repeated: true }),
         Reply::ActionRegistered(reply::ActionRegistered {
@@ -148,6 +149,7 @@ fn replies_of_data() -> Vec<Reply> {
 
 fn rejections() -> Vec<Rejection> {
     let mut rejections = rejections_of_work();
+    rejections.extend(rejections_of_starts());
     rejections.extend(undeliverables());
     rejections.extend(rejections_of_data());
     rejections
@@ -186,6 +188,21 @@ fn undeliverables() -> Vec<Rejection> {
     reasons.map(Rejection::Undeliverable).to_vec()
 }
 
+fn rejections_of_starts() -> Vec<Rejection> {
+    let run_id = samples::run_id();
+    let rejections = [
+        StartRejection::RunIdInUse(run_id.clone()),
+        StartRejection::RunIdReserved(run_id.clone()),
+        StartRejection::LimitReached {
+            key: "\"vm-1\"".to_owned(),
+            limit: 2,
+            holders: vec![run_id],
+        },
+        StartRejection::ConcurrencyKeyInvalid("it is too large".to_owned()),
+    ];
+    rejections.map(Rejection::Start).to_vec()
+}
+
 fn rejections_of_work() -> Vec<Rejection> {
     let (workflow, version) = (samples::workflow(), samples::version());
     let (run_id, action_run) = (samples::run_id(), ActionRunNumber(9));
@@ -206,8 +223,6 @@ fn rejections_of_work() -> Vec<Rejection> {
         Rejection::FiringOutOfOrder,
         Rejection::IdempotencyKeyReserved(samples::key()),
         Rejection::IdempotencyKeyMissing(workflow),
-        Rejection::RunIdInUse(run_id.clone()),
-        Rejection::RunIdReserved(run_id.clone()),
         Rejection::InputValidationStale,
         Rejection::InputInvalid(format!("{}, but {}", text(), text())),
         Rejection::RunNotFound(run_id.clone()),

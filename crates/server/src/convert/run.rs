@@ -45,6 +45,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         triggered_by: triggered_by.to_owned(),
         idempotency_key: view.idempotency_key.map(|key| key.to_string()),
         starts_at_ms: view.starts_at_ms,
+        began_at_ms: view.began_at_ms,
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),
@@ -167,6 +168,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Timer => v1::WaitingFor::Timer,
         WaitingFor::Approval => v1::WaitingFor::Approval,
         WaitingFor::Start => v1::WaitingFor::Start,
+        WaitingFor::Concurrency => v1::WaitingFor::Concurrency,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::reason::ServerCode;
 use super::refusal::Refusal;
-use flotilla_engine::Rejection;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
+use flotilla_engine::{Rejection, StartRejection};
 use flotilla_replica::{BackupError, ChangeError, ChangeRefusal, ReadError, SubmitError};
 use std::time::Duration;
 use tonic::Code;
@@ -31,7 +31,7 @@ impl From<Rejection> for Refusal {
 fn field(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::NamespaceMismatch { .. } => "namespace",
-        Rejection::RunIdReserved(_) => "run_id",
+        Rejection::Start(StartRejection::RunIdReserved(_)) => "run_id",
         Rejection::OutcomeReserved(_) => "outcome",
         Rejection::PartitionNotFound { .. } => "partition",
         Rejection::RecordsMissing => "records",
@@ -198,7 +198,7 @@ mod tests {
                 (Code::NotFound, "run_not_found"),
             ),
             (
-                Rejection::RunIdReserved(run.clone()),
+                Rejection::Start(StartRejection::RunIdReserved(run.clone())),
                 (Code::InvalidArgument, "run_id_reserved"),
             ),
             (
@@ -218,7 +218,7 @@ mod tests {
                 (Code::FailedPrecondition, "idempotency_key_missing"),
             ),
             (
-                Rejection::RunIdInUse(run.clone()),
+                Rejection::Start(StartRejection::RunIdInUse(run.clone())),
                 (Code::AlreadyExists, "run_id_in_use"),
             ),
             (
@@ -260,7 +260,9 @@ mod tests {
 
     #[test]
     fn a_malformed_request_names_its_field_and_a_full_one_says_when_to_come_back() {
-        let refusal = Refusal::from(Rejection::RunIdReserved(RunId::new("wfrun-1").unwrap()));
+        let refusal = Refusal::from(Rejection::Start(StartRejection::RunIdReserved(
+            RunId::new("wfrun-1").unwrap(),
+        )));
         assert_eq!(refusal.violations[0].field, "run_id");
         assert_eq!(refusal.violations[0].description, refusal.message);
         let refusal = Refusal::from(SubmitError::Overloaded { retry_after_ms: 70 });

@@ -138,9 +138,9 @@ impl From<RejectionCode> for Reason {
             | RejectionCode::StreamExists
             | RejectionCode::GroupExists => Code::AlreadyExists,
             RejectionCode::RequestIdReused | RejectionCode::KeyVersionMismatch => Code::Aborted,
-            RejectionCode::InputInvalid | RejectionCode::IdempotencyKeyMissing => {
-                Code::FailedPrecondition
-            }
+            RejectionCode::InputInvalid
+            | RejectionCode::ConcurrencyKeyInvalid
+            | RejectionCode::IdempotencyKeyMissing => Code::FailedPrecondition,
             _ => status(code.kind()),
         };
         Self { name, status }

@@ -7,8 +7,8 @@ use crate::session::Session;
 use crate::{json_argument, period, time};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use flotilla_client::Client;
-use flotilla_client::v1::{GetRunRequest, StartRunRequest, StartRunResponse};
+use flotilla_client::v1::{self, GetRunRequest, StartRunRequest, StartRunResponse};
+use flotilla_client::{Client, PublishedName};
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -72,6 +72,7 @@ struct StartedView {
     version: String,
     revision: u32,
     existing: bool,
+    reason: Option<String>,
 }
 
 impl Start {
@@ -135,13 +136,16 @@ fn is_other(stored: &[u8], given: &[u8]) -> bool {
 }
 
 impl StartedView {
-    /// Names the run and says whether it existed before (W20).
+    /// Names the run and says whether and why it existed before (W20, W84).
     fn note(&self) -> String {
         let run_id = &self.run_id;
-        if self.existing {
-            format!("run {run_id} already exists for this idempotency key")
-        } else {
-            format!("run {run_id} started")
+        let holds_key = self.reason == v1::ExistingReason::Concurrency.published_name();
+        match self.existing {
+            true if holds_key => {
+                format!("run {run_id} is used: it holds a concurrency key whose limit is reached")
+            }
+            true => format!("run {run_id} already exists for this idempotency key"),
+            false => format!("run {run_id} started"),
         }
     }
 }
@@ -149,6 +153,7 @@ impl StartedView {
 impl From<StartRunResponse> for StartedView {
     fn from(response: StartRunResponse) -> Self {
         Self {
+            reason: response.existing_reason().published_name(),
             run_id: response.run_id,
             workflow: response.workflow,
             version: response.version,
@@ -180,10 +185,9 @@ mod tests {
             workflow: "order".to_owned(),
             version: "1.0.0".to_owned(),
             revision: 1,
-            existing: false,
-            end: None,
+            ..StartRunResponse::default()
         });
-        expect![[r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","revision":1,"existing":false}"#]]
+        expect![[r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","revision":1,"existing":false,"reason":null}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
         assert_eq!(view.note(), "run wfrun-1 started");
         let existing = StartedView {
@@ -193,6 +197,14 @@ mod tests {
         assert_eq!(
             existing.note(),
             "run wfrun-1 already exists for this idempotency key"
+        );
+        let holder = StartedView {
+            reason: v1::ExistingReason::Concurrency.published_name(),
+            ..existing
+        };
+        assert_eq!(
+            holder.note(),
+            "run wfrun-1 is used: it holds a concurrency key whose limit is reached"
         );
     }
 }

@@ -5,7 +5,7 @@ use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BranchResults, Items, IterationResults, RunRecord,
-    ScopeRecord, Scopes, States, UndoOwner,
+    RunStatus, ScopeRecord, Scopes, States, UndoOwner,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -88,7 +88,7 @@ fn check_root(run: &RunRecord, active: &[ActivationRow]) {
         .filter(|(_, active)| active.scope == ScopeNumber::ROOT && is_token(active));
     let tokens = of_run.count();
     let is_whole = run.continuation.is_none();
-    let has_begun = run.starts_at_ms.is_none();
+    let has_begun = run.status != RunStatus::Pending;
     let is_undoing = active.iter().any(|(_, active)| !is_token(active));
     let may_be_empty = !has_begun || !is_whole || is_undoing || run.fixed_end.is_some();
     assert!(

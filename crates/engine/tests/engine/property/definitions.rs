@@ -2,7 +2,7 @@
 
 /// Their definitions, in the form of the scripts.
 pub(super) const DEFINITIONS: [&str; 12] = [
-    "define work 1 retention=400 retry-run=2,20,40,failures on-error=rescue on-cancel=tidy\n attribute n number $.input.n\n start: run @a retry(2 constant 100) undo(@workflow/blank 2 constant 20) \
+    "define work 1 retention=400 retry-run=2,20,40,failures on-error=rescue on-cancel=tidy\n concurrency \"$.input.n\" limit=2 on-limit=cancel_oldest\n attribute n number $.input.n\n start: run @a retry(2 constant 100) undo(@workflow/blank 2 constant 20) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
      nest: run @workflow/leaf:1 timeouts(attempt=300) retry(2 listed=0) input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
@@ -10,7 +10,7 @@ pub(super) const DEFINITIONS: [&str; 12] = [
      rescue: block timeout=60\n tidy: block timeout=80\n \
      branch rescue-block of rescue list\n note: timer ms=10\n mend: run @b input={\"why\":\"$.cause\"}\n \
      branch tidy-block of tidy single\n sweep: run @a input=\"$.cause\"",
-    "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
+    "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n concurrency [1] limit=2 name=pool\n concurrency \"$.input.n\" name=pool\n \
      start: run @b retry(2 constant 0) undo(attempted @missing) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
@@ -18,7 +18,7 @@ pub(super) const DEFINITIONS: [&str; 12] = [
     "define parent 1 timeout=600\n start: run @workflow/checked retry(3 exponential 50 within=400) \
      -> success=again failure=again execution_failure=flo.Failed\n \
      again: run @workflow/leaf check={} retry(2 constant 20) -> success=flo.Completed failure=flo.Completed",
-    "define rounds 1 max-steps=40 warn-after=1\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) undo(@a) -> failure=body success=body\n \
+    "define rounds 1 max-steps=40 warn-after=1\n concurrency [1] limit=3 name=pool on-limit=existing\n start: wait tick -> success=act\n act: run @missing fallback(@b 2 constant 20) undo(@a) -> failure=body success=body\n \
      body: block timeout=130 retry(2 constant 60) -> success=start failure=start\n branch body-block of body list\n \
      first: wait go timeout=80 -> timeout=flo.Failed\n inner: block retry(2 constant 0)\n \
      branch inner-block of inner list\n second: wait go timeout=70\n third: run @a undo(attempted @missing)\n fourth: wait go timeout=30 -> timeout=flo.Failed",
@@ -55,6 +55,6 @@ pub(super) const DEFINITIONS: [&str; 12] = [
      branch left of inner graph\n left: run @b -> success=again failure=flo.End.lost\n \
      again: wait go timeout=50 set=left=$.state -> success=flo.Completed\n \
      branch right of inner single\n right: run @missing",
-    "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
+    "define timed 1 retention=200\n schedule every 100 max=2\n concurrency [2] on-limit=reject\n start: run @a -> success=flo.Completed",
     "define blank 1 retention=100\n start: set -> success=flo.Completed",
 ];

@@ -231,7 +231,7 @@ const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun Ca
     SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
     NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted DeleteWorkflow \
-    WorkflowStarted RunBegan RunRetried PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \
+    WorkflowStarted RunBegan ConcurrencyWaiting RunRetried PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \

@@ -7,6 +7,7 @@
 //!   default retry 3 constant 100 on=failure,busy except=fraud when=$.error.code!=lost
 //!   default timeouts attempt=100 total=500 queue=50 heartbeat=20
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
+//!   concurrency "$.input.vm" limit=2 name=fleet on-limit=reject
 //!   attribute customer string $.input.customer
 //!   look: run @look extract={"n":"$.result.n"} check={"type":"object"} -> success=start
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
@@ -36,14 +37,15 @@ use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
-    CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode, Idempotency, Part, Path,
-    PollPolicy, RetryDelays, RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute,
-    Segment, StateWrites, Step, StepDefaults, StepExtensions, StepIndex, Target, Template,
-    TerminalIndex, TerminalStatus, Timing, Transition, Trigger, note_repeats,
+    ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
+    Idempotency, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy, Root, RunFact,
+    RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults, StepExtensions,
+    StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger,
+    note_repeats,
 };
 use flotilla_engine::ids::{
-    AttributeName, GroupName, Namespace, OutcomeName, StateKey, StepName, StreamName, TerminalName,
-    WorkflowName, WorkflowVersion,
+    AttributeName, ConcurrencyName, GroupName, Namespace, OutcomeName, StateKey, StepName,
+    StreamName, TerminalName, WorkflowName, WorkflowVersion,
 };
 
 use std::ops::Range;
@@ -74,6 +76,7 @@ pub(crate) fn define(text: &str) -> Definition {
         max_steps: head.number("max-steps"),
         loop_warn_after: head.number("warn-after").unwrap_or(100),
         retry_run: head.option("retry-run").map(|text| run_retry(&text)),
+        concurrency: names.concurrency(&body),
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
@@ -138,6 +141,24 @@ impl Names {
             compensates: line.number("compensates"),
         };
         keyword(body, "terminal").map(terminal).collect()
+    }
+
+    fn concurrency(&self, body: &[&str]) -> Vec<ConcurrencyLimit> {
+        let limit = |mut line: Line| ConcurrencyLimit {
+            key: self.template(&line.word()),
+            limit: line.number("limit").unwrap_or(1),
+            name: line
+                .option("name")
+                .map(|name| ConcurrencyName::new(name).expect("a name")),
+            on_limit: match line.option("on-limit").as_deref() {
+                None | Some("queue") => OnLimit::Queue,
+                Some("reject") => OnLimit::Reject,
+                Some("existing") => OnLimit::Existing,
+                Some("cancel_oldest") => OnLimit::CancelOldest,
+                Some(other) => panic!("expected what happens at a limit, but found {other}"),
+            },
+        };
+        keyword(body, "concurrency").map(limit).collect()
     }
 
     fn attributes(&self, body: &[&str]) -> Vec<SearchAttribute> {

@@ -161,6 +161,9 @@ fn kind_in_words(
                 option(" output=", &output.as_ref().map(content))
             ),
         ),
+        EventKind::ConcurrencyWaiting { key, position } => {
+            ("concurrency_waiting", format!("{key} at {position}"))
+        }
         EventKind::RunBegan
         | EventKind::StepDelayed { .. }
         | EventKind::PhaseChanged { .. }

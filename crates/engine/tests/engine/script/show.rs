@@ -40,7 +40,11 @@ fn reply_in_words(reply: &Reply) -> String {
             format!("revision {}, {new}{latest}", created.revision)
         }
         Reply::RunStarted(run) => {
-            let verb = or(run.is_existing, "existing", "started");
+            let verb = match run.existing {
+                None => "started",
+                Some(flotilla_engine::reply::ExistingReason::IdempotencyKey) => "existing",
+                Some(flotilla_engine::reply::ExistingReason::Concurrency) => "holder",
+            };
             let (id, workflow, version) = (&run.run_id, &run.workflow, &run.version);
             format!(
                 "{verb} {id} of {workflow} {version} revision {}",

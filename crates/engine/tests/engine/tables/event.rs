@@ -79,6 +79,10 @@ fn step_events() -> Vec<EventKind> {
             parent: Some(samples::run_id()),
         },
         EventKind::RunBegan,
+        EventKind::ConcurrencyWaiting {
+            key: "\"vm-1\"".to_owned(),
+            position: 2,
+        },
         EventKind::StepStarted,
         EventKind::StepCompleted {
             outcome: samples::outcome(),

@@ -3,10 +3,11 @@
 use super::{attributes, progress};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
-use flotilla_engine::ids::RunNumber;
+use flotilla_engine::ids::{ConcurrencyKeyNumber, RunNumber};
 use flotilla_engine::rows::{
-    AttemptChain, CompensationCounts, CompensationProgress, Continuation, DefinitionNumber, End,
-    FixedEnd, HistoryCursor, ParentLink, Phase, RunRecord, RunStatus, SignalCounts, TriggeredBy,
+    AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation,
+    DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunConcurrency, RunRecord,
+    RunStatus, SignalCounts, TriggeredBy,
 };
 
 /// A run that has been through everything.
@@ -37,6 +38,9 @@ pub(super) fn record() -> RunRecord {
             activation: 1,
         }),
         chain: Some(chain()),
+        concurrency: Some(concurrency()),
+        bound_keys_count: 1,
+        began_at_ms: Some(1_200),
         nesting: 1,
         trace: Some(samples::trace()),
         idempotency_key: Some(samples::key()),
@@ -63,18 +67,33 @@ pub(super) fn record() -> RunRecord {
             kept_bytes: 20,
             ids_count: 2,
         },
-        history: HistoryCursor {
-            events_count: 20_000,
-            trimmed_until: 10_100,
-            trimmed_after: 100,
-            swept_until: 9_900,
-            head_payloads_count: 40,
-            trimmed_payloads_count: 2_100,
-            swept_payloads_count: 2_000,
-            swept_action_runs: 70,
-        },
+        history: history(),
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
+    }
+}
+
+fn history() -> HistoryCursor {
+    HistoryCursor {
+        events_count: 20_000,
+        trimmed_until: 10_100,
+        trimmed_after: 100,
+        swept_until: 9_900,
+        head_payloads_count: 40,
+        trimmed_payloads_count: 2_100,
+        swept_payloads_count: 2_000,
+        swept_action_runs: 70,
+    }
+}
+
+fn concurrency() -> RunConcurrency {
+    RunConcurrency {
+        is_held: true,
+        places: vec![ConcurrencyPlace {
+            key: ConcurrencyKeyNumber(3),
+            position: 5,
+            limit: 2,
+        }],
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn rows() -> Vec<Row> {
             group: Some(GroupNumber(2)),
             first_found: vec![Some(samples::record_id()), None],
             due_ms: Some(60_000),
+            waits_until_ms: Some(61_000),
         }),
         run_count: 5,
         record_count: 9,

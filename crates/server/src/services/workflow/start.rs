@@ -21,7 +21,7 @@ use crate::span;
 use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
 use flotilla_engine::limits::WAIT_MS_MAX;
-use flotilla_engine::reply::RunStarted;
+use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
@@ -95,8 +95,14 @@ fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {
         workflow: started.workflow.to_string(),
         version: started.version.to_string(),
         revision: started.revision,
-        existing: started.is_existing,
+        existing: started.existing.is_some(),
         end: None,
+        existing_reason: match started.existing {
+            None => v1::ExistingReason::Unspecified,
+            Some(ExistingReason::IdempotencyKey) => v1::ExistingReason::IdempotencyKey,
+            Some(ExistingReason::Concurrency) => v1::ExistingReason::Concurrency,
+        }
+        .into(),
     };
     (answer, started.run_id)
 }

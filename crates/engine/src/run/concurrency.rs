@@ -1,0 +1,476 @@
+//! Concurrency keys: how many runs with the same value run at the same time (W84).
+//!
+//! A run holds all its keys or none. While one is at its limit, the run waits in the queue of each of them, and it begins
+//! when it is the first one in all these queues and none of the keys is at its limit: no run overtakes another one. The
+//! run that leaves a key, or a queue, wakes the first one that waits there.
+
+use super::child::FIRST_WORK;
+use super::concurrency_key;
+use crate::definition::OnLimit;
+use crate::ids::{ConcurrencyKeyNumber, RunId, RunNumber, ScopeNumber};
+use crate::limits::{CONCURRENCY_CANCELLED_MAX, CONCURRENCY_LISTED_MAX, CONCURRENCY_WAITING_MAX};
+use crate::rejection::Rejection;
+use crate::run::work_queue::WorkQueue;
+use crate::start_rejection::StartRejection;
+use crate::store::StoreError;
+use crate::tables::{
+    ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord,
+    ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, EventKind, QueuePosition, RunConcurrency,
+    Table, Work,
+};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What a request for concurrency keys gives a run.
+pub(super) enum Acquired {
+    /// It holds them, and begins now.
+    Held,
+    /// It waits for them. If it replaces another run, this work cancels that one.
+    Queued(Option<Work>),
+    /// This run is used instead.
+    Existing(RunNumber),
+}
+
+/// How a run requests its keys.
+pub(super) struct Request<'k> {
+    /// The keys that a run above it holds: it needs no place there.
+    pub(super) held_above: &'k [ConcurrencyKeyNumber],
+    /// Whether another run can be used instead: otherwise, `existing` rejects the run.
+    pub(super) may_use_existing: bool,
+}
+
+/// A key that a run needs.
+struct Wanted {
+    key: ConcurrencyKey,
+    limit: u32,
+    on_limit: OnLimit,
+    /// The key's number and record, if another run holds the key or waits for it.
+    known: Option<(ConcurrencyKeyNumber, Arc<ConcurrencyKeyRecord>)>,
+}
+
+impl Wanted {
+    /// Whether another run may hold the key, and none waits for it.
+    fn is_free(&self) -> bool {
+        let known = self.known.as_ref();
+        known.is_none_or(|(_, record)| {
+            record.holders_count < self.limit && record.waiting_count == 0
+        })
+    }
+}
+
+/// Requests the keys of a run that is about to begin. The run is rejected if a key has no value, or if its definition says
+/// so.
+pub(super) fn acquire(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    request: &Request<'_>,
+) -> TurnResult<Acquired> {
+    // The attempt before it held them.
+    if run.record.concurrency.is_some() {
+        return Ok(Acquired::Held);
+    }
+    let wanted = wanted(turn, run, request)?;
+    let blocked: Vec<&Wanted> = wanted.iter().filter(|wanted| !wanted.is_free()).collect();
+    let is_held = blocked.is_empty();
+    if let Some(wanted) = find(&blocked, OnLimit::Reject) {
+        return Err(limit_reached(turn, wanted)?.into());
+    }
+    if let Some(wanted) = find(&blocked, OnLimit::Existing)
+        && let Some(oldest) = oldest(turn, wanted)?
+    {
+        return Ok(Acquired::Existing(oldest));
+    }
+    if !is_held && let Some(full) = wanted.iter().find(|wanted| is_queue_full(wanted)) {
+        let key = concurrency_key::shown(&full.key);
+        return Err(Rejection::from(StartRejection::QueueFull(key)).into());
+    }
+    let first_blocked = blocked.first().map(|wanted| wanted.key.clone());
+    let replacing = find(&blocked, OnLimit::CancelOldest).map(|wanted| wanted.key.clone());
+    let mut places = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        let (key, limit) = (number(turn, wanted.key)?, wanted.limit);
+        let position = join(turn, run.number, key, is_held)?;
+        places.push(ConcurrencyPlace {
+            key,
+            position,
+            limit,
+        });
+    }
+    run.record.concurrency = (!places.is_empty()).then_some(RunConcurrency { is_held, places });
+    if let Some(key) = first_blocked {
+        note_waiting(turn, run, &key)?;
+    }
+    Ok(match (is_held, replacing) {
+        (true, _) => Acquired::Held,
+        (false, None) => Acquired::Queued(None),
+        (false, Some(key)) => {
+            let key = number(turn, key)?;
+            Acquired::Queued(Some(Work::ReplaceHolder(QueuePosition { key, from: 0 })))
+        }
+    })
+}
+
+fn find<'w>(blocked: &[&'w Wanted], on_limit: OnLimit) -> Option<&'w Wanted> {
+    let mut blocked = blocked.iter().copied();
+    blocked.find(|wanted| wanted.on_limit == on_limit)
+}
+
+fn is_queue_full(wanted: &Wanted) -> bool {
+    let known = wanted.known.as_ref();
+    known.is_some_and(|(_, record)| record.waiting_count >= CONCURRENCY_WAITING_MAX)
+}
+
+/// The keys that a run needs, each of them once. Of several limits of the same key, the lowest one counts.
+fn wanted(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    request: &Request<'_>,
+) -> TurnResult<Vec<Wanted>> {
+    let definition = run.definition.clone();
+    let mut all: Vec<Wanted> = Vec::new();
+    for limit in &definition.definition.concurrency {
+        let Some(key) = concurrency_key::resolve(turn, run, limit)? else {
+            continue;
+        };
+        if let Some(same) = all.iter_mut().find(|wanted| wanted.key == key) {
+            same.limit = same.limit.min(limit.limit);
+            continue;
+        }
+        let number = turn.get::<ConcurrencyKeyNumbers>(&key)?;
+        let known = match number {
+            Some(number) if request.held_above.contains(&number) => continue,
+            Some(number) => Some((*number, record(turn, *number)?)),
+            None => None,
+        };
+        all.push(Wanted {
+            key,
+            limit: limit.limit,
+            on_limit: match limit.on_limit {
+                OnLimit::Existing if !request.may_use_existing => OnLimit::Reject,
+                on_limit => on_limit,
+            },
+            known,
+        });
+    }
+    Ok(all)
+}
+
+/// The record of a key that a run holds or waits for.
+fn record(
+    turn: &mut Turn<'_, '_>,
+    key: ConcurrencyKeyNumber,
+) -> Result<Arc<ConcurrencyKeyRecord>, StoreError> {
+    let record = turn.get::<ConcurrencyKeys>(&key)?;
+    Ok(record.expect("a key is kept as long as a run holds or awaits it"))
+}
+
+/// The keys that a run and those above it hold.
+pub(super) fn held_with_ancestors(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+) -> Result<Vec<ConcurrencyKeyNumber>, StoreError> {
+    let mut held = Vec::new();
+    let mut add = |concurrency: &Option<RunConcurrency>| {
+        let places = concurrency.iter().flat_map(|own| &own.places);
+        held.extend(places.map(|place| place.key));
+    };
+    add(&run.record.concurrency);
+    let mut parent = run.record.parent;
+    while let Some(link) = parent {
+        let Some(above) = turn.run_record(link.run)? else {
+            break;
+        };
+        add(&above.concurrency);
+        parent = above.parent;
+    }
+    Ok(held)
+}
+
+/// The rejection of a start at a limit, with the runs that hold the key.
+fn limit_reached(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Rejection, StoreError> {
+    let mut holders = Vec::new();
+    if let Some((number, record)) = &wanted.known {
+        let first = record.first_holder;
+        for run in first_runs::<ConcurrencyHolders>(turn, *number, first, CONCURRENCY_LISTED_MAX)? {
+            holders.extend(id_of(turn, run)?);
+        }
+    }
+    Ok(Rejection::from(StartRejection::LimitReached {
+        key: concurrency_key::shown(&wanted.key),
+        limit: wanted.limit,
+        holders,
+    }))
+}
+
+fn id_of(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<Option<RunId>, StoreError> {
+    Ok(turn.run_record(run)?.map(|run| run.id.clone()))
+}
+
+/// The run that has held the key for the longest time; if none holds it, the one that has waited for the longest time.
+fn oldest(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Option<RunNumber>, StoreError> {
+    let Some((number, record)) = &wanted.known else {
+        return Ok(None);
+    };
+    let holders = first_runs::<ConcurrencyHolders>(turn, *number, record.first_holder, 1)?;
+    if let Some(oldest) = holders.first() {
+        return Ok(Some(*oldest));
+    }
+    let waiting = first_runs::<ConcurrencyQueue>(turn, *number, record.first_waiting, 1)?;
+    Ok(waiting.first().copied())
+}
+
+/// The first runs that hold a key or wait for it; there are none before `from`.
+fn first_runs<T: Table<Key = (ConcurrencyKeyNumber, u64), Record = RunNumber>>(
+    turn: &Turn<'_, '_>,
+    key: ConcurrencyKeyNumber,
+    from: u64,
+    count_max: usize,
+) -> Result<Vec<RunNumber>, StoreError> {
+    let mut runs = Vec::new();
+    turn.visit_from::<T>(&key, &(key, from), |_, run| {
+        runs.push(*run);
+        match runs.len() < count_max {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(runs)
+}
+
+/// The number of a key; a key that no run holds or awaits gets a new one.
+fn number(
+    turn: &mut Turn<'_, '_>,
+    key: ConcurrencyKey,
+) -> Result<ConcurrencyKeyNumber, StoreError> {
+    if let Some(number) = turn.get::<ConcurrencyKeyNumbers>(&key)? {
+        return Ok(*number);
+    }
+    let number = turn.next_number(|cluster| &mut cluster.concurrency_keys_count);
+    let number = ConcurrencyKeyNumber(number);
+    turn.put::<ConcurrencyKeyNumbers>(&key, number);
+    turn.put::<ConcurrencyKeys>(&number, ConcurrencyKeyRecord::new(key));
+    Ok(number)
+}
+
+/// Adds a run to those that hold a key, or to those that wait for it; returns its position there.
+fn join(
+    turn: &mut Turn<'_, '_>,
+    run: RunNumber,
+    key: ConcurrencyKeyNumber,
+    is_held: bool,
+) -> Result<u64, StoreError> {
+    let position = turn.edit::<ConcurrencyKeys, _>(&key, |record| record.join(is_held))?;
+    let position = position.expect("a key that a run joins exists");
+    match is_held {
+        true => turn.put::<ConcurrencyHolders>(&(key, position), run),
+        false => turn.put::<ConcurrencyQueue>(&(key, position), run),
+    }
+    Ok(position)
+}
+
+/// Removes a run from those that hold a key, or from those that wait for it. A key that no run holds or
+/// awaits is deleted.
+fn leave(
+    turn: &mut Turn<'_, '_>,
+    place: ConcurrencyPlace,
+    is_held: bool,
+) -> Result<(), StoreError> {
+    let ConcurrencyPlace { key, position, .. } = place;
+    match is_held {
+        true => turn.delete::<ConcurrencyHolders>(&(key, position)),
+        false => turn.delete::<ConcurrencyQueue>(&(key, position)),
+    }
+    let unused = turn.edit::<ConcurrencyKeys, _>(&key, |record| {
+        record.leave(position, is_held);
+        record.is_unused().then(|| record.key.clone())
+    })?;
+    if let Some(unused) = unused.flatten() {
+        turn.delete::<ConcurrencyKeys>(&key);
+        turn.delete::<ConcurrencyKeyNumbers>(&unused);
+    }
+    Ok(())
+}
+
+/// The place in the queue, and the run, that comes next.
+fn first_waiting(
+    turn: &mut Turn<'_, '_>,
+    key: ConcurrencyKeyNumber,
+) -> Result<Option<(u64, RunNumber)>, StoreError> {
+    let Some(record) = turn.get::<ConcurrencyKeys>(&key)? else {
+        return Ok(None);
+    };
+    if record.waiting_count == 0 {
+        return Ok(None);
+    }
+    let mut first = None;
+    let from = (key, record.first_waiting);
+    turn.visit_from::<ConcurrencyQueue>(&key, &from, |(_, position), run| {
+        first = Some((position, *run));
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+/// Lets the run that comes next at a key look whether it can begin.
+fn wake(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    key: ConcurrencyKeyNumber,
+) -> Result<(), StoreError> {
+    if let Some((_, first)) = first_waiting(turn, key)? {
+        queue.push(first, Work::TakeKeys);
+    }
+    Ok(())
+}
+
+/// Begins a waiting run, if it comes next at all its keys and none of them is at its limit.
+pub(super) fn take(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<()> {
+    let own = run.record.concurrency.clone();
+    let Some(own) = own.filter(|own| !own.is_held) else {
+        return Ok(());
+    };
+    for place in &own.places {
+        let is_first =
+            first_waiting(turn, place.key)?.is_some_and(|(first, _)| first == place.position);
+        if !is_first || record(turn, place.key)?.holders_count >= place.limit {
+            return Ok(());
+        }
+    }
+    let mut places = Vec::with_capacity(own.places.len());
+    for place in own.places {
+        // The key is joined before it is left: it stays.
+        let position = join(turn, run.number, place.key, true)?;
+        places.push(ConcurrencyPlace { position, ..place });
+        leave(turn, place, false)?;
+        wake(turn, queue, place.key)?;
+    }
+    run.record.concurrency = Some(RunConcurrency {
+        is_held: true,
+        places,
+    });
+    run.end_wait(ScopeNumber::ROOT);
+    run.note_run(EventKind::RunBegan);
+    queue.push(run.number, FIRST_WORK);
+    if let Some(link) = run.record.parent {
+        let work = Work::ChildBegan {
+            activation: link.activation,
+            child: run.number,
+        };
+        queue.push(link.run, work);
+    }
+    Ok(())
+}
+
+/// The run has ended: it no longer holds its keys, nor waits for them.
+pub(super) fn release(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> Result<(), StoreError> {
+    let Some(own) = run.record.concurrency.take() else {
+        return Ok(());
+    };
+    for place in own.places {
+        leave(turn, place, own.is_held)?;
+        wake(turn, queue, place.key)?;
+    }
+    Ok(())
+}
+
+/// The next attempt at a run takes over its keys (W77).
+pub(super) fn hand_over(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    next: RunNumber,
+) -> TurnResult<()> {
+    let Some(own) = run.record.concurrency.take() else {
+        return Ok(());
+    };
+    assert!(own.is_held, "a run that has begun holds its keys");
+    for place in &own.places {
+        turn.put::<ConcurrencyHolders>(&(place.key, place.position), next);
+    }
+    let mut next = turn.load_run(next)?;
+    next.record.concurrency = Some(own);
+    turn.put_back_run(next);
+    Ok(())
+}
+
+/// Cancels the runs that wait for a key before this one, a number of them at a time, and then the one that has held the key
+/// for the longest time.
+pub(super) fn replace(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    former: QueuePosition,
+) -> TurnResult<()> {
+    let QueuePosition { key, from } = former;
+    let own = run.record.concurrency.as_ref();
+    let waiting = own.filter(|own| !own.is_held);
+    let place = waiting.and_then(|own| own.places.iter().find(|place| place.key == key));
+    let Some(place) = place.copied() else {
+        return Ok(());
+    };
+    let mut before = Vec::new();
+    let from = from.max(record(turn, key)?.first_waiting);
+    turn.visit_from::<ConcurrencyQueue>(&key, &(key, from), |(_, position), waiting| {
+        if position >= place.position || before.len() == CONCURRENCY_CANCELLED_MAX {
+            return ControlFlow::Break(());
+        }
+        before.push((position, *waiting));
+        ControlFlow::Continue(())
+    })?;
+    let reason = format!("replaced by run {}", run.record.id);
+    let cancel = || Work::Cancel {
+        reason: Some(reason.clone()),
+    };
+    if before.len() == CONCURRENCY_CANCELLED_MAX {
+        let from = before.last().map_or(from, |(position, _)| position + 1);
+        let next = QueuePosition { key, from };
+        queue.push(run.number, Work::ReplaceHolder(next));
+    } else if record(turn, key)?.holders_count >= place.limit
+        && let Some(holder) = oldest_unended(turn, key)?
+    {
+        queue.push(holder, cancel());
+    }
+    // The last one is cancelled first: none of them comes next meanwhile.
+    for (_, waiting) in before {
+        queue.push(waiting, cancel());
+    }
+    Ok(())
+}
+
+/// The run that has held a key for the longest time among those whose end is not decided.
+fn oldest_unended(
+    turn: &mut Turn<'_, '_>,
+    key: ConcurrencyKeyNumber,
+) -> Result<Option<RunNumber>, StoreError> {
+    let first = record(turn, key)?.first_holder;
+    let count_max = CONCURRENCY_CANCELLED_MAX;
+    for holder in first_runs::<ConcurrencyHolders>(turn, key, first, count_max)? {
+        let record = turn.run_record(holder)?;
+        if record.is_some_and(|run| run.fixed_end.is_none()) {
+            return Ok(Some(holder));
+        }
+    }
+    Ok(None)
+}
+
+fn note_waiting(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    key: &ConcurrencyKey,
+) -> Result<(), StoreError> {
+    let number = number(turn, key.clone())?;
+    let position = record(turn, number)?.waiting_count;
+    run.note_run(EventKind::ConcurrencyWaiting {
+        key: concurrency_key::shown(key),
+        position,
+    });
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! What runs wait for that a concurrency limit does not allow to begin (W84).
+
+use crate::limits::CONCURRENCY_LISTED_MAX;
+use crate::run::shown_concurrency_key;
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::tables::{
+    ConcurrencyHolders, ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, RunRecord, Runs,
+    range_from, read, visit,
+};
+use std::ops::ControlFlow;
+
+/// Describes which key a waiting run waits for first, and which runs hold it; `None` for a run that does not wait.
+pub(super) fn waiting_detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+) -> Result<Option<String>, StoreError> {
+    let waiting = run.concurrency.as_ref().filter(|own| !own.is_held);
+    let Some(own) = waiting else {
+        return Ok(None);
+    };
+    for place in &own.places {
+        if let Some(detail) = blocked(reader, place)? {
+            return Ok(Some(detail));
+        }
+    }
+    Ok(None)
+}
+
+/// Describes why a place is not free; `None` if the run comes next there and the key is not at its limit.
+fn blocked(reader: &dyn Reader, place: &ConcurrencyPlace) -> Result<Option<String>, StoreError> {
+    let Some(record) = read::<ConcurrencyKeys>(reader, &place.key)? else {
+        return Ok(None);
+    };
+    let (limit, held) = (place.limit, record.holders_count);
+    let from = (place.key, record.first_waiting);
+    let range = range_from::<ConcurrencyQueue>(&place.key, &from);
+    let before = count_before(reader, &range, place.position)?;
+    if before == 0 && held < limit {
+        return Ok(None);
+    }
+    let mut holders = Vec::new();
+    let from = (place.key, record.first_holder);
+    let range = range_from::<ConcurrencyHolders>(&place.key, &from);
+    visit::<ConcurrencyHolders>(reader, &range, Order::Ascending, |_, holder| {
+        holders.push(holder);
+        match holders.len() < CONCURRENCY_LISTED_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    let mut ids = Vec::new();
+    for holder in holders {
+        ids.extend(read::<Runs>(reader, &holder)?.map(|run| run.id.to_string()));
+    }
+    let key = shown_concurrency_key(&record.key);
+    let mut detail = format!("waits for concurrency key {key} (limit {limit})");
+    if !ids.is_empty() {
+        let more = if held as usize > ids.len() {
+            ", …"
+        } else {
+            ""
+        };
+        detail.push_str(&format!(", held by {}{more}", ids.join(", ")));
+    }
+    if before > 0 {
+        detail.push_str(&format!(", after {before} other runs that wait"));
+    }
+    Ok(Some(detail))
+}
+
+/// How many runs in a queue come before a position.
+fn count_before(reader: &dyn Reader, queue: &KeyRange, position: u64) -> Result<usize, StoreError> {
+    let mut count = 0;
+    visit::<ConcurrencyQueue>(reader, queue, Order::Ascending, |(_, found), _| {
+        if found >= position {
+            return ControlFlow::Break(());
+        }
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok(count)
+}
