@@ -26,6 +26,7 @@ mod membership;
 mod module_keys;
 mod namespaces;
 mod notes;
+mod order_fulfilment;
 mod plans;
 mod quarantine;
 mod queries;
