@@ -159,7 +159,7 @@ fn runs_lose_nothing_while_the_leader_is_killed_at_every_tenth_transition() {
         start("third", "vm-2", false),
     ];
     let failing = start("failing", "vm-3", true);
-    let all = [&completing[..], &[failing.clone()]].concat();
+    let all = [&completing[..], std::slice::from_ref(&failing)].concat();
 
     let mut kills_count = 0;
     let mut next = KILL_EVERY;

@@ -220,6 +220,7 @@ mod tests {
               "latest_attempt": null,
               "started_at_ms": 1000,
               "starts_at_ms": null,
+              "began_at_ms": null,
               "completed_at_ms": null,
               "history_event_count": 6
             }"#]]

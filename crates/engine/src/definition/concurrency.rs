@@ -17,17 +17,17 @@ pub struct ConcurrencyLimit {
     pub on_limit: OnLimit,
 }
 
-/// What happens to a start that would exceed a concurrency limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What happens to a start that would exceed a concurrency limit, the strictest last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnLimit {
     /// The run waits.
     #[default]
     Queue,
-    /// No run is started.
-    Reject,
-    /// No run is started; the caller gets the run that has held the key for the longest time.
-    Existing,
     /// The run waits, the runs that waited before it are cancelled, and so is the one that has held the key for the longest
     /// time.
     CancelOldest,
+    /// No run is started; the caller gets the run that has held the key for the longest time.
+    Existing,
+    /// No run is started.
+    Reject,
 }

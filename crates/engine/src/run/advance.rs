@@ -135,7 +135,7 @@ fn carry_out(
         }
         Work::ChildBegan { activation, child } => child::note_began(turn, run, activation, child),
         Work::TakeKeys => concurrency::take(turn, queue, run),
-        Work::ReplaceHolder(former) => concurrency::replace(turn, queue, run, former),
+        Work::ReplaceHolders(next) => concurrency::replace(turn, queue, run, next),
         Work::ChildEnded { activation, child } => {
             let work = finish::note_child_end(turn, run, activation, child);
             work.map(|work| queue.push_all(run.number, work))

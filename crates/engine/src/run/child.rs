@@ -77,7 +77,11 @@ pub(super) fn start(
         definition,
     } = new_child;
     let input = turn.payload(active.input)?;
-    let held_keys = concurrency::held_with_ancestors(turn, run)?;
+    let is_limited = !turn.pinned(definition)?.definition.concurrency.is_empty();
+    let held_keys = match is_limited {
+        true => concurrency::held_with_ancestors(turn, run)?,
+        false => Vec::new(),
+    };
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
@@ -134,8 +138,7 @@ pub(super) fn note_began(
         return Ok(());
     };
     if active.state.awaits() == Awaited::Child(child) && !active.is_stopping() {
-        timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
-        timeout_timers::start_attempt(turn, run, &mut active);
+        timeout_timers::end_queue(turn, run.at(&active), &mut active);
     }
     run.put_back(active);
     Ok(())

@@ -15,7 +15,7 @@ use crate::start_rejection::StartRejection;
 use crate::store::StoreError;
 use crate::tables::{
     ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord,
-    ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, EventKind, QueuePosition, RunConcurrency,
+    ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, EventKind, Replacement, RunConcurrency,
     Table, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -57,6 +57,11 @@ impl Wanted {
             record.holders_count < self.limit && record.waiting_count == 0
         })
     }
+
+    /// Whether the run replaces one that holds the key.
+    fn is_replaced(&self) -> bool {
+        self.on_limit == OnLimit::CancelOldest && !self.is_free()
+    }
 }
 
 /// Requests the keys of a run that is about to begin. The run is rejected if a key has no value, or if its definition says
@@ -66,8 +71,8 @@ pub(super) fn acquire(
     run: &mut LoadedRun,
     request: &Request<'_>,
 ) -> TurnResult<Acquired> {
-    // The attempt before it held them.
-    if run.record.concurrency.is_some() {
+    // The attempt before it held those that it needs.
+    if run.record.chain.is_some() {
         return Ok(Acquired::Held);
     }
     let wanted = wanted(turn, run, request)?;
@@ -86,28 +91,28 @@ pub(super) fn acquire(
         return Err(Rejection::from(StartRejection::QueueFull(key)).into());
     }
     let first_blocked = blocked.first().map(|wanted| wanted.key.clone());
-    let replacing = find(&blocked, OnLimit::CancelOldest).map(|wanted| wanted.key.clone());
+    let replaced: Vec<bool> = wanted.iter().map(Wanted::is_replaced).collect();
     let mut places = Vec::with_capacity(wanted.len());
-    for wanted in wanted {
+    for (wanted, is_replacing) in wanted.into_iter().zip(&replaced) {
         let (key, limit) = (number(turn, wanted.key)?, wanted.limit);
         let position = join(turn, run.number, key, is_held)?;
         places.push(ConcurrencyPlace {
             key,
             position,
             limit,
+            is_replacing: *is_replacing,
         });
     }
     run.record.concurrency = (!places.is_empty()).then_some(RunConcurrency { is_held, places });
     if let Some(key) = first_blocked {
         note_waiting(turn, run, &key)?;
     }
-    Ok(match (is_held, replacing) {
-        (true, _) => Acquired::Held,
-        (false, None) => Acquired::Queued(None),
-        (false, Some(key)) => {
-            let key = number(turn, key)?;
-            Acquired::Queued(Some(Work::ReplaceHolder(QueuePosition { key, from: 0 })))
-        }
+    let replaces = replaced.contains(&true);
+    Ok(match is_held {
+        true => Acquired::Held,
+        false => Acquired::Queued(
+            replaces.then_some(Work::ReplaceHolders(Replacement { place: 0, from: 0 })),
+        ),
     })
 }
 
@@ -121,7 +126,7 @@ fn is_queue_full(wanted: &Wanted) -> bool {
     known.is_some_and(|(_, record)| record.waiting_count >= CONCURRENCY_WAITING_MAX)
 }
 
-/// The keys that a run needs, each of them once. Of several limits of the same key, the lowest one counts.
+/// The keys that a run needs, each of them once. Of several limits of the same key, the strictest one counts.
 fn wanted(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -133,8 +138,13 @@ fn wanted(
         let Some(key) = concurrency_key::resolve(turn, run, limit)? else {
             continue;
         };
+        let on_limit = match limit.on_limit {
+            OnLimit::Existing if !request.may_use_existing => OnLimit::Reject,
+            on_limit => on_limit,
+        };
         if let Some(same) = all.iter_mut().find(|wanted| wanted.key == key) {
             same.limit = same.limit.min(limit.limit);
+            same.on_limit = same.on_limit.max(on_limit);
             continue;
         }
         let number = turn.get::<ConcurrencyKeyNumbers>(&key)?;
@@ -146,10 +156,7 @@ fn wanted(
         all.push(Wanted {
             key,
             limit: limit.limit,
-            on_limit: match limit.on_limit {
-                OnLimit::Existing if !request.may_use_existing => OnLimit::Reject,
-                on_limit => on_limit,
-            },
+            on_limit,
             known,
         });
     }
@@ -204,7 +211,8 @@ fn limit_reached(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Rejection, 
 }
 
 fn id_of(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<Option<RunId>, StoreError> {
-    Ok(turn.run_record(run)?.map(|run| run.id.clone()))
+    let first = first_attempt(turn, run)?;
+    Ok(turn.run_record(first)?.map(|run| run.id.clone()))
 }
 
 /// The run that has held the key for the longest time; if none holds it, the one that has waited for the longest time.
@@ -213,11 +221,20 @@ fn oldest(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Option<RunNumber>,
         return Ok(None);
     };
     let holders = first_runs::<ConcurrencyHolders>(turn, *number, record.first_holder, 1)?;
-    if let Some(oldest) = holders.first() {
-        return Ok(Some(*oldest));
+    let oldest = match holders.first() {
+        Some(oldest) => Some(*oldest),
+        None => first_waiting(turn, *number)?.map(|(_, first)| first),
+    };
+    match oldest {
+        Some(oldest) => Ok(Some(first_attempt(turn, oldest)?)),
+        None => Ok(None),
     }
-    let waiting = first_runs::<ConcurrencyQueue>(turn, *number, record.first_waiting, 1)?;
-    Ok(waiting.first().copied())
+}
+
+/// The first attempt at a run, by which others know it (W77).
+fn first_attempt(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<RunNumber, StoreError> {
+    let record = turn.run_record(run)?;
+    Ok(record.map_or(run, |record| record.first_attempt(run)))
 }
 
 /// The first runs that hold a key or wait for it; there are none before `from`.
@@ -309,6 +326,10 @@ fn first_waiting(
         first = Some((position, *run));
         ControlFlow::Break(())
     })?;
+    // A later search skips the tombstones that this one has visited.
+    if let Some((position, _)) = first.filter(|(position, _)| *position > record.first_waiting) {
+        turn.edit::<ConcurrencyKeys, _>(&key, |record| record.first_waiting = position)?;
+    }
     Ok(first)
 }
 
@@ -366,6 +387,13 @@ pub(super) fn take(
     Ok(())
 }
 
+/// Whether a run waits for its keys.
+pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<bool, StoreError> {
+    let record = turn.run_record(run)?;
+    let own = record.and_then(|record| record.concurrency.clone());
+    Ok(own.is_some_and(|own| !own.is_held))
+}
+
 /// The run has ended: it no longer holds its keys, nor waits for them.
 pub(super) fn release(
     turn: &mut Turn<'_, '_>,
@@ -401,40 +429,43 @@ pub(super) fn hand_over(
     Ok(())
 }
 
-/// Cancels the runs that wait for a key before this one, a number of them at a time, and then the one that has held the key
-/// for the longest time.
+/// Cancels the runs that wait before this one for the keys that it replaces others at, a number of them at a time, and then
+/// the one that has held each of them for the longest time.
 pub(super) fn replace(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    former: QueuePosition,
+    next: Replacement,
 ) -> TurnResult<()> {
-    let QueuePosition { key, from } = former;
     let own = run.record.concurrency.as_ref();
     let waiting = own.filter(|own| !own.is_held);
-    let place = waiting.and_then(|own| own.places.iter().find(|place| place.key == key));
+    let place = waiting.and_then(|own| own.places.get(next.place as usize));
     let Some(place) = place.copied() else {
         return Ok(());
     };
     let mut before = Vec::new();
-    let from = from.max(record(turn, key)?.first_waiting);
-    turn.visit_from::<ConcurrencyQueue>(&key, &(key, from), |(_, position), waiting| {
-        if position >= place.position || before.len() == CONCURRENCY_CANCELLED_MAX {
-            return ControlFlow::Break(());
-        }
-        before.push((position, *waiting));
-        ControlFlow::Continue(())
-    })?;
+    if place.is_replacing {
+        before = waiting_before(turn, place, next.from)?;
+    }
     let reason = format!("replaced by run {}", run.record.id);
     let cancel = || Work::Cancel {
         reason: Some(reason.clone()),
     };
-    if before.len() == CONCURRENCY_CANCELLED_MAX {
-        let from = before.last().map_or(from, |(position, _)| position + 1);
-        let next = QueuePosition { key, from };
-        queue.push(run.number, Work::ReplaceHolder(next));
-    } else if record(turn, key)?.holders_count >= place.limit
-        && let Some(holder) = oldest_unended(turn, key)?
+    let after = match before.last() {
+        Some((position, _)) if before.len() == CONCURRENCY_CANCELLED_MAX => Replacement {
+            from: position + 1,
+            ..next
+        },
+        _ => Replacement {
+            place: next.place + 1,
+            from: 0,
+        },
+    };
+    queue.push(run.number, Work::ReplaceHolders(after));
+    if place.is_replacing
+        && after.place > next.place
+        && record(turn, place.key)?.holders_count >= place.limit
+        && let Some(holder) = oldest_cancellable(turn, place.key)?
     {
         queue.push(holder, cancel());
     }
@@ -445,8 +476,27 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// The run that has held a key for the longest time among those whose end is not decided.
-fn oldest_unended(
+/// The first runs in the queue of a key between a position and that of a run, with their positions.
+fn waiting_before(
+    turn: &mut Turn<'_, '_>,
+    place: ConcurrencyPlace,
+    from: u64,
+) -> Result<Vec<(u64, RunNumber)>, StoreError> {
+    let key = place.key;
+    let from = from.max(record(turn, key)?.first_waiting);
+    let mut before = Vec::new();
+    turn.visit_from::<ConcurrencyQueue>(&key, &(key, from), |(_, position), waiting| {
+        if position >= place.position || before.len() == CONCURRENCY_CANCELLED_MAX {
+            return ControlFlow::Break(());
+        }
+        before.push((position, *waiting));
+        ControlFlow::Continue(())
+    })?;
+    Ok(before)
+}
+
+/// The run that has held a key for the longest time among those that can be cancelled.
+fn oldest_cancellable(
     turn: &mut Turn<'_, '_>,
     key: ConcurrencyKeyNumber,
 ) -> Result<Option<RunNumber>, StoreError> {
@@ -454,7 +504,12 @@ fn oldest_unended(
     let count_max = CONCURRENCY_CANCELLED_MAX;
     for holder in first_runs::<ConcurrencyHolders>(turn, key, first, count_max)? {
         let record = turn.run_record(holder)?;
-        if record.is_some_and(|run| run.fixed_end.is_none()) {
+        // The attempt after one that ends is the same run to others.
+        let is_ending = record.is_none_or(|run| {
+            let end = run.fixed_end.as_ref();
+            end.is_some_and(|end| !end.is_retried)
+        });
+        if !is_ending && !turn.is_quarantined(holder) {
             return Ok(Some(holder));
         }
     }

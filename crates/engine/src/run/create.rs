@@ -73,8 +73,9 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     let input = PayloadRef::input_of(PayloadOwner::Run(number));
     turn.put::<Payloads>(&input, StoredPayload::Text(input_text));
     let record = record_of(turn, number, &new_run, chain);
-    let mut run = LoadedRun::new(number, record, definition);
     let parent = new_run.parent.as_ref();
+    let mut run = LoadedRun::new(number, record, definition);
+    run.parent_id = parent.map(|parent| parent.id.clone());
     run.note_run(EventKind::WorkflowStarted {
         input,
         parent: parent.map(|parent| parent.id.clone()),
@@ -87,11 +88,11 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         Ok(Acquired::Held) => Some(FIRST_WORK),
         Ok(Acquired::Queued(work)) => work,
         Ok(Acquired::Existing(existing)) => {
-            turn.delete::<Payloads>(&input);
+            undo(turn, number);
             return Ok(Creation::Existing(existing));
         }
         Err(refused) => {
-            turn.delete::<Payloads>(&input);
+            undo(turn, number);
             return Err(refused);
         }
     };
@@ -108,18 +109,23 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     }))
 }
 
+/// Undoes what was written for a run that is not created.
+fn undo(turn: &mut Turn<'_, '_>, number: RunNumber) {
+    turn.delete::<Payloads>(&PayloadRef::input_of(PayloadOwner::Run(number)));
+    let last = &mut turn.cluster_mut().run_count;
+    assert_eq!(*last, number.0, "no run was created meanwhile");
+    *last -= 1;
+}
+
 /// Whether a new run begins now: not if its time is yet to come, nor if it waits for its concurrency keys.
 fn begin_now(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     request: &Request<'_>,
 ) -> TurnResult<Acquired> {
-    // Its keys are asked for when its time has come; an attempt gets those of the one before it.
-    if run.record.starts_at_ms.is_some() {
-        return Ok(Acquired::Queued(None));
-    }
-    match run.record.chain {
-        Some(_) => Ok(Acquired::Held),
+    // Its keys are requested when its time has come.
+    match run.record.starts_at_ms {
+        Some(_) => Ok(Acquired::Queued(None)),
         None => concurrency::acquire(turn, run, request),
     }
 }

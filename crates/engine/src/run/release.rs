@@ -5,7 +5,8 @@ use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
 use super::{
-    continuation, index, linked_attempts, run_timeout, schema_check, start_timer, timeout_timers,
+    concurrency, continuation, index, linked_attempts, run_timeout, schema_check, start_timer,
+    timeout_timers,
 };
 use crate::ids::RunNumber;
 use crate::store::StoreError;
@@ -13,7 +14,7 @@ use crate::tables::{
     Activation, ActivationState, Activations, Awaited, EventKind, FailureCause, OpenApproval,
     PlanState, PlanWait, RunRecord, SignalWait, TargetResult, Work,
 };
-use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
 
 /// Releases the run, if it exists.
@@ -112,14 +113,12 @@ fn why_unwanted(
     })
 }
 
-/// Restores what a step waits for; returns the work that arrived meanwhile.
-fn release_step(
+/// Restores the timers of a step, and the request for a check.
+fn restore_timers(
     turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-) -> TurnResult<Option<Work>> {
-    let at = run.at(&active);
-    let activation = active.number;
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+) -> TurnResult<()> {
     let mut state = active.state.clone();
     match &mut state {
         ActivationState::Plan(PlanState {
@@ -164,7 +163,24 @@ fn release_step(
     if active.state != state {
         active.state = state;
     }
-    timeout_timers::restore(turn, at, &mut active)?;
+    // Its child may have begun meanwhile.
+    if let ActivationState::Child(child) = active.state
+        && !concurrency::is_waiting(turn, child)?
+    {
+        timeout_timers::end_queue(turn, at, active);
+    }
+    Ok(timeout_timers::restore(turn, at, active)?)
+}
+
+/// Restores what a step waits for; returns the work that arrived meanwhile.
+fn release_step(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<Option<Work>> {
+    let at = run.at(&active);
+    let activation = active.number;
+    restore_timers(turn, at, &mut active)?;
     let awaited = active.state.awaits();
     run.put_back(active);
     match awaited {

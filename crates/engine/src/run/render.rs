@@ -488,6 +488,7 @@ fn run_fact(
         RunFact::StartedAt => number(record.started_at_ms),
         RunFact::TriggeredBy => Json::string(record.triggered_by.name()),
         RunFact::RunAttempt => number(record.chain.map_or(1, |chain| chain.attempt).into()),
+        RunFact::ParentRunId if let Some(parent) = &run.parent_id => Json::string(parent.as_str()),
         RunFact::ParentRunId => {
             let parent = match record.parent {
                 Some(link) => turn.run_record(link.run)?,

@@ -53,9 +53,9 @@ pub(super) fn time_out(
         run.put_back(active);
         return Ok(());
     }
-    let timeout = match is_queued_child(turn, &active)? {
-        true if timeout == StepTimeout::Attempt => StepTimeout::Queue,
-        _ => timeout,
+    let timeout = match timeout {
+        StepTimeout::Attempt if active.queued_child.is_some() => StepTimeout::Queue,
+        timeout => timeout,
     };
     run.note(&active, EventKind::StepTimeout { timeout });
     match active.state {
@@ -63,16 +63,6 @@ pub(super) fn time_out(
         ActivationState::Iterations(_) => for_each::time_out(turn, queue, run, active),
         _ => abort(turn, queue, run, Overdue { active, timeout }),
     }
-}
-
-/// Whether the step waits for a child that waits for its concurrency keys (W84).
-fn is_queued_child(turn: &mut Turn<'_, '_>, active: &Activation) -> TurnResult<bool> {
-    let ActivationState::Child(child) = active.state else {
-        return Ok(false);
-    };
-    let child = turn.run_record(child)?;
-    let concurrency = child.and_then(|child| child.concurrency.clone());
-    Ok(concurrency.is_some_and(|own| !own.is_held))
 }
 
 /// The total timeout of a step whose blocks are undone: it is not tried again. One that would be left has ended in time.

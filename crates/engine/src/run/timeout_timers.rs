@@ -2,7 +2,7 @@
 
 use super::step_timer::step_timer;
 use crate::store::StoreError;
-use crate::tables::{Activation, ActivationState, StepTimeout, TimerKey, TimerKind};
+use crate::tables::{Activation, ActivationState, QueuedChild, StepTimeout, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -32,28 +32,51 @@ pub(super) fn start_attempt(
     active: &mut Draft<Activation>,
 ) {
     let definition = &run.definition.definition;
-    let timeouts = definition.timeouts(active.step, active.call);
-    let Some(attempt_ms) = timeouts.attempt_ms else {
-        return;
-    };
+    let attempt_ms = definition.timeouts(active.step, active.call).attempt_ms;
     if active.attempt_ends_at_ms.is_none() {
-        let due_ms = turn.now_ms().saturating_add(attempt_ms);
-        turn.set_timer(attempt_timer(run.at(active), due_ms));
-        active.attempt_ends_at_ms = Some(due_ms);
+        count_down(turn, run.at(active), active, attempt_ms);
     }
 }
 
-/// The child of a step waits for its concurrency keys (W84): until it begins, the time in the queue counts.
+/// The child of a step waits for its concurrency keys (W84): until it begins, the time in the queue counts, and that of the
+/// attempt stands still.
 pub(super) fn start_queue(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
     active: &mut Draft<Activation>,
 ) {
     let at = run.at(active);
+    let attempt_left_ms = active
+        .attempt_ends_at_ms
+        .map(|ends_at_ms| ends_at_ms.saturating_sub(turn.now_ms()));
     stop_attempt(turn, at, active);
+    active.queued_child = Some(QueuedChild { attempt_left_ms });
     let definition = &run.definition.definition;
-    if let Some(queue_ms) = definition.timeouts(active.step, active.call).queue_ms {
-        let due_ms = turn.now_ms().saturating_add(queue_ms);
+    let queue_ms = definition.timeouts(active.step, active.call).queue_ms;
+    count_down(turn, at, active, queue_ms);
+}
+
+/// The child begins: the time of the attempt counts again.
+pub(super) fn end_queue(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+) {
+    if let Some(queued) = active.queued_child {
+        stop_attempt(turn, at, active);
+        count_down(turn, at, active, queued.attempt_left_ms);
+    }
+}
+
+/// Sets the deadline of an attempt.
+fn count_down(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    active: &mut Draft<Activation>,
+    left_ms: Option<u64>,
+) {
+    if let Some(left_ms) = left_ms {
+        let due_ms = turn.now_ms().saturating_add(left_ms);
         turn.set_timer(attempt_timer(at, due_ms));
         active.attempt_ends_at_ms = Some(due_ms);
     }
@@ -88,6 +111,9 @@ pub(super) fn stop_attempt(
     if let Some(due_ms) = active.attempt_ends_at_ms {
         turn.clear_timer(attempt_timer(at, due_ms));
         active.attempt_ends_at_ms = None;
+    }
+    if active.queued_child.is_some() {
+        active.queued_child = None;
     }
 }
 

@@ -40,8 +40,11 @@ pub struct Activation {
     pub call_started_at_ms: u64,
     /// The deadline of the call, or of a step that opens blocks, in milliseconds; `None` without a total timeout (W70).
     pub total_ends_at_ms: Option<u64>,
-    /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts (W70).
+    /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts (W70). While
+    /// its child waits for concurrency keys, the deadline of that wait.
     pub attempt_ends_at_ms: Option<u64>,
+    /// Present while its child waits for concurrency keys (W84).
+    pub queued_child: Option<QueuedChild>,
     /// How many compensations the run had entered before this visit (W82a).
     pub compensations_before: u64,
     /// Whether its call was made, and the end of the attempt has not been noted yet (W82).
@@ -58,6 +61,13 @@ pub struct Activation {
     pub input: PayloadRef,
     /// What it waits for.
     pub state: ActivationState,
+}
+
+/// A child that waits for its concurrency keys: the time of the attempt stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedChild {
+    /// The rest of the attempt timeout, in milliseconds; `None` without one.
+    pub attempt_left_ms: Option<u64>,
 }
 
 impl Activation {

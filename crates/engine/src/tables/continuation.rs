@@ -4,7 +4,7 @@ use super::{
     Awaited, DefinitionNumber, Iterations, PayloadRef, UncheckedOutput, UndoOwner, tables,
 };
 use crate::definition::{BuiltInTerminal, StepIndex, Target};
-use crate::ids::{ConcurrencyKeyNumber, OutcomeName, RunNumber, ScopeNumber};
+use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -123,9 +123,9 @@ pub enum Work {
     ForgetWrites,
     /// A run that waits for its concurrency keys begins, if it comes next at all of them (W84).
     TakeKeys,
-    /// The runs that wait for a concurrency key before this one are cancelled, and the one that has held it for the longest
+    /// The runs that wait for concurrency keys before this one are cancelled, and those that have held them for the longest
     /// time (W84).
-    ReplaceHolder(QueuePosition),
+    ReplaceHolders(Replacement),
     /// The run reaches a terminal.
     Finish(Ending),
     /// The run is cancelled, by a caller or with its parent (W17, W18).
@@ -247,12 +247,12 @@ impl StepTimeout {
     }
 }
 
-/// A position in the queue of a concurrency key.
+/// How far a run has come with cancelling those that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueuePosition {
-    /// The key.
-    pub key: ConcurrencyKeyNumber,
-    /// The position: the runs before it are cancelled already.
+pub struct Replacement {
+    /// Which of its concurrency keys comes next.
+    pub place: u32,
+    /// The runs before this position in the queue of that key are cancelled already.
     pub from: u64,
 }
 

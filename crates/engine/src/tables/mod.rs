@@ -51,7 +51,7 @@ pub use action_run::{
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
     Activation, ActivationState, Activations, Awaited, Branches, Iterations, JoinDecision,
-    OpenApproval, SignalWait, StepResult, StepResults, UncheckedOutput,
+    OpenApproval, QueuedChild, SignalWait, StepResult, StepResults, UncheckedOutput,
 };
 pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
@@ -66,7 +66,7 @@ pub use concurrency::{
 };
 pub use continuation::{
     AttemptSignals, BranchPlace, Continuation, EndCause, Ending, FailureCause, FormerBranches,
-    FormerItems, ItemPosition, OverdueStep, PendingWorks, QueuePosition, SchemaVerdict, ScopeEnd,
+    FormerItems, ItemPosition, OverdueStep, PendingWorks, Replacement, SchemaVerdict, ScopeEnd,
     StepTimeout, TargetResult, Work,
 };
 pub use dead_letter::{

@@ -252,6 +252,8 @@ pub struct ConcurrencyPlace {
     pub position: u64,
     /// Runs that hold the key at a time, at most, by this run's definition.
     pub limit: u32,
+    /// Whether it replaces the run that has held the key for the longest time.
+    pub is_replacing: bool,
 }
 
 /// What a run does between the decision about its end and the end (W83).

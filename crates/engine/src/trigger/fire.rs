@@ -57,6 +57,8 @@ struct Firing<'a> {
     first_works: Vec<(RunNumber, Work)>,
     runs_count: u32,
     refused_count: u32,
+    /// Batches that were carried out.
+    batches_count: usize,
 }
 
 /// What became of a batch.
@@ -88,6 +90,7 @@ impl FireTrigger {
             first_works: Vec::new(),
             runs_count: 0,
             refused_count: 0,
+            batches_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
         for batch in &self.batches {
@@ -101,6 +104,7 @@ impl FireTrigger {
                 live.waits_until_ms = Some(until_ms);
                 break;
             }
+            firing.batches_count += 1;
         }
         let is_begun = firing.is_begun();
         let (number, group) = firing.group;
@@ -187,7 +191,7 @@ fn hops(records: &[Read]) -> u8 {
 impl Firing<'_> {
     /// Whether a batch was carried out.
     fn is_begun(&self) -> bool {
-        self.runs_count > 0 || self.refused_count > 0
+        self.batches_count > 0
     }
 
     /// Reads the records that are named, which must lie where the group stands.

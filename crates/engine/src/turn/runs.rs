@@ -3,7 +3,7 @@
 use super::run_scopes::{LOOKED_UP, RunScopes};
 use super::{Draft, Turn, TurnResult};
 use crate::definition::{CallRole, StepIndex};
-use crate::ids::{RunNumber, ScopeNumber};
+use crate::ids::{RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::store::StoreError;
 use crate::tables::{
@@ -24,6 +24,8 @@ pub(crate) struct LoadedRun {
     pub(crate) record: Draft<RunRecord>,
     /// The revision that it is pinned to.
     pub(crate) definition: Arc<DefinitionRecord>,
+    /// The id of the parent of a run created in this turn: its parent may be taken out, so that it cannot be read.
+    pub(crate) parent_id: Option<RunId>,
     /// The record before the turn; `None` for a run created in this turn.
     before: Option<Arc<RunRecord>>,
     /// The activations that were looked up, by number.
@@ -133,6 +135,7 @@ impl LoadedRun {
             number,
             record: Draft::of(Arc::new(record)),
             definition,
+            parent_id: None,
             before: None,
             activations: BTreeMap::new(),
             scopes: RunScopes::default(),
@@ -147,6 +150,7 @@ impl LoadedRun {
             number,
             record: Draft::of(record.clone()),
             definition,
+            parent_id: None,
             before: Some(record),
             activations: BTreeMap::new(),
             scopes: RunScopes::default(),
@@ -347,6 +351,7 @@ impl LoadedRun {
             call_started_at_ms: now_ms,
             total_ends_at_ms: None,
             attempt_ends_at_ms: None,
+            queued_child: None,
             compensations_before: self.record.compensations.entered_count,
             is_call_open: false,
             undoes_for: None,

@@ -4,10 +4,13 @@ use crate::limits::CONCURRENCY_LISTED_MAX;
 use crate::run::shown_concurrency_key;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ConcurrencyHolders, ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, RunRecord, Runs,
-    range_from, read, visit,
+    ConcurrencyHolders, ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, Quarantine,
+    QuarantinedKind, RunRecord, Runs, range_from, read, visit,
 };
 use std::ops::ControlFlow;
+
+/// Runs before a waiting one that are counted.
+const COUNTED_MAX: usize = 100;
 
 /// Describes which key a waiting run waits for first, and which runs hold it; `None` for a run that does not wait.
 pub(super) fn waiting_detail(
@@ -50,7 +53,12 @@ fn blocked(reader: &dyn Reader, place: &ConcurrencyPlace) -> Result<Option<Strin
     })?;
     let mut ids = Vec::new();
     for holder in holders {
-        ids.extend(read::<Runs>(reader, &holder)?.map(|run| run.id.to_string()));
+        let Some(run) = read::<Runs>(reader, &holder)? else {
+            continue;
+        };
+        let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, holder.0))?;
+        let note = quarantined.map_or("", |_| " (quarantined)");
+        ids.push(format!("{}{note}", run.id));
     }
     let key = shown_concurrency_key(&record.key);
     let mut detail = format!("waits for concurrency key {key} (limit {limit})");
@@ -62,13 +70,16 @@ fn blocked(reader: &dyn Reader, place: &ConcurrencyPlace) -> Result<Option<Strin
         };
         detail.push_str(&format!(", held by {}{more}", ids.join(", ")));
     }
-    if before > 0 {
-        detail.push_str(&format!(", after {before} other runs that wait"));
+    match before {
+        0 => {}
+        1 => detail.push_str(", after 1 other run that waits"),
+        COUNTED_MAX => detail.push_str(&format!(", after {before} or more other runs that wait")),
+        _ => detail.push_str(&format!(", after {before} other runs that wait")),
     }
     Ok(Some(detail))
 }
 
-/// How many runs in a queue come before a position.
+/// How many runs in a queue come before a position, at most [`COUNTED_MAX`].
 fn count_before(reader: &dyn Reader, queue: &KeyRange, position: u64) -> Result<usize, StoreError> {
     let mut count = 0;
     visit::<ConcurrencyQueue>(reader, queue, Order::Ascending, |(_, found), _| {
@@ -76,7 +87,10 @@ fn count_before(reader: &dyn Reader, queue: &KeyRange, position: u64) -> Result<
             return ControlFlow::Break(());
         }
         count += 1;
-        ControlFlow::Continue(())
+        match count < COUNTED_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     })?;
     Ok(count)
 }

@@ -94,7 +94,7 @@ types! {
     ApprovalDecided "approval_decided" "The step received a decision." ["`approved` or `rejected`"] ["approved"];
     ActionNotFound "action_not_found" "The step's action is not registered." ["the action"] [];
     ActionDisabled "action_disabled" "The step's action is disabled." ["the action"] [];
-    ChildRefused "child_refused" "The child workflow does not exist, or is disabled." ["the reason"] [];
+    ChildRefused "child_refused" "The child workflow does not exist, is disabled, or is at a concurrency limit." ["the reason"] [];
     AwaitingAction "awaiting_action" "The step created an action run." ["the action"] ["action_run_id"];
     ActionStarted "action_started" "A worker took the task." ["the worker"] ["action_run_id" "attempt"];
     AwaitingReport "awaiting_report" "The worker accepted the task; its outcome arrives in a report." ["the action run"]

@@ -235,7 +235,7 @@ impl<'a> State<'a> {
             | Work::ForgetWrites
             | Work::ForgetItems(_)
             | Work::TakeKeys
-            | Work::ReplaceHolder(_)
+            | Work::ReplaceHolders(_)
             | Work::Finish(_)
             | Work::Cancel { .. }
             | Work::Force { .. }

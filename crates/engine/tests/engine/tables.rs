@@ -29,11 +29,12 @@ use flotilla_engine::rows::{
     History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults, KeySharing,
     LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
     PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine,
-    QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord,
-    RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId, ScopePath,
-    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
-    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing,
-    Work, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord, ReadyActions,
+    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId,
+    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult,
+    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
+    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -329,6 +330,9 @@ fn activation_rows() -> Vec<Row> {
         call_started_at_ms: 1_500,
         total_ends_at_ms: Some(61_000),
         attempt_ends_at_ms: Some(2_500),
+        queued_child: Some(QueuedChild {
+            attempt_left_ms: Some(40),
+        }),
         compensations_before: 4,
         undoes_for: Some(UndoOwner::Step(3)),
         is_call_open: true,

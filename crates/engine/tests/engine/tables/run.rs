@@ -93,6 +93,7 @@ fn concurrency() -> RunConcurrency {
             key: ConcurrencyKeyNumber(3),
             position: 5,
             limit: 2,
+            is_replacing: true,
         }],
     }
 }
