@@ -59,7 +59,9 @@ fn a_workflow_is_validated_created_started_signaled_and_seen() {
         "{run_id}"
     );
     let again = flo.json(&start);
-    let fields = ["run_id", "workflow", "version", "revision", "existing"];
+    let fields = [
+        "run_id", "workflow", "version", "revision", "existing", "reason",
+    ];
     expect_only_fields(&again, &fields);
     assert_eq!(
         (&again["run_id"], &again["existing"]),

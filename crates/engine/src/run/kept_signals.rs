@@ -143,7 +143,8 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The oldest stored signal of the wanted type to this scope or to any, if there is one: it satisfies this wait only (W19).
+/// The oldest stored signal of the wanted type to this scope, else the oldest one to any, if there is one: it satisfies this
+/// wait only (W19). A signal to this scope can end no other wait; one to any scope can.
 pub(super) fn take_waiting(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -153,13 +154,14 @@ pub(super) fn take_waiting(
     if run.record.signals.kept_count == 0 {
         return Ok(None);
     }
-    let to_any = oldest(turn, run, ScopePath::default(), wanted)?;
-    let to_scope = match run.scope_id(active.scope).path {
+    let mut stored = match run.scope_id(active.scope).path {
         path if path.0.is_empty() => None,
         path => oldest(turn, run, path, wanted)?,
     };
-    let stored = [to_any, to_scope].into_iter().flatten();
-    let Some((key, signal)) = stored.min_by_key(|((_, _, _, place), _)| *place) else {
+    if stored.is_none() {
+        stored = oldest(turn, run, ScopePath::default(), wanted)?;
+    }
+    let Some((key, signal)) = stored else {
         return Ok(None);
     };
     turn.delete::<SignalsWaiting>(&key);
