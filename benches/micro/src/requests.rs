@@ -77,6 +77,7 @@ pub(crate) fn start(workflow: &WorkflowName) -> Body {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     })
 }
 

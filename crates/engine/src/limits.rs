@@ -347,6 +347,10 @@ pub const FRONT_BATCH_RECORDS_MAX: usize = 64;
 /// As [`FRONT_BATCH_RECORDS_MAX`], unless two records are larger. In bytes.
 pub const FRONT_BATCH_BYTES_MAX: u64 = 256 << 10;
 
+/// The metadata of a run (W91). In bytes.
+pub const METADATA_BYTES_MAX: usize = 16 << 10;
+/// The metadata of a definition (W91). In bytes.
+pub const DEFINITION_METADATA_BYTES_MAX: usize = 64 << 10;
 /// Concurrency limits of a workflow (W84).
 pub const CONCURRENCY_LIMITS_MAX: usize = 4;
 /// The largest `limit` of a concurrency limit (W84).

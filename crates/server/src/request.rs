@@ -8,7 +8,8 @@ use crate::span;
 use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{
-    JSON_DEPTH_MAX, LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX,
+    JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    STEP_DELAY_MS_MAX,
 };
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{DueTime, NodeId, RequestId};
@@ -90,6 +91,27 @@ pub(crate) fn json(
         json_text(bytes, field)?
     };
     Ok(Json::from_checked(text.to_owned()))
+}
+
+/// The metadata of a run, a JSON object; empty means none (W91).
+pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
+    const FIELD: &str = "metadata";
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if bytes.len() > METADATA_BYTES_MAX {
+        let message = format!(
+            "expected {FIELD} to have at most {METADATA_BYTES_MAX} bytes, but it has {}",
+            bytes.len()
+        );
+        return Err(Refusal::too_large(message).at(FIELD));
+    }
+    let text = json_text(bytes, FIELD)?.trim();
+    if !text.starts_with('{') {
+        let message = format!("expected {FIELD} to be a JSON object, but it is not");
+        return Err(Refusal::invalid(FIELD, message));
+    }
+    Ok(Some(Json::from_checked(text.to_owned())))
 }
 
 /// Whether bytes are a valid payload; empty bytes are not.

@@ -339,6 +339,7 @@ fn check_root(definition: &Definition, root: Root) {
         }
         Root::Input
         | Root::State
+        | Root::Meta
         | Root::Result
         | Root::Error
         | Root::EndCause

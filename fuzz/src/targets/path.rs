@@ -93,6 +93,7 @@ fn print(path: &Path) -> String {
         Root::Timestamp => "$.flo.timestamp".to_owned(),
         Root::Run(fact) => format!("$.flo.{}", fact.name()),
         Root::State => "$.state".to_owned(),
+        Root::Meta => "$.meta".to_owned(),
         Root::Result => "$.result".to_owned(),
         Root::Error => "$.error".to_owned(),
         Root::Item(_) | Root::ItemIndex(_) => unreachable!("the step is in no loop"),

@@ -124,6 +124,7 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     })
 }
 

@@ -18,6 +18,7 @@ pub(crate) struct RunView {
     detail: Option<String>,
     current_steps: Vec<CurrentStepView>,
     input: Value,
+    metadata: Value,
     output: Value,
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
@@ -81,6 +82,7 @@ impl From<v1::Run> for RunView {
             detail: run.detail,
             current_steps: run.current_steps.into_iter().map(Into::into).collect(),
             input: json::value(&run.input),
+            metadata: json::optional_value(run.metadata.as_deref()),
             output: json::optional_value(run.output.as_deref()),
             steps: run
                 .steps

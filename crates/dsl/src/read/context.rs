@@ -24,7 +24,7 @@ pub(super) enum Visible {
     Attempt,
     /// The data of the run, `result` and `output`, which are the same: in the mapping of a compensation.
     Output,
-    /// What `flo` says about the run: in the keys of `concurrency`, which are asked for before its first step.
+    /// The metadata, and what `flo` says about the run: in the keys of `concurrency`, which are asked for before its first step.
     Start,
     /// Nothing: in `state`.
     Nothing,
@@ -34,8 +34,10 @@ impl Visible {
     /// What must come first where little is visible, if `first` cannot.
     pub(super) fn why_refused(self, first: &str) -> Option<&'static str> {
         match (self, first) {
-            (_, "input") | (Self::Start, "flo") => None,
-            (Self::Start, _) => Some("expected it to begin with `$.input` or `$.flo` here"),
+            (_, "input") | (Self::Start, "flo" | "meta") => None,
+            (Self::Start, _) => {
+                Some("expected it to begin with `$.input`, `$.meta` or `$.flo` here")
+            }
             (Self::Nothing, _) => Some("expected it to begin with `$.input` here"),
             (Self::Run | Self::Result | Self::Error | Self::Attempt | Self::Output, _) => None,
         }

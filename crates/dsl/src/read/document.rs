@@ -69,6 +69,7 @@ pub(super) fn read<'doc>(
         name: metadata.name,
         version: metadata.version,
         description: metadata.description,
+        metadata: metadata.metadata,
         namespace: metadata.namespace,
         idempotency: metadata.idempotency,
         retention_ms: metadata.retention_ms,

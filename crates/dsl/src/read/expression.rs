@@ -160,6 +160,7 @@ impl expression::Names for RunNames<'_, '_> {
         let (node, segments) = match segments {
             ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
             [first, ..] if self.visible.why_refused(first).is_some() => return Ok(None),
+            ["meta", ..] => (self.variable(Variable::Root(Root::Meta)), 1),
             ["state", ..] => (self.variable(Variable::Root(Root::State)), 1),
             ["result", ..] if matches!(self.visible, Visible::Result | Visible::Output) => {
                 (self.variable(Variable::Root(Root::Result)), 1)
@@ -193,12 +194,12 @@ impl expression::Names for RunNames<'_, '_> {
 
     fn first_segments(&self) -> Vec<String> {
         let names: &[&str] = match self.visible {
-            Visible::Run => &["input", "state", "steps", "flo"],
-            Visible::Result => &["input", "state", "steps", "flo", "result"],
-            Visible::Error => &["input", "state", "steps", "flo", "error"],
-            Visible::Attempt => &["input", "state", "steps", "flo", "error", "attempt"],
-            Visible::Output => &["input", "state", "steps", "flo", "result", "output"],
-            Visible::Start => &["input", "flo"],
+            Visible::Run => &["input", "state", "steps", "meta", "flo"],
+            Visible::Result => &["input", "state", "steps", "meta", "flo", "result"],
+            Visible::Error => &["input", "state", "steps", "meta", "flo", "error"],
+            Visible::Attempt => &["input", "state", "steps", "meta", "flo", "error", "attempt"],
+            Visible::Output => &["input", "state", "steps", "meta", "flo", "result", "output"],
+            Visible::Start => &["input", "meta", "flo"],
             Visible::Nothing => &["input"],
         };
         let items: &[(String, Root)] = match self.visible {

@@ -27,6 +27,7 @@ pub(super) struct Metadata {
     pub(super) name: WorkflowName,
     pub(super) version: WorkflowVersion,
     pub(super) description: Option<String>,
+    pub(super) metadata: Option<String>,
     pub(super) namespace: Option<Namespace>,
     pub(super) idempotency: Idempotency,
     pub(super) retention_ms: Option<u64>,
@@ -51,6 +52,8 @@ pub(super) fn read<'doc>(
     let description = description
         .map(|field| field.string(context).map(str::to_owned))
         .transpose();
+    let metadata = fields.take("metadata", context);
+    let metadata = metadata.map(|field| kept(&field, context)).transpose();
     let namespace = fields.take("namespace", context);
     let namespace = namespace
         .map(|field| field.name(Namespace::new, context))
@@ -92,6 +95,7 @@ pub(super) fn read<'doc>(
         name: name?,
         version: version?,
         description: description?,
+        metadata: metadata?,
         namespace: namespace?,
         idempotency: idempotency?.unwrap_or_default(),
         retention_ms: retention?,
@@ -102,6 +106,21 @@ pub(super) fn read<'doc>(
         retry_run: retry_run?,
         input: input?,
     })
+}
+
+/// Reads what is only kept.
+fn kept<'doc>(field: &Field<'doc>, context: &mut Context<'doc>) -> Result<String, Reported> {
+    let text = compact(field.node);
+    let bytes_max = limits::DEFINITION_METADATA_BYTES_MAX;
+    if text.len() > bytes_max {
+        let message = format!(
+            "expected {} to have at most {bytes_max} bytes, but it has {}",
+            field.place,
+            text.len()
+        );
+        return Err(context.malformed(field.span(), message));
+    }
+    Ok(text)
 }
 
 const IDEMPOTENCIES: [(&str, Idempotency); 3] = [

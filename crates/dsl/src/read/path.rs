@@ -31,6 +31,7 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         [first, ..] if let Some(why) = context.visible.why_refused(first) => {
             return Err(context.error(wrong(why)));
         }
+        ["meta", ..] => (Root::Meta, 1),
         ["state", ..] => (Root::State, 1),
         ["result", ..] if matches!(context.visible, Visible::Result | Visible::Output) => {
             (Root::Result, 1)
@@ -56,10 +57,11 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         _ => {
             let nearest = context.nearest(
                 names.first().copied().unwrap_or_default(),
-                ["input", "state", "steps", "flo"].into_iter(),
+                ["input", "state", "steps", "meta", "flo"].into_iter(),
             );
-            let finding =
-                wrong("expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`");
+            let finding = wrong(
+                "expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`",
+            );
             return Err(context.error(finding.suggest(nearest)));
         }
     };
@@ -67,6 +69,7 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         Root::Input
         | Root::StepOutput(_)
         | Root::State
+        | Root::Meta
         | Root::Result
         | Root::Item(_)
         | Root::Error

@@ -58,7 +58,7 @@ steps:
             6 |   - {name: bad, emit: {stream: "a b", payload: $.inptu, headers: {}}}
               |                                ^^^^^
 
-            error[E508]: invalid path "$.inptu": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inptu": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:6:48
               |
             6 |   - {name: bad, emit: {stream: "a b", payload: $.inptu, headers: {}}}

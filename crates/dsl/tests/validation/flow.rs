@@ -401,7 +401,7 @@ fn e508_bad_paths_in_mappings() {
               |                 ^^^^^^^^^^^^^^^^^^^^^
               = hint: did you mean "charge"?
 
-            error[E508]: invalid path "$.inputs.a": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inputs.a": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:7:24
               |
             7 |   inputMapping: '{"a": "$.inputs.a", "b": ["$.steps.charge"]}'
@@ -460,7 +460,7 @@ fn e508_bad_paths_in_search_attributes_and_cache_keys() {
             cache: {key: "a}"}
         "#,
         expect![[r#"
-            error[E508]: invalid path "inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:5:21
               |
             5 |   - {name: a, from: inptu.a}

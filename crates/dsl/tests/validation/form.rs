@@ -87,14 +87,14 @@ fn a_finding_in_json_text_points_into_it() {
             transitions: {success: flo.Completed, failure: flo.Failed}
         "#,
         expect![[r#"
-            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:6:24
               |
             6 |   inputMapping: '{"a": "$.inptu.a"}'
               |                        ^^^^^^^^^^^
               = hint: did you mean "input"?
 
-            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.inptu.a": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
               --> w.yaml:12:7
                |
             12 |       {"a": "$.inptu.a"}

@@ -132,7 +132,7 @@ steps:
             8 |     skipIf: "thing.id == 1"
               |             ^^^^^^^^^^^^^^^
 
-            error[E508]: invalid path "$.thing.all": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.thing.all": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:9:22
               |
             9 |     forEach: {items: $.thing.all, as: thing, do: {run: "@actions/a", inputMapping: {a: $.index.x}}}

@@ -46,7 +46,7 @@ fn concurrency_limits_are_checked() {
              - {{key: {{cel: \"steps.a.output\"}}, name: \"two words\"}}\n  - {{limit: 2}}\n{STEPS}"
         ),
         expect![[r#"
-            error[E508]: invalid path "$.state.vm": expected it to begin with `$.input` or `$.flo` here
+            error[E508]: invalid path "$.state.vm": expected it to begin with `$.input`, `$.meta` or `$.flo` here
              --> w.yaml:5:11
               |
             5 |   - {key: "$.state.vm", limit: 0, onLimit: drop}

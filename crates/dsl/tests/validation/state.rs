@@ -88,7 +88,7 @@ start:
             7 |   inputMapping: {a: $.result, b: {cel: "result"}, c: $.stat.x}
               |                                        ^^^^^^^^
 
-            error[E508]: invalid path "$.stat.x": expected it to begin with `$.input`, `$.state`, `$.steps` or `$.flo`
+            error[E508]: invalid path "$.stat.x": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`
              --> w.yaml:7:54
               |
             7 |   inputMapping: {a: $.result, b: {cel: "result"}, c: $.stat.x}

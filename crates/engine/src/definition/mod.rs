@@ -53,6 +53,8 @@ pub struct Definition {
     pub version: WorkflowVersion,
     /// Free text for people (W4).
     pub description: Option<String>,
+    /// Anything that people or programs keep with the definition, as compact JSON text; nothing here reads it (W91).
+    pub metadata: Option<String>,
     /// The namespace that the definition names (W4); a create in another namespace is rejected.
     pub namespace: Option<Namespace>,
     /// Whether starts must carry an idempotency key (W20).

@@ -63,6 +63,8 @@ pub enum Root {
     RunId,
     /// `$.state`
     State,
+    /// `$.meta`: the metadata that the run was started with (W91).
+    Meta,
     /// `$.item`: the item of the enclosing iteration of this step (W57).
     Item(StepIndex),
     /// `$.index`: its index, from 0.

@@ -8,6 +8,7 @@ use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
 use crate::run::work_queue::WorkQueue;
+use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Awaited, DefinitionNumber, EventKind, FailureCause, ParentLink,
     RunRecord, TargetResult, TriggeredBy, Work,
@@ -77,6 +78,7 @@ pub(super) fn start(
         definition,
     } = new_child;
     let input = turn.payload(active.input)?;
+    let metadata = metadata_of(turn, run)?;
     let is_limited = !turn.pinned(definition)?.definition.concurrency.is_empty();
     let held_keys = match is_limited {
         true => concurrency::held_with_ancestors(turn, run)?,
@@ -87,6 +89,7 @@ pub(super) fn start(
         run_id: None,
         definition,
         input,
+        metadata,
         idempotency_key: None,
         triggered_by: TriggeredBy::Parent,
         parent: Some(Parent {
@@ -125,6 +128,17 @@ pub(super) fn start(
         queue.push(child.number, work);
     }
     Ok(())
+}
+
+/// The metadata of a run, which its children and further attempts share (W91).
+pub(super) fn metadata_of(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+) -> Result<Option<Json>, StoreError> {
+    run.record
+        .metadata
+        .map(|metadata| turn.payload(metadata))
+        .transpose()
 }
 
 /// The child that waited for its concurrency keys has begun: from now on, the time of the attempt counts (W70).

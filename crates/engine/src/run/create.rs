@@ -24,6 +24,8 @@ pub(crate) struct NewRun {
     pub(crate) run_id: Option<RunId>,
     pub(crate) definition: DefinitionNumber,
     pub(crate) input: Json,
+    /// Its metadata, an object (W91).
+    pub(crate) metadata: Option<Json>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) triggered_by: TriggeredBy,
     pub(crate) parent: Option<Parent>,
@@ -72,6 +74,10 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     };
     let input = PayloadRef::input_of(PayloadOwner::Run(number));
     turn.put::<Payloads>(&input, StoredPayload::Text(input_text));
+    if let Some(metadata) = &new_run.metadata {
+        let text = StoredPayload::Text(metadata.clone());
+        turn.put::<Payloads>(&metadata_of(number), text);
+    }
     let record = record_of(turn, number, &new_run, chain);
     let parent = new_run.parent.as_ref();
     let mut run = LoadedRun::new(number, record, definition);
@@ -112,6 +118,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
 /// Undoes what was written for a run that is not created.
 fn undo(turn: &mut Turn<'_, '_>, number: RunNumber) {
     turn.delete::<Payloads>(&PayloadRef::input_of(PayloadOwner::Run(number)));
+    turn.delete::<Payloads>(&metadata_of(number));
     let last = &mut turn.cluster_mut().run_count;
     assert_eq!(*last, number.0, "no run was created meanwhile");
     *last -= 1;
@@ -140,6 +147,14 @@ fn note_names(turn: &mut Turn<'_, '_>, run: &LoadedRun, new_run: &NewRun) {
     if let Some(key) = &new_run.idempotency_key {
         let workflow = run.definition.definition.name.clone();
         turn.put::<IdempotencyKeys>(&(namespace.clone(), workflow, key.clone()), run.number);
+    }
+}
+
+/// Where the metadata of a run is stored: behind its input.
+fn metadata_of(number: RunNumber) -> PayloadRef {
+    PayloadRef {
+        owner: PayloadOwner::Run(number),
+        position: 1,
     }
 }
 
@@ -180,8 +195,9 @@ fn record_of(
         starts_at_ms: new_run.starts_at_ms,
         times_out_at_ms: None,
         input: PayloadRef::input_of(PayloadOwner::Run(number)),
+        metadata: new_run.metadata.as_ref().map(|_| metadata_of(number)),
         output: None,
-        payloads_count: 1,
+        payloads_count: 1 + u64::from(new_run.metadata.is_some()),
         signals: SignalCounts::default(),
         compensations: CompensationCounts::default(),
         history: HistoryCursor::default(),

@@ -1,6 +1,7 @@
 //! Retrying a run as a whole: when it ends, another attempt begins from the start. To callers, the parent and the schedule,
 //! all attempts are one run (W77).
 
+use super::child::metadata_of;
 use super::create::{CreatedRun, Creation, NewRun, Parent, create, next_number};
 use super::{concurrency, index, phase};
 use crate::definition::TerminalStatus;
@@ -206,6 +207,7 @@ fn create_next(
         run_id: None,
         definition: record.definition,
         input: turn.payload(record.input)?,
+        metadata: metadata_of(turn, run)?,
         idempotency_key: None,
         triggered_by: record.triggered_by.clone(),
         parent,

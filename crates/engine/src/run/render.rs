@@ -231,6 +231,7 @@ fn whole(
 ) -> Result<Option<PayloadRef>, StoreError> {
     match root {
         Root::Input => Ok(Some(run.record.input)),
+        Root::Meta => Ok(run.record.metadata),
         Root::StepOutput(step) => output_of(turn, run, context.scope, step),
         Root::Result => Ok(context.result),
         Root::EndCause => Ok(run.record.fixed_end.as_ref().and_then(|end| end.cause)),
@@ -445,6 +446,10 @@ pub(super) fn text_of(
     Ok(match root {
         Root::Input => Some(turn.payload(run.record.input)?),
         Root::State => Some(state::text(turn, run, context.scope)?),
+        Root::Meta => match run.record.metadata {
+            Some(metadata) => Some(turn.payload(metadata)?),
+            None => Some(Json::from_checked("{}")),
+        },
         Root::StepOutput(_) | Root::Result | Root::EndCause => {
             match whole(turn, run, context, root)? {
                 Some(output) => Some(turn.payload(output)?),

@@ -39,6 +39,8 @@ pub struct StartRun {
     pub trace: Option<TraceContext>,
     /// When the run begins (W76); `None` is now.
     pub start_time: Option<DueTime>,
+    /// What the run and its children read as `$.meta`, an object (W91).
+    pub metadata: Option<Json>,
 }
 
 /// Which revision of a workflow a start wants (W5).
@@ -78,6 +80,7 @@ impl StartRun {
             run_id: self.run_id.clone(),
             definition: resolved.number,
             input: self.input.clone(),
+            metadata: self.metadata.clone(),
             idempotency_key: self.idempotency_key.clone(),
             triggered_by: TriggeredBy::Caller,
             parent: None,

@@ -85,6 +85,7 @@ impl FireSchedule {
             run_id: None,
             definition: self.definition,
             input: Json::from_checked(input),
+            metadata: None,
             idempotency_key: None,
             triggered_by: TriggeredBy::Schedule { firing_ms },
             parent: None,

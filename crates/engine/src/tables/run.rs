@@ -86,6 +86,8 @@ pub struct RunRecord {
     pub times_out_at_ms: Option<u64>,
     /// The input.
     pub input: PayloadRef,
+    /// The metadata that it was started with (W91).
+    pub metadata: Option<PayloadRef>,
     /// The output; set when the run ends with one.
     pub output: Option<PayloadRef>,
     /// Payloads so far; the next one's position.

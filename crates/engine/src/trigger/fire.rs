@@ -286,6 +286,7 @@ impl Firing<'_> {
             run_id: None,
             definition: self.command.definition,
             input,
+            metadata: None,
             idempotency_key: None,
             triggered_by: TriggeredBy::Trigger { first: records[0] },
             parent: None,

@@ -34,6 +34,8 @@ pub struct RunView {
     pub current_steps: Vec<CurrentStep>,
     /// The input.
     pub input: Json,
+    /// The metadata that it was started with (W91).
+    pub metadata: Option<Json>,
     /// The output, once it ended with one.
     pub output: Option<Json>,
     /// The steps that were left, by name.
@@ -277,6 +279,10 @@ pub fn run(
         Some(link) => read::<Runs>(reader, &link.run)?.map(|parent| parent.id),
         None => None,
     };
+    let metadata = match run.metadata {
+        Some(metadata) => Some(payload(reader, metadata)?),
+        None => None,
+    };
     let active = active(reader, number)?;
     Ok(Some(RunView {
         row: row(&run, &record),
@@ -288,6 +294,7 @@ pub fn run(
         phase: run.fixed_end.as_ref().map(|end| end.phase),
         current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
+        metadata,
         output,
         steps: steps(reader, number, definition)?,
         search_attributes: attributes(&run, definition),

@@ -46,6 +46,7 @@ fn start(workflow: &str) -> Body {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     })
 }
 

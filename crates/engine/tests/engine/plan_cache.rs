@@ -272,5 +272,6 @@ fn start(key: u32) -> Body {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     })
 }

@@ -67,6 +67,7 @@ fn start_run() -> StartRun {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     }
 }
 

@@ -232,6 +232,7 @@ fn start_run() -> StartRun {
         run_id: Some(RunId::new("mine").expect("an id")),
         trace: None,
         start_time: Some(DueTime::At { ms: 2_000 }),
+        metadata: Some(json()),
     }
 }
 
@@ -403,6 +404,7 @@ pub(crate) fn definition() -> Definition {
         name: workflow(),
         version: version(),
         description: Some("orders".to_owned()),
+        metadata: Some(r#"{"team":"shop"}"#.to_owned()),
         namespace: Some(namespace()),
         idempotency: Idempotency::Required,
         retention_ms: Some(60_000),
@@ -547,6 +549,7 @@ fn template() -> Template {
             part(Root::Timestamp),
             part(Root::Run(RunFact::RunAttempt)),
             part(Root::State),
+            part(Root::Meta),
             part(Root::Result),
             part(Root::Error),
             Part::Expression(expression()),

@@ -20,6 +20,7 @@ fn start(replica: &mut Replica) {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
 }

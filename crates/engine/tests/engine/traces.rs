@@ -36,6 +36,7 @@ fn start(replica: &mut Replica) {
     let start = StartRun {
         trace: Some(samples::trace()),
         start_time: None,
+        metadata: None,
         ..start_run()
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
@@ -333,6 +334,7 @@ fn the_same_request_in_another_trace_is_a_repeat() {
         Body::StartRun(StartRun {
             trace: Some(trace),
             start_time: None,
+            metadata: None,
             ..start_run()
         })
     };

@@ -35,6 +35,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         detail: view.detail,
         current_steps: view.current_steps.iter().map(current_step).collect(),
         input: json(&view.input),
+        metadata: view.metadata.as_ref().map(json),
         output: view.output.as_ref().map(json),
         steps,
         search_attributes: attributes(&view.search_attributes),

@@ -19,7 +19,8 @@ Examples:
   flo workflow start order @order.json --idempotency-key order-7 --wait
   flo workflow start order @order.json --wait --wait-timeout 30s
   flo workflow start report --at 2027-01-01T06:00:00Z
-  flo workflow start reminder --after 2h";
+  flo workflow start reminder --after 2h
+  flo workflow start order @order.json --metadata '{\"ticket\": \"OPS-7\"}'";
 
 /// Start a run and print its id
 ///
@@ -56,6 +57,10 @@ pub(crate) struct Start {
     #[arg(long, value_name = "DURATION", value_parser = period::parse)]
     after: Option<Duration>,
 
+    /// What the run and its children read as `$.meta`: a JSON object, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    metadata: Option<String>,
+
     /// Wait until the run ends and print its output
     #[arg(long)]
     wait: bool,
@@ -81,6 +86,7 @@ impl Start {
             workflow: self.name,
             version: self.version,
             input: json_argument::read_optional(self.input.as_deref())?,
+            metadata: json_argument::read_optional(self.metadata.as_deref())?,
             idempotency_key: self.idempotency_key.unwrap_or_default(),
             run_id: self.run_id.unwrap_or_default(),
             start_at_ms: self.at.unwrap_or_default(),

@@ -315,6 +315,7 @@ fn start() -> Body {
         run_id: Some(RunId::new("it").expect("an id")),
         trace: None,
         start_time: None,
+        metadata: None,
     })
 }
 

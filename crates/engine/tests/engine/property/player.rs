@@ -426,6 +426,7 @@ fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
         trace: None,
         // Some begin later.
         start_time: (workflow % 3 == 1 && key.is_none()).then_some(DueTime::After { ms: 30 }),
+        metadata: None,
     }
 }
 

@@ -62,6 +62,7 @@ fn a_rare_match_takes_more_pages_and_no_page_reads_everything() {
             run_id: None,
             trace: None,
             start_time: None,
+            metadata: None,
         })
     };
     for _ in 0..11 {

@@ -58,6 +58,7 @@ pub(crate) fn plain_start(workflow: &str, input: Json) -> StartRun {
         run_id: None,
         trace: None,
         start_time: None,
+        metadata: None,
     }
 }
 

@@ -214,6 +214,7 @@ fn start(line: &mut Line) -> StartRun {
             .number("at")
             .map(|ms| DueTime::At { ms })
             .or_else(|| line.number("after").map(|ms| DueTime::After { ms })),
+        metadata: line.option("meta").map(Json::from_checked),
     }
 }
 

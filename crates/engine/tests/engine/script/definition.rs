@@ -67,6 +67,7 @@ pub(crate) fn define(text: &str) -> Definition {
         name: WorkflowName::new(head.word()).expect("a workflow name"),
         version: WorkflowVersion::new(head.word()).expect("a version"),
         description: None,
+        metadata: None,
         namespace: head
             .option("belongs-to")
             .map(|name| Namespace::new(name).expect("a namespace")),
@@ -320,6 +321,7 @@ impl Names {
         let root = match next() {
             "input" => Root::Input,
             "state" => Root::State,
+            "meta" => Root::Meta,
             "result" => Root::Result,
             "error" => Root::Error,
             "cause" => Root::EndCause,

@@ -58,6 +58,7 @@ pub(super) fn record() -> RunRecord {
         }),
         attributes: attributes(),
         input: payload,
+        metadata: Some(payload),
         output: Some(payload),
         payloads_count: 3,
         times_out_at_ms: Some(60_000),

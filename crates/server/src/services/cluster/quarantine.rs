@@ -137,6 +137,7 @@ start:
             run_id: None,
             trace: None,
             start_time: None,
+            metadata: None,
         }))
         .await;
         node

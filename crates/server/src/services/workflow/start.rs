@@ -84,6 +84,7 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
             run_id: request::optional(request.run_id, RunId::new)?,
             trace: None,
             start_time,
+            metadata: request::metadata(&request.metadata)?,
         },
     })
 }
