@@ -15,6 +15,8 @@ pub(crate) struct WorkflowRow {
     enabled: bool,
     latest: bool,
     created_at_ms: u64,
+    signature: String,
+    content_hash: String,
     description: Option<String>,
 }
 
@@ -43,6 +45,8 @@ impl From<v1::Workflow> for WorkflowRow {
             enabled: workflow.enabled,
             latest: workflow.latest,
             created_at_ms: workflow.created_at_ms,
+            signature: workflow.signature,
+            content_hash: workflow.content_hash,
             description: Some(workflow.description).filter(|text| !text.is_empty()),
         }
     }

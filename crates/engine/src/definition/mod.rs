@@ -11,6 +11,7 @@ mod concurrency;
 mod expression;
 mod plan;
 mod retry;
+mod signature;
 mod source;
 mod step;
 mod template;

@@ -214,6 +214,25 @@ pub enum StepKind {
     Approval(ApprovalStep),
 }
 
+impl StepKind {
+    /// The published name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Wait(_) => "wait_for_signal",
+            Self::Parallel(_) => "parallel",
+            Self::Block(_) => "block",
+            Self::ForEach(_) => "for_each",
+            Self::Switch(_) => "switch",
+            Self::Set => "set",
+            Self::Emit(_) => "emit",
+            Self::Timer(_) => "wait",
+            Self::Approval(_) => "approval",
+        }
+    }
+}
+
 /// A step that asks people for a decision (W61).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalStep {

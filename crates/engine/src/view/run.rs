@@ -3,7 +3,7 @@
 use super::payload;
 use super::run_attempts::{RunAttempts, attempts, latest_attempt};
 use super::run_detail::{quarantine_detail, run_detail};
-use crate::definition::{Definition, Step, StepKind, Target};
+use crate::definition::{Definition, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
     WorkflowVersion,
@@ -54,6 +54,8 @@ pub struct RunView {
     pub is_queued: bool,
     /// When it entered its first step, in milliseconds.
     pub began_at_ms: Option<u64>,
+    /// The signature of the revision that it is pinned to (W88).
+    pub signature: String,
     /// The sequence number of its last event.
     pub events_count: u64,
 }
@@ -304,6 +306,7 @@ pub fn run(
         starts_at_ms: run.starts_at_ms,
         is_queued: run.concurrency.as_ref().is_some_and(|own| !own.is_held),
         began_at_ms: run.began_at_ms,
+        signature: definition.signature(),
         events_count: run.history.events_count,
     }))
 }
@@ -397,7 +400,7 @@ fn current_steps(
         let step = definition.step(active.step);
         let kind = match active.call.is_compensation() {
             true => "compensation",
-            false => kind(step),
+            false => step.kind.name(),
         };
         let scope = read::<Scopes>(reader, &(number, active.scope))?;
         steps.push(CurrentStep {
@@ -413,21 +416,6 @@ fn current_steps(
         });
     }
     Ok(steps)
-}
-
-fn kind(step: &Step) -> &'static str {
-    match step.kind {
-        StepKind::Run(_) => "run",
-        StepKind::Wait(_) => "wait_for_signal",
-        StepKind::Parallel(_) => "parallel",
-        StepKind::Block(_) => "block",
-        StepKind::ForEach(_) => "for_each",
-        StepKind::Switch(_) => "switch",
-        StepKind::Set => "set",
-        StepKind::Emit(_) => "emit",
-        StepKind::Timer(_) => "wait",
-        StepKind::Approval(_) => "approval",
-    }
 }
 
 /// A leased task is waited for until its lease ends, an accepted one until its report is overdue.

@@ -24,6 +24,7 @@ mod samples;
 mod script;
 mod shared_input;
 mod signals;
+mod signatures;
 mod tables;
 mod testdata;
 mod texts;

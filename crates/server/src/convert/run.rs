@@ -47,6 +47,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         idempotency_key: view.idempotency_key.map(|key| key.to_string()),
         starts_at_ms: view.starts_at_ms,
         began_at_ms: view.began_at_ms,
+        signature: view.signature,
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),

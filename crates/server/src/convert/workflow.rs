@@ -7,6 +7,8 @@ use flotilla_engine::view::WorkflowView;
 pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
     let definition = view.definition.definition;
     v1::Workflow {
+        signature: definition.signature(),
+        content_hash: definition.content_hash(),
         name: definition.name.to_string(),
         version: definition.version.to_string(),
         revision: view.definition.revision,
