@@ -187,7 +187,9 @@ fn check_cancelling(run: &RunRecord, scopes: &[ScopeRow], active: &[ActivationRo
             active.state,
             ActivationState::Action(_) | ActivationState::Child(_) | ActivationState::Plan(_)
         );
-        let may_stop = is_known || active.state.opens_scopes();
+        // Its result was there when it was cancelled, and is processed later.
+        let is_deferred = active.state.is_executing() && run.continuation.is_some();
+        let may_stop = is_known || is_deferred || active.state.opens_scopes();
         assert!(!active.is_stopping() || may_stop, "{active:?} stops");
     }
 }

@@ -9,7 +9,7 @@ use flotilla_engine::rows::{
     WorkerNumbers, encode_key, encode_record,
 };
 use flotilla_engine::store::{MemoryStore, Writes};
-use flotilla_engine::{Applied, Body, Entry, ReleaseQuarantined};
+use flotilla_engine::{Body, Entry, Rejection, ReleaseQuarantined, Reply};
 
 /// Sets things aside as a panic in their timers would: the timer that is due first is gone with it.
 pub(super) fn quarantine(player: &mut Player, picks: &[(u8, bool)]) {
@@ -64,21 +64,30 @@ pub(super) fn counting_schedule(
     is_open.then_some((run.namespace, definition.name))
 }
 
-/// Releases all quarantined items in one entry.
-pub(super) fn release_all(player: &mut Player) -> Applied {
-    let aside = rows::<Quarantine>(&player.store, &()).into_iter();
-    let retries = aside.map(|((kind, number), _)| {
-        command(Body::ReleaseQuarantined(ReleaseQuarantined {
-            kind,
-            number,
-        }))
-    });
-    let entry = Entry {
-        stamp: player.stamp(),
-        offers: Vec::new(),
-        commands: retries.collect(),
-    };
-    player.play(&entry)
+/// Releases all quarantined items, in one entry unless it is full before that.
+pub(super) fn release_all(player: &mut Player) -> Vec<Result<Reply, Rejection>> {
+    let is_full = |reply: &Result<_, Rejection>| matches!(reply, Err(Rejection::EntryFull));
+    let mut replies = Vec::new();
+    loop {
+        let aside = rows::<Quarantine>(&player.store, &()).into_iter();
+        let releases = aside.map(|((kind, number), _)| {
+            command(Body::ReleaseQuarantined(ReleaseQuarantined {
+                kind,
+                number,
+            }))
+        });
+        let entry = Entry {
+            stamp: player.stamp(),
+            offers: Vec::new(),
+            commands: releases.collect(),
+        };
+        let applied = player.play(&entry).replies;
+        let was_full = applied.iter().any(is_full);
+        replies.extend(applied.into_iter().filter(|reply| !is_full(reply)));
+        if !was_full {
+            return replies;
+        }
+    }
 }
 
 /// Everything whose obligations are its own timers and tasks.
