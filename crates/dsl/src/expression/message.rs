@@ -40,7 +40,7 @@ fn reworded(message: &str) -> String {
         if let Some(found) = message.strip_prefix(prefix) {
             return match found {
                 "'<EOF>'" => "the expression is incomplete".to_owned(),
-                found => format!("{unexpected}{found}"),
+                found => format!("{unexpected}{}", printable(found)),
             };
         }
     }
@@ -51,5 +51,17 @@ fn reworded(message: &str) -> String {
         // A value of the parser's own, for its developers.
         return "invalid literal".to_owned();
     }
-    message.to_owned()
+    printable(message)
+}
+
+/// The text, with control characters as escapes.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() {
+            true => printable.extend(character.escape_unicode()),
+            false => printable.push(character),
+        }
+    }
+    printable
 }

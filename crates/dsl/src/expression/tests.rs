@@ -86,6 +86,8 @@ fn errors_show_where_and_what() {
     let over = |text: &str| over(r#"{"input": 1, "state": 2}"#, text);
     assert_eq!(over("input +"), "E517 at 8: the expression is incomplete");
     assert_eq!(over("input @ 2"), "E517 at 7: unexpected character '@'");
+    let escaped = "E517 at 6: unexpected character '\\u{85}'";
+    assert_eq!(over("input\u{85}"), escaped);
     assert_eq!(over("inptu > 1"), r#"E513 at 1: there is no name "inptu""#);
     assert_eq!(
         over("input > 1 && stat.x"),
