@@ -183,6 +183,7 @@ mod tests {
               "workflow": "order",
               "version": "1.0.0",
               "revision": 1,
+              "signature": "",
               "status": "waiting",
               "terminal": null,
               "detail": null,
@@ -201,6 +202,7 @@ mod tests {
               "input": {
                 "id": 7
               },
+              "metadata": null,
               "output": null,
               "steps": {
                 "charge": {

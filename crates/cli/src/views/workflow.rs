@@ -94,7 +94,7 @@ mod tests {
             created_at_ms: 5,
             ..v1::Workflow::default()
         });
-        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"latest":true,"created_at_ms":5,"description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"latest":true,"created_at_ms":5,"signature":"","content_hash":"","description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
         assert_eq!(view.source(), "kind: Workflow\n");
     }

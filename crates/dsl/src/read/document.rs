@@ -37,10 +37,7 @@ pub(super) fn read<'doc>(
     let plans_read = all(plan_fields, plan_names, |field, name| {
         plan::read(field, name, context)
     });
-    let handler_timeout_ms = metadata
-        .as_ref()
-        .map(|metadata| metadata.handler_timeout_ms);
-    let handler_timeout_ms = handler_timeout_ms.unwrap_or(limits::HANDLER_MS_DEFAULT);
+    let handler_timeout_ms = handler_timeout_ms(metadata.as_ref().ok());
     let blocks_read = blocks_and_steps(blocks?, terminal_fields, handler_timeout_ms, context);
     let terminals_read = all(terminal_fields, terminal_names, |field, name| {
         terminals::read(field, name, context)
@@ -94,6 +91,13 @@ pub(super) fn read<'doc>(
         blocks,
         steps,
         extensions: DefinitionExtensions::default(),
+    })
+}
+
+/// How long handlers take at most, in milliseconds; the default for a document whose metadata is invalid.
+fn handler_timeout_ms(metadata: Option<&Metadata>) -> u64 {
+    metadata.map_or(limits::HANDLER_MS_DEFAULT, |metadata| {
+        metadata.handler_timeout_ms
     })
 }
 

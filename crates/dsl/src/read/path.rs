@@ -65,7 +65,18 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
             return Err(context.error(finding.suggest(nearest)));
         }
     };
-    let has_fields = match root {
+    if !has_fields(root) && segments.len() > used {
+        return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
+    }
+    Ok(Path {
+        root,
+        segments: segments.into_iter().skip(used).collect(),
+    })
+}
+
+/// Whether a path can lead into what stands at a root.
+fn has_fields(root: Root) -> bool {
+    match root {
         Root::Input
         | Root::StepOutput(_)
         | Root::State
@@ -79,14 +90,7 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         | Root::Timestamp
         | Root::Run(_)
         | Root::ItemIndex(_) => false,
-    };
-    if !has_fields && segments.len() > used {
-        return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
     }
-    Ok(Path {
-        root,
-        segments: segments.into_iter().skip(used).collect(),
-    })
 }
 
 /// What `$.flo.NAME` stands for.
