@@ -48,7 +48,7 @@ pub enum Rejection {
     /// The input does not satisfy the workflow's schema (W4).
     #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
-    /// The run cannot be started beside those that there are.
+    /// The run id or a concurrency key prevents the start.
     #[error(transparent)]
     Start(#[from] StartRejection),
     /// The run does not exist.

@@ -105,11 +105,11 @@ codes! {
         "The input does not match the workflow's schema."
         => "`flo workflow show NAME` prints the schema";
     RunLimitReached "run_limit_reached" Conflict
-        "As many runs as the workflow's `concurrency` allows hold a concurrency key, or too many wait for it."
-        => "wait until one of them ends, or cancel it with `flo workflow cancel RUN`";
+        "A concurrency key of the workflow is at its limit, or too many runs wait for it."
+        => "wait until a run with this key ends, or cancel one with `flo workflow cancel RUN`";
     ConcurrencyKeyInvalid "concurrency_key_invalid" Invalid
-        "The value of a key of the workflow's `concurrency` cannot be computed from this input."
-        => "change the input, or the expression of `concurrency.key`";
+        "A concurrency key of the workflow cannot be computed from this input and metadata."
+        => "change the input, the metadata or the expression in `concurrency.key`";
     RunNotFound "run_not_found" NotFound
         "The run does not exist: it was never started, or its retention period has ended."
         => "`flo workflow runs` lists the runs";

@@ -1,11 +1,11 @@
-//! Why a run cannot be started beside those that there are (W20, W84).
+//! Why the run id or a concurrency key prevents a start (W20, W84).
 
 use crate::ids::RunId;
 use crate::limits::CONCURRENCY_WAITING_MAX;
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why a run cannot be started beside those that there are.
+/// Why the run id or a concurrency key prevents a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StartRejection {
     /// Another run already has the caller's run id (W20).
@@ -14,7 +14,7 @@ pub enum StartRejection {
     /// The caller's run id has the form that only the engine generates (W20).
     #[error("expected a run id that does not begin with \"wfrun-\", but it is \"{0}\"")]
     RunIdReserved(RunId),
-    /// As many runs as may hold a concurrency key do, or others wait for it (W84).
+    /// A concurrency key is at its limit, or other runs wait for it (W84).
     #[error(
         "expected concurrency key {key} to be below its limit of {limit}, but {}",
         described(holders)
@@ -27,9 +27,9 @@ pub enum StartRejection {
         /// The runs that have held it for the longest time.
         holders: Vec<RunId>,
     },
-    /// As many runs as may wait for a concurrency key do (W84).
+    /// The queue of a concurrency key is full (W84).
     #[error(
-        "expected fewer than {CONCURRENCY_WAITING_MAX} runs to wait for concurrency key {0}, but as many do"
+        "expected fewer than {CONCURRENCY_WAITING_MAX} runs to wait for concurrency key {0}, but its queue is full"
     )]
     QueueFull(String),
     /// The value of a concurrency key cannot be computed (W84).

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ConcurrencyLimit {
     /// The value of the key: runs with equal values count together. `null` is not limited.
     pub key: Template,
-    /// Runs that hold the key at a time, at most; above 0.
+    /// The maximum number of runs that hold the key at the same time; at least 1.
     pub limit: u32,
     /// The name under which workflows of the namespace share keys; `None` for keys of the workflow alone.
     pub name: Option<ConcurrencyName>,

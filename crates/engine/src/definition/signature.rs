@@ -1,4 +1,4 @@
-//! The signature of a definition: whether a run can continue with another one (W88).
+//! The signature of a definition, which shows whether a run can continue with another definition (W88).
 
 use super::{BlockIndex, CallRole, Definition, StepIndex};
 use crate::codec;
@@ -10,8 +10,9 @@ use std::fmt::Write;
 const DIGITS: usize = 16;
 
 impl Definition {
-    /// The first 16 hexadecimal digits of the SHA-256 digest of the steps: name, kind and target of each, and the blocks that
-    /// it opens. Definitions with the same signature have the same steps, whatever else differs, such as the version.
+    /// The first 16 hexadecimal digits of the SHA-256 digest of the workflow name, the steps and the handlers. Each step
+    /// counts with its name, kind, target and blocks. Definitions with the same signature may differ in everything else,
+    /// such as the version.
     #[must_use]
     pub fn signature(&self) -> String {
         let mut digest = hex(&Sha256::digest(self.outline()));

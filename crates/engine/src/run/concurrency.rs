@@ -50,7 +50,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether another run may hold the key, and none waits for it.
+    /// Whether the key is below its limit and no run waits for it.
     fn is_free(&self) -> bool {
         let known = self.known.as_ref();
         known.is_none_or(|(_, record)| {
@@ -59,7 +59,7 @@ impl Wanted {
     }
 
     /// Whether the run replaces one that holds the key.
-    fn is_replaced(&self) -> bool {
+    fn is_replacing(&self) -> bool {
         self.on_limit == OnLimit::CancelOldest && !self.is_free()
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn acquire(
     run: &mut LoadedRun,
     request: &Request<'_>,
 ) -> TurnResult<Acquired> {
-    // The attempt before it held those that it needs.
+    // The previous attempt already held the keys that this run needs.
     if run.record.chain.is_some() {
         return Ok(Acquired::Held);
     }
@@ -91,7 +91,7 @@ pub(super) fn acquire(
         return Err(Rejection::from(StartRejection::QueueFull(key)).into());
     }
     let first_blocked = blocked.first().map(|wanted| wanted.key.clone());
-    let replaced: Vec<bool> = wanted.iter().map(Wanted::is_replaced).collect();
+    let replaced: Vec<bool> = wanted.iter().map(Wanted::is_replacing).collect();
     let mut places = Vec::with_capacity(wanted.len());
     for (wanted, is_replacing) in wanted.into_iter().zip(&replaced) {
         let (key, limit) = (number(turn, wanted.key)?, wanted.limit);
@@ -333,7 +333,7 @@ fn first_waiting(
     Ok(first)
 }
 
-/// Lets the run that comes next at a key look whether it can begin.
+/// Queues a check of whether the first run that waits for a key can begin.
 fn wake(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -364,7 +364,7 @@ pub(super) fn take(
     }
     let mut places = Vec::with_capacity(own.places.len());
     for place in own.places {
-        // The key is joined before it is left: it stays.
+        // Join the holders before leaving the queue, so that the key is not deleted.
         let position = join(turn, run.number, place.key, true)?;
         places.push(ConcurrencyPlace { position, ..place });
         leave(turn, place, false)?;
@@ -429,8 +429,8 @@ pub(super) fn hand_over(
     Ok(())
 }
 
-/// Cancels the runs that wait before this one for the keys that it replaces others at, a number of them at a time, and then
-/// the one that has held each of them for the longest time.
+/// At each key with `cancel_oldest`, cancels the runs that wait before this one, in batches. If the key is at its limit,
+/// it then cancels the run that has held it for the longest time.
 pub(super) fn replace(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
@@ -469,7 +469,7 @@ pub(super) fn replace(
     {
         queue.push(holder, cancel());
     }
-    // The last one is cancelled first: none of them comes next meanwhile.
+    // The last run is cancelled first, so that none of these runs reaches the head of the queue and begins.
     for (_, waiting) in before {
         queue.push(waiting, cancel());
     }
@@ -504,7 +504,7 @@ fn oldest_cancellable(
     let count_max = CONCURRENCY_CANCELLED_MAX;
     for holder in first_runs::<ConcurrencyHolders>(turn, key, first, count_max)? {
         let record = turn.run_record(holder)?;
-        // The attempt after one that ends is the same run to others.
+        // To other runs, a retried run and its next attempt are the same run.
         let is_ending = record.is_none_or(|run| {
             let end = run.fixed_end.as_ref();
             end.is_some_and(|end| !end.is_retried)

@@ -11,13 +11,13 @@ tables! {
     84 ConcurrencyKeyNumbers(ConcurrencyKey) -> ConcurrencyKeyNumber;
     /// Concurrency keys by number. Live as long as the number.
     85 ConcurrencyKeys(ConcurrencyKeyNumber) -> ConcurrencyKeyRecord;
-    /// The runs that hold a concurrency key, in the order in which they began to. Live until the run ends.
+    /// The runs that hold a concurrency key, in the order in which they got it. Live until the run ends.
     86 ConcurrencyHolders((ConcurrencyKeyNumber, u64)) -> RunNumber;
     /// The runs that wait for a concurrency key, in the order in which they asked for it. Live until the run begins or is
     /// cancelled.
     87 ConcurrencyQueue((ConcurrencyKeyNumber, u64)) -> RunNumber;
-    /// The idempotency keys that were given with starts for which a run was used that held a concurrency key, with the
-    /// workflow that was to be started. Live as long as the run.
+    /// The idempotency keys of starts that returned this run because of `onLimit: existing`, each with the workflow that
+    /// the start named. Live as long as the run.
     88 BoundIdempotencyKeys((RunNumber, IdempotencyKey, WorkflowName)) -> Namespace;
 }
 
@@ -52,7 +52,7 @@ pub struct ConcurrencyKeyRecord {
     pub waiting_count: u32,
     /// The next position among those that hold it, and among those that wait for it.
     pub next_position: u64,
-    /// No run that holds it has a lower position: a search skips the tombstones of deleted rows.
+    /// No holder has a lower position. Searches start here to skip the tombstones of deleted rows.
     pub first_holder: u64,
     /// No run that waits for it has a lower position.
     pub first_waiting: u64,

@@ -1,4 +1,4 @@
-//! What runs wait for that a concurrency limit does not allow to begin (W84).
+//! What a run waits for when a concurrency limit keeps it from beginning (W84).
 
 use crate::limits::CONCURRENCY_LISTED_MAX;
 use crate::run::shown_concurrency_key;
@@ -9,7 +9,7 @@ use crate::tables::{
 };
 use std::ops::ControlFlow;
 
-/// Runs before a waiting one that are counted.
+/// The maximum number of runs counted ahead of a waiting run.
 const COUNTED_MAX: usize = 100;
 
 /// Describes which key a waiting run waits for first, and which runs hold it; `None` for a run that does not wait.
@@ -72,9 +72,9 @@ fn blocked(reader: &dyn Reader, place: &ConcurrencyPlace) -> Result<Option<Strin
     }
     match before {
         0 => {}
-        1 => detail.push_str(", after 1 other run that waits"),
-        COUNTED_MAX => detail.push_str(&format!(", after {before} or more other runs that wait")),
-        _ => detail.push_str(&format!(", after {before} other runs that wait")),
+        1 => detail.push_str(", behind 1 waiting run"),
+        COUNTED_MAX => detail.push_str(&format!(", behind {before} or more waiting runs")),
+        _ => detail.push_str(&format!(", behind {before} waiting runs")),
     }
     Ok(Some(detail))
 }
