@@ -23,6 +23,7 @@ mod command;
 mod dead_letter;
 mod decimal;
 mod difference;
+mod digest;
 mod due_time;
 mod effect;
 mod engine;

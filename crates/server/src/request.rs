@@ -88,7 +88,7 @@ pub(crate) fn json(
     let text = if bytes.is_empty() {
         default
     } else {
-        json_text(bytes, field)?
+        json_text(bytes, field, PAYLOAD_BYTES_MAX)?
     };
     Ok(Json::from_checked(text.to_owned()))
 }
@@ -99,14 +99,7 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    if bytes.len() > METADATA_BYTES_MAX {
-        let message = format!(
-            "expected {FIELD} to have at most {METADATA_BYTES_MAX} bytes, but it has {}",
-            bytes.len()
-        );
-        return Err(Refusal::too_large(message).at(FIELD));
-    }
-    let text = json_text(bytes, FIELD)?.trim();
+    let text = json_text(bytes, FIELD, METADATA_BYTES_MAX)?.trim();
     if !text.starts_with('{') {
         let message = format!("expected {FIELD} to be a JSON object, but it is not");
         return Err(Refusal::invalid(FIELD, message));
@@ -116,13 +109,17 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
 
 /// Whether bytes are a valid payload; empty bytes are not.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
-    json_text(bytes, "payload").is_ok()
+    json_text(bytes, "payload", PAYLOAD_BYTES_MAX).is_ok()
 }
 
-fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusal> {
-    if bytes.len() > PAYLOAD_BYTES_MAX {
+fn json_text<'b>(
+    bytes: &'b [u8],
+    field: &'static str,
+    bytes_max: usize,
+) -> Result<&'b str, Refusal> {
+    if bytes.len() > bytes_max {
         let message = format!(
-            "expected {field} to have at most {PAYLOAD_BYTES_MAX} bytes, but it has {}",
+            "expected {field} to have at most {bytes_max} bytes, but it has {}",
             bytes.len()
         );
         return Err(Refusal::too_large(message).at(field));

@@ -2,8 +2,8 @@
 
 use super::{BlockIndex, CallRole, Definition, StepIndex};
 use crate::codec;
+use crate::digest::sha256_hex;
 use crate::json::quote;
-use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// The hexadecimal digits of a signature.
@@ -15,7 +15,7 @@ impl Definition {
     /// such as the version.
     #[must_use]
     pub fn signature(&self) -> String {
-        let mut digest = hex(&Sha256::digest(self.outline()));
+        let mut digest = sha256_hex(self.outline());
         digest.truncate(DIGITS);
         digest
     }
@@ -23,7 +23,7 @@ impl Definition {
     /// The SHA-256 digest of the whole definition, in hexadecimal.
     #[must_use]
     pub fn content_hash(&self) -> String {
-        hex(&Sha256::digest(codec::encode(self)))
+        sha256_hex(codec::encode(self))
     }
 
     /// The name, and the steps of all blocks, as canonical JSON.
@@ -77,12 +77,4 @@ impl Definition {
         write!(text, ",[{}]]", opened.join(",")).expect("a String takes every text");
         text
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        write!(text, "{byte:02x}").expect("a String takes every text");
-    }
-    text
 }

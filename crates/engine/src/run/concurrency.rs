@@ -90,24 +90,24 @@ pub(super) fn acquire(
         let key = concurrency_key::shown(&full.key);
         return Err(Rejection::from(StartRejection::QueueFull(key)).into());
     }
-    let first_blocked = blocked.first().map(|wanted| wanted.key.clone());
-    let replaced: Vec<bool> = wanted.iter().map(Wanted::is_replacing).collect();
+    let first_blocked = wanted.iter().position(|wanted| !wanted.is_free());
     let mut places = Vec::with_capacity(wanted.len());
-    for (wanted, is_replacing) in wanted.into_iter().zip(&replaced) {
-        let (key, limit) = (number(turn, wanted.key)?, wanted.limit);
+    for wanted in wanted {
+        let (limit, is_replacing) = (wanted.limit, wanted.is_replacing());
+        let key = number(turn, wanted.key)?;
         let position = join(turn, run.number, key, is_held)?;
         places.push(ConcurrencyPlace {
             key,
             position,
             limit,
-            is_replacing: *is_replacing,
+            is_replacing,
         });
     }
-    run.record.concurrency = (!places.is_empty()).then_some(RunConcurrency { is_held, places });
-    if let Some(key) = first_blocked {
-        note_waiting(turn, run, &key)?;
+    if let Some(first_blocked) = first_blocked {
+        note_waiting(turn, run, places[first_blocked].key)?;
     }
-    let replaces = replaced.contains(&true);
+    let replaces = places.iter().any(|place| place.is_replacing);
+    run.record.concurrency = (!places.is_empty()).then_some(RunConcurrency { is_held, places });
     Ok(match is_held {
         true => Acquired::Held,
         false => Acquired::Queued(
@@ -351,19 +351,18 @@ pub(super) fn take(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
-    let own = run.record.concurrency.clone();
-    let Some(own) = own.filter(|own| !own.is_held) else {
+    let Some(awaited) = run.record.awaited_keys().map(<[_]>::to_vec) else {
         return Ok(());
     };
-    for place in &own.places {
+    for place in &awaited {
         let is_first =
             first_waiting(turn, place.key)?.is_some_and(|(first, _)| first == place.position);
         if !is_first || record(turn, place.key)?.holders_count >= place.limit {
             return Ok(());
         }
     }
-    let mut places = Vec::with_capacity(own.places.len());
-    for place in own.places {
+    let mut places = Vec::with_capacity(awaited.len());
+    for place in awaited {
         // Join the holders before leaving the queue, so that the key is not deleted.
         let position = join(turn, run.number, place.key, true)?;
         places.push(ConcurrencyPlace { position, ..place });
@@ -390,8 +389,7 @@ pub(super) fn take(
 /// Whether a run waits for its keys.
 pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<bool, StoreError> {
     let record = turn.run_record(run)?;
-    let own = record.and_then(|record| record.concurrency.clone());
-    Ok(own.is_some_and(|own| !own.is_held))
+    Ok(record.is_some_and(|record| record.awaited_keys().is_some()))
 }
 
 /// The run has ended: it no longer holds its keys, nor waits for them.
@@ -437,9 +435,8 @@ pub(super) fn replace(
     run: &mut LoadedRun,
     next: Replacement,
 ) -> TurnResult<()> {
-    let own = run.record.concurrency.as_ref();
-    let waiting = own.filter(|own| !own.is_held);
-    let place = waiting.and_then(|own| own.places.get(next.place as usize));
+    let awaited = run.record.awaited_keys();
+    let place = awaited.and_then(|places| places.get(next.place as usize));
     let Some(place) = place.copied() else {
         return Ok(());
     };
@@ -519,13 +516,12 @@ fn oldest_cancellable(
 fn note_waiting(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    key: &ConcurrencyKey,
+    key: ConcurrencyKeyNumber,
 ) -> Result<(), StoreError> {
-    let number = number(turn, key.clone())?;
-    let position = record(turn, number)?.waiting_count;
+    let record = record(turn, key)?;
     run.note_run(EventKind::ConcurrencyWaiting {
-        key: concurrency_key::shown(key),
-        position,
+        key: concurrency_key::shown(&record.key),
+        position: record.waiting_count,
     });
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::render::{self, DataContext, Mapped};
 use crate::definition::ConcurrencyLimit;
+use crate::digest::sha256_hex;
 use crate::expression::{Meter, Value};
 use crate::ids::ScopeNumber;
 use crate::limits::CONCURRENCY_VALUE_BYTES_MAX;
@@ -10,8 +11,6 @@ use crate::rejection::Rejection;
 use crate::start_rejection::StartRejection;
 use crate::tables::{ConcurrencyKey, KeySharing};
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The value that a limit's key has for a run; `None` for null, which is not limited.
 pub(super) fn resolve(
@@ -47,11 +46,7 @@ fn bounded(canonical: &str) -> String {
     if canonical.len() <= CONCURRENCY_VALUE_BYTES_MAX {
         return canonical.to_owned();
     }
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(canonical) {
-        write!(text, "{byte:02x}").expect("a String takes every text");
-    }
-    text
+    format!("sha256:{}", sha256_hex(canonical))
 }
 
 /// The key as people see it: its value, and the name under which it is shared.

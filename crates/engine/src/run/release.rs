@@ -48,12 +48,7 @@ pub(crate) fn release_from_quarantine(
         .into_iter()
         .collect();
     // Its keys may have become free without effect.
-    if run
-        .record
-        .concurrency
-        .as_ref()
-        .is_some_and(|own| !own.is_held)
-    {
+    if run.record.awaited_keys().is_some() {
         works.push(Work::TakeKeys);
     }
     for activation in run.active(turn)? {

@@ -113,6 +113,13 @@ impl RunRecord {
         self.chain.map_or(number, |chain| chain.first)
     }
 
+    /// Its places at the concurrency keys that it waits for; `None` if it does not wait for any (W84).
+    #[must_use]
+    pub fn awaited_keys(&self) -> Option<&[ConcurrencyPlace]> {
+        let waiting = self.concurrency.as_ref().filter(|own| !own.is_held);
+        waiting.map(|own| &own.places[..])
+    }
+
     /// The size of what the definition takes from payloads, in bytes.
     fn content_bytes(&self) -> usize {
         self.attributes.values().map(AttributeValue::bytes).sum()

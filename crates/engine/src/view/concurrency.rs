@@ -17,11 +17,7 @@ pub(super) fn waiting_detail(
     reader: &dyn Reader,
     run: &RunRecord,
 ) -> Result<Option<String>, StoreError> {
-    let waiting = run.concurrency.as_ref().filter(|own| !own.is_held);
-    let Some(own) = waiting else {
-        return Ok(None);
-    };
-    for place in &own.places {
+    for place in run.awaited_keys().unwrap_or_default() {
         if let Some(detail) = blocked(reader, place)? {
             return Ok(Some(detail));
         }

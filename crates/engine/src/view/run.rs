@@ -304,7 +304,7 @@ pub fn run(
         attempts: attempts(reader, &run)?,
         idempotency_key: shown_key(&run, definition),
         starts_at_ms: run.starts_at_ms,
-        is_queued: run.concurrency.as_ref().is_some_and(|own| !own.is_held),
+        is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
         signature: definition.signature(),
         events_count: run.history.events_count,

@@ -117,7 +117,7 @@ impl<'a> State<'a> {
             assert!(!pending.is_empty(), "{} has work left", run.id);
         }
         match run.status {
-            RunStatus::Pending if run.starts_at_ms.is_some() || concurrency::waits(run) => {}
+            RunStatus::Pending if run.starts_at_ms.is_some() || run.awaited_keys().is_some() => {}
             RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
                 assert_eq!(
                     run.continuation.is_none(),

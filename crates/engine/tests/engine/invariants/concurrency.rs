@@ -12,11 +12,6 @@ use std::collections::BTreeMap;
 
 type Places = BTreeMap<(ConcurrencyKeyNumber, u64), RunNumber>;
 
-/// Whether the run waits for its concurrency keys. Whether it must is checked apart.
-pub(super) fn waits(run: &RunRecord) -> bool {
-    run.concurrency.as_ref().is_some_and(|own| !own.is_held)
-}
-
 /// Panics unless the keys, their holders and their queues agree with the runs.
 pub(super) fn check(store: &MemoryStore) {
     let (holders, queues) = (
@@ -79,7 +74,7 @@ fn check_keys(store: &MemoryStore, holders: &Places, queues: &Places) {
 
 /// A run that waits is blocked at one of its keys, unless work that lets it begin is deferred.
 fn check_blocked(store: &MemoryStore, queues: &Places, number: RunNumber, run: &RunRecord) {
-    let Some(own) = run.concurrency.as_ref().filter(|own| !own.is_held) else {
+    let Some(awaited) = run.awaited_keys() else {
         return;
     };
     let is_quarantined =
@@ -93,7 +88,7 @@ fn check_blocked(store: &MemoryStore, queues: &Places, number: RunNumber, run: &
         let first = queue.next().map(|((_, position), _)| *position);
         first == Some(place.position) && record.holders_count < place.limit
     };
-    let is_blocked = !own.places.iter().all(is_free);
+    let is_blocked = !awaited.iter().all(is_free);
     assert!(
         is_blocked || is_deferred || is_quarantined(number),
         "{}: all its keys are free, but it waits",
