@@ -107,6 +107,7 @@ prepare_namespace_and_id! {
     SignalRunRequest.request_id
     DecideApprovalRequest.request_id
     CompleteStepRequest.request_id
+    ResumeRunRequest.request_id
     CancelRunRequest.request_id
     InvalidateCacheRequest.request_id
     ResetPlanRequest.request_id

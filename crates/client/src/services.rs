@@ -66,6 +66,7 @@ calls! { WorkflowServiceClient:
     Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
     /// Reports the outcome of a step's accepted task (W75).
     Write complete_step(CompleteStepRequest) -> CompleteStepResponse = complete_step;
+    Write resume_run(ResumeRunRequest) -> ResumeRunResponse = resume_run;
     /// Delivers a signal (W19).
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its child runs (W18).

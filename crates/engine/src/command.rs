@@ -20,7 +20,9 @@ use crate::quarantine::ReleaseQuarantined;
 use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
-use crate::run::{CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, SignalRun, StartRun};
+use crate::run::{
+    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, ResumeRun, SignalRun, StartRun,
+};
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
@@ -406,4 +408,7 @@ commands! {
     /// Reports the outcome of an accepted task by its step (W75).
     CompleteStep(CompleteStep) "complete_step" Progress bulk -> StepReported,
         of |complete| Subject::Run(complete.run_id.clone());
+    /// Reopens a run that has failed, timed out or was cancelled (W89).
+    ResumeRun(ResumeRun) "resume_run" Intake -> RunResumed,
+        of |resume| Subject::Run(resume.run_id.clone());
 }

@@ -45,6 +45,7 @@ mod quarantine;
 mod rejection;
 mod rejection_code;
 mod request;
+mod resume_rejection;
 mod retention;
 mod run;
 mod schedule;
@@ -87,10 +88,11 @@ pub use rejection::Rejection;
 pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::SweepRequests;
+pub use resume_rejection::ResumeRejection;
 pub use retention::SweepRuns;
 pub use run::{
-    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, SignalRun, StartRun, StepSelector,
-    VersionChoice,
+    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, ResumeRun, SignalRun, StartRun,
+    StepSelector, VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;

@@ -5,6 +5,7 @@ use crate::ids::{
     Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
+use crate::resume_rejection::ResumeRejection;
 use crate::start_rejection::StartRejection;
 use crate::tables::QuarantinedKind;
 use crate::undeliverable::Undeliverable;
@@ -62,6 +63,9 @@ pub enum Rejection {
         /// Its status.
         status: String,
     },
+    /// The run cannot be resumed.
+    #[error(transparent)]
+    Resume(#[from] ResumeRejection),
     /// A signal or a decision does not reach a step.
     #[error(transparent)]
     Undeliverable(#[from] Undeliverable),
@@ -362,6 +366,7 @@ impl Rejection {
             Self::WorkflowDisabled(_) => RejectionCode::WorkflowDisabled,
             Self::NamespaceMismatch { .. } => RejectionCode::NamespaceMismatch,
             Self::Start(rejection) => rejection.code(),
+            Self::Resume(rejection) => rejection.code(),
             Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
             Self::InputValidationStale => RejectionCode::InputValidationStale,
             Self::InputInvalid(_) => RejectionCode::InputInvalid,

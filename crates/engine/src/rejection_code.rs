@@ -119,6 +119,27 @@ codes! {
     RunEnding "run_ending" Conflict
         "The end of the run is already decided: its compensations or its handler are being executed."
         => "wait for the run to end, or skip the rest with `flo workflow cancel RUN --force`";
+    RunOpen "run_open" Conflict
+        "The run has not ended."
+        => "`flo workflow cancel RUN` ends it";
+    RunCompleted "run_completed" Conflict
+        "The run has completed: there is nothing to continue."
+        => "start a new run with `flo workflow start`";
+    RunSuperseded "run_superseded" Conflict
+        "Another attempt at the run has begun."
+        => "resume the last attempt, which `flo workflow status RUN` shows";
+    RunCompensated "run_compensated" Conflict
+        "What the steps of the run had done was undone at its end."
+        => "start a new run with `flo workflow start`";
+    ParentOpen "parent_open" Conflict
+        "The parent of the run is open: only the parent can continue it."
+        => "wait until the parent has ended, and resume the parent";
+    ResumeStepNeeded "resume_step_needed" Invalid
+        "A step that succeeded led to the end of the run."
+        => "name the step to continue with: `flo workflow resume RUN --from STEP`";
+    StepNotVisited "step_not_visited" Invalid
+        "The run itself has not visited the step."
+        => "`flo workflow history RUN` shows the steps that it has visited";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";

@@ -101,6 +101,13 @@ replies! {
         /// Whether the run has ended.
         has_ended: bool,
     }
+    /// Of [`ResumeRun`](crate::command::Body::ResumeRun).
+    RunResumed {
+        /// The step of the run itself at which it continues; `None` if it ends or begins.
+        step: Option<StepName>,
+        /// Whether it waits for its concurrency keys first.
+        is_queued: bool,
+    }
     /// Of [`DecideApproval`](crate::command::Body::DecideApproval).
     ApprovalDecided {
         /// The step.

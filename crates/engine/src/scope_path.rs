@@ -47,8 +47,9 @@ pub(crate) fn to_text(definition: &Definition, path: &ScopePath) -> String {
     text
 }
 
-/// The path that a text names; `None` if the definition has no such scope below the run.
-pub(crate) fn parse(definition: &Definition, text: &str) -> Option<ScopePath> {
+/// The path that a text names; `None` if a run of the definition has no such scope below it. After a resume, each step can
+/// have been visited several times (W89).
+pub(crate) fn parse(definition: &Definition, text: &str, is_resumed: bool) -> Option<ScopePath> {
     let mut parts = text.split('/');
     let mut block = BlockIndex::ROOT;
     let mut path = Vec::new();
@@ -62,7 +63,8 @@ pub(crate) fn parse(definition: &Definition, text: &str) -> Option<ScopePath> {
             None => (opener, 1),
         };
         let step = step_in(definition, block, name)?;
-        if visit == 0 || (visit > 1 && !definition.step(step).may_repeat) {
+        let may_repeat = is_resumed || definition.step(step).may_repeat;
+        if visit == 0 || (visit > 1 && !may_repeat) {
             return None;
         }
         let branches = definition.branches(step);
@@ -95,7 +97,7 @@ fn number(text: &str) -> Option<u32> {
     (number.to_string() == text).then_some(number)
 }
 
-fn step_in(definition: &Definition, block: BlockIndex, name: &str) -> Option<StepIndex> {
+pub(crate) fn step_in(definition: &Definition, block: BlockIndex, name: &str) -> Option<StepIndex> {
     let mut steps = (0..).zip(&definition.steps);
     let found = steps.find(|(_, step)| step.block == block && step.name.as_str() == name);
     found.map(|(index, _)| StepIndex(index))

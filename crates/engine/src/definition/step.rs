@@ -1,8 +1,8 @@
 //! Steps, transitions and terminals.
 
 use super::{
-    BlockIndex, BuiltInTerminal, Call, CallRole, Compensation, Expression, PollPolicy, StepRetry,
-    Template, Tracking,
+    BlockIndex, BuiltInTerminal, Call, CallRole, Compensation, Expression, PollPolicy, RunTarget,
+    StepRetry, Template, Tracking,
 };
 use crate::extensions::extensions;
 use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName};
@@ -157,6 +157,21 @@ impl Step {
             StepKind::ForEach(step) => step.compensates,
             StepKind::Run(_)
             | StepKind::Wait(_)
+            | StepKind::Switch(_)
+            | StepKind::Set
+            | StepKind::Emit(_)
+            | StepKind::Timer(_)
+            | StepKind::Approval(_) => false,
+        }
+    }
+
+    /// Whether it opens blocks or calls a child: a resume continues what these have begun (W89).
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        match &self.kind {
+            StepKind::Parallel(_) | StepKind::Block(_) | StepKind::ForEach(_) => true,
+            StepKind::Run(run) => matches!(run.call.target, RunTarget::Workflow { .. }),
+            StepKind::Wait(_)
             | StepKind::Switch(_)
             | StepKind::Set
             | StepKind::Emit(_)

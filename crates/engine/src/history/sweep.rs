@@ -16,8 +16,8 @@ use crate::limits::{HISTORY_SWEEP_EVENTS, HISTORY_SWEEP_LOOKED_AT_MAX, HISTORY_S
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
-    Compensations, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, SignalsWaiting,
-    StepResults, TakenSignals, Work, encode_key,
+    Compensations, Cursor, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    ResumableScopes, ResumableSteps, SignalsWaiting, StepResults, TakenSignals, Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +102,22 @@ impl Named {
         })?;
         turn.visit::<BranchResults>(&run.number, |_, result| {
             self.add(result.output);
+            ControlFlow::Continue(())
+        })?;
+        self.add(
+            run.record
+                .cursor
+                .as_ref()
+                .and_then(|cursor| cursor.at.payload()),
+        );
+        turn.visit::<ResumableScopes>(&run.number, |_, scope| {
+            self.add(scope.cursor.as_ref().and_then(Cursor::payload));
+            ControlFlow::Continue(())
+        })?;
+        turn.visit::<ResumableSteps>(&run.number, |_, step| {
+            let undoing = step.undoing.as_ref();
+            self.add([step.input]);
+            self.add(undoing.and_then(|undoing| undoing.target_result.output));
             ControlFlow::Continue(())
         })?;
         turn.visit::<SignalsWaiting>(&run.number, |_, signal| {

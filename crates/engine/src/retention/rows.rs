@@ -5,10 +5,10 @@ use crate::ids::{ActionRunNumber, RunNumber};
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, Compensations, History,
-    IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads, PayloadsHeld, PendingWorks,
-    RunNames, RunRecord, RunRemains, Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States,
-    StepResults, Table, TakenSignals,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, BranchResults, Compensations,
+    History, IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads, PayloadsHeld,
+    PendingWorks, ResumableScopes, ResumableSteps, RunNames, RunRecord, RunRemains, Runs,
+    SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -82,6 +82,9 @@ pub(super) fn sweep_remains(
     sweep::<IterationResults>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
     sweep::<States>(turn, number, rows_left)?;
+    sweep::<BranchResults>(turn, number, rows_left)?;
+    sweep::<ResumableScopes>(turn, number, rows_left)?;
+    sweep::<ResumableSteps>(turn, number, rows_left)?;
     sweep::<PendingWorks>(turn, number, rows_left)?;
     sweep::<PayloadsHeld>(turn, number, rows_left)?;
     for key in turn.keys::<Payloads>(&PayloadOwner::Run(number), *rows_left)? {

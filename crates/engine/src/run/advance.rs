@@ -2,9 +2,9 @@
 
 use super::work_queue::WorkQueue;
 use super::{
-    branches, cancel_scope, child, compensation, concurrency, continuation, decide, delayed_entry,
-    enter, execute, finish, finish_step, for_each, kept_signals, on_cancel, output, phase, scope,
-    state, step_timeout, stopped,
+    branches, cancel_scope, child, compensation, concurrency, continuation, continue_run, decide,
+    delayed_entry, enter, execute, finish, finish_step, for_each, kept_signals, on_cancel, output,
+    phase, resumable, scope, state, step_timeout, stopped,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -96,6 +96,7 @@ fn carry_out(
 ) -> TurnResult<()> {
     match work {
         Work::Enter { scope, step } => enter::enter(turn, queue, run, enter::Entry { scope, step }),
+        Work::Continue { scope } => continue_run::continue_scope(turn, queue, run, scope),
         Work::EnterDelayed { activation } => delayed_entry::enter(turn, queue, run, activation),
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
         Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
@@ -148,7 +149,7 @@ fn carry_out(
         Work::BeginOnCancel { activation } => on_cancel::begin(turn, queue, run, activation),
         Work::CancelledStepEnded { scope } => cancel_scope::note_end(turn, queue, run, scope),
         Work::CancelScope { scope } => cancel_scope::cancel(turn, queue, run, scope),
-        Work::ForgetBranches(former) => scope::forget(turn, queue, run, former),
+        Work::ForgetBranches(former) => resumable::forget_branches(turn, queue, run, former),
         Work::ForgetWrites => Ok(state::forget_writes(turn, queue, run)?),
         Work::SettleSignals(attempt) => kept_signals::settle(turn, queue, run, attempt),
         Work::Finish(ending) => finish::finish(turn, queue, run, ending),

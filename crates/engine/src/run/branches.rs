@@ -233,7 +233,7 @@ fn cancel_open(
     Ok(())
 }
 
-/// The result of a step of which no branch is open. The rows of the branches are deleted.
+/// The result of a step of which no branch is open.
 fn joined(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -250,11 +250,7 @@ fn joined(
     let mut results = Vec::with_capacity(branches.len());
     for (position, branch) in (0..).zip(branches) {
         let key = (at.run, at.activation, position);
-        let result = turn.get::<BranchResults>(&key)?;
-        if result.is_some() {
-            turn.delete::<BranchResults>(&key);
-        }
-        results.push((branch, result));
+        results.push((branch, turn.get::<BranchResults>(&key)?));
     }
     let ended_well = (0..).zip(&results).filter_map(|(position, (_, result))| {
         let result = result.as_ref()?;
@@ -311,6 +307,67 @@ fn joined(
         cause: FailureCause::default(),
         not_before_ms: None,
     })
+}
+
+/// Deletes what is known of the ends of a step's branches, but for what a resume needs.
+pub(super) fn forget_results(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &Activation,
+) -> Result<(), StoreError> {
+    for (key, _) in turn.list::<BranchResults>(&(run.number, active.number), usize::MAX)? {
+        turn.delete::<BranchResults>(&key);
+    }
+    Ok(())
+}
+
+/// Continues a step that has failed or was cancelled (W89): the branches that succeeded keep their results, the others
+/// continue where they have stopped.
+pub(super) fn resume(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
+    let ActivationState::Branches(mut state) = active.state else {
+        panic!("only a step with branches waits for them");
+    };
+    let total = scope::branches_count(run, active.step);
+    let is_open = |position: &u32| state.good & (1 << position) == 0;
+    let open: Vec<u32> = (0..state.begun_count).filter(is_open).collect();
+    if open.is_empty() && state.begun_count == total {
+        // Only what follows from the ends of its branches has failed.
+        let is_new = false;
+        return settle(turn, queue, run, Settling { active, is_new });
+    }
+    state.decision = None;
+    state.ended_count = state.begun_count - u32::try_from(open.len()).expect("it is bounded");
+    active.state = ActivationState::Branches(state);
+    let place = |position| BranchPlace {
+        activation: active.number,
+        position,
+    };
+    if state.begun_count < total {
+        queue.push(run.number, Work::BeginBranch(place(state.begun_count)));
+    }
+    let branches = run.definition.clone();
+    let branches = branches.definition.branches(active.step);
+    let mut works = Vec::new();
+    for position in open {
+        let key = (run.number, active.number, position);
+        if turn.get::<BranchResults>(&key)?.is_some() {
+            turn.delete::<BranchResults>(&key);
+        }
+        let new = NewScope {
+            number: state.scope(position),
+            block: branches[position as usize].block,
+            position,
+        };
+        works.push(scope::open_again(turn, run, &active, new)?);
+    }
+    queue.push_all(run.number, works.into_iter().rev());
+    run.put_back(active);
+    Ok(())
 }
 
 /// Drops what an attempt at a block has written to the state, which is tried again (W69).

@@ -2,21 +2,19 @@
 //! (W54).
 
 use super::branches::EndedScope;
+use super::cursor::{self, PendingWork};
 use super::finish_step::attempt_of_block;
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::name;
 use super::stopping::{self, Stopped};
-use super::{compensation, on_cancel, scope, state, timeout_timers};
+use super::{compensation, on_cancel, resumable, scope, timeout_timers};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResult, EventKind, FailureCause, FormerBranches,
-    FormerItems, PendingWorks, ScopeRecord, UndoOwner, Work,
+    Activation, BranchResult, EventKind, FailureCause, ScopeRecord, UndoOwner, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
 /// Cancels a scope. When everything in it has ended, its end is handed to the step that opened it. A definition bounds how
 /// many steps this stops (E520).
@@ -100,7 +98,8 @@ impl Area {
             let scope = run.scope_mut(*number);
             scope.expect("the scope is open").cancelling = Some(0);
         }
-        let results = pending_results(turn, queue, run)?;
+        let pending = PendingWork::of(turn, queue, run)?;
+        cursor::note_scopes(turn, run, &self.scopes, &pending)?;
         let mut works = Works::new();
         for activation in run.active(turn)?.into_iter().rev() {
             let Some(mut active) = run.take(turn, activation)? else {
@@ -116,7 +115,7 @@ impl Area {
                 run.put_back(active);
             } else if active.call.is_on_cancel() || active.is_stopping() {
                 self.take_over(turn, run, active);
-            } else if active.state.is_executing() && results.contains(&active.number) {
+            } else if active.state.is_executing() && pending.has_result(active.number) {
                 // Its result is there, but was not processed yet.
                 timeout_timers::stop(turn, run.at(&active), &mut active);
                 active.cancelled_with = Some(self.scope);
@@ -149,30 +148,6 @@ impl Area {
     }
 }
 
-/// The active steps with a result that is still to be processed, in this turn or in a later one.
-fn pending_results(
-    turn: &mut Turn<'_, '_>,
-    queue: &WorkQueue,
-    run: &LoadedRun,
-) -> Result<BTreeSet<u64>, StoreError> {
-    let of = |work: &Work| match work {
-        Work::FinishStep { activation, .. } => Some(*activation),
-        _ => None,
-    };
-    let own = queue
-        .works
-        .iter()
-        .filter(|(of_run, _)| *of_run == run.number);
-    let mut results: BTreeSet<u64> = own.filter_map(|(_, work)| of(work)).collect();
-    if run.record.continuation.is_some() {
-        turn.visit::<PendingWorks>(&run.number, |_, work| {
-            results.extend(of(&work));
-            ControlFlow::Continue(())
-        })?;
-    }
-    Ok(results)
-}
-
 /// Stops a step of a scope that is cancelled.
 fn stop_step(
     turn: &mut Turn<'_, '_>,
@@ -186,7 +161,6 @@ fn stop_step(
         // It ends with its scopes.
         let settling = settling_of_ended(turn, run, &active)?;
         works.extend(settling.map(|work| (run.number, work)));
-        active.undoing = None;
         run.put_back(active);
         return Ok(works);
     }
@@ -200,7 +174,7 @@ fn stop_step(
     match stopped {
         Stopped::Ended | Stopped::ChildAbandoned(_) => {
             compensation::enter_cancelled(turn, run, &active)?;
-            if let Some(handler) = leave(turn, run, &active) {
+            if let Some(handler) = leave(turn, run, &active)? {
                 *waiting_count(run, scope_of(&active)) += 1;
                 queue.push(run.number, handler);
             }
@@ -220,7 +194,7 @@ pub(super) fn end_step(
     run: &mut LoadedRun,
     active: Draft<Activation>,
 ) -> TurnResult<()> {
-    match leave(turn, run, &active) {
+    match leave(turn, run, &active)? {
         Some(handler) => {
             queue.push(run.number, handler);
             Ok(())
@@ -230,11 +204,16 @@ pub(super) fn end_step(
 }
 
 /// Leaves a cancelled step; returns the work that begins its handler, if it has one.
-fn leave(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, active: &Activation) -> Option<Work> {
+fn leave(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+) -> Result<Option<Work>, StoreError> {
     run.note(active, EventKind::StepCancelled);
+    resumable::keep_step(turn, run, active)?;
     run.leave(active);
     run.record.left_count += 1;
-    on_cancel::activate(turn, run, active)
+    Ok(on_cancel::activate(turn, run, active))
 }
 
 /// Notes that a step or its handler has ended for which the end of a cancelled scope has waited.
@@ -332,7 +311,6 @@ fn close(
     (outermost, scopes): (ScopeNumber, Vec<ScopeRecord>),
 ) -> TurnResult<Works> {
     let mut settling = Vec::new();
-    let mut forgotten = Vec::new();
     for activation in run.active(turn)?.into_iter().rev() {
         let Some(active) = run.take(turn, activation)? else {
             continue;
@@ -341,15 +319,13 @@ fn close(
             run.put_back(active);
             continue;
         }
-        stopping::stop(turn, run, &active)?;
-        forgotten.extend(rows_left(&active));
         run.note(&active, EventKind::StepCancelled);
+        resumable::keep_step(turn, run, &active)?;
         run.leave(&active);
         run.record.left_count += 1;
     }
     for scope in scopes.into_iter().rev() {
         let outcome = name::of(name::CANCELLED);
-        state::forget(turn, run, scope.id.number)?;
         let spent = EndedAttempt {
             scope: scope.id.number,
             parent: scope.parent,
@@ -357,9 +333,9 @@ fn close(
         };
         settling.extend(kept_signals::settling(turn, run, spent)?);
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
-        run.close_scope(scope.id.number);
+        resumable::close_scope(turn, run, scope.id.number)?;
     }
-    let works = settling.into_iter().chain(forgotten);
+    let works = settling.into_iter();
     Ok(works.map(|work| (run.number, work)).collect())
 }
 
@@ -372,24 +348,6 @@ pub(super) fn settling_of_ended(
     match attempt_of_block(run, active, false).filter(|_| active.undoing.is_some()) {
         Some(ended) => kept_signals::settling(turn, run, ended),
         None => Ok(None),
-    }
-}
-
-/// The work that deletes the rows of the blocks that a cancelled step has opened.
-fn rows_left(active: &Activation) -> Option<Work> {
-    match &active.state {
-        ActivationState::Iterations(iterations) => {
-            let former = FormerItems::of(active.number, iterations);
-            Some(Work::ForgetItems(former))
-        }
-        ActivationState::Branches(branches) => {
-            let former = FormerBranches {
-                first_scope: branches.first_scope,
-                step: active.step,
-            };
-            Some(Work::ForgetBranches(former))
-        }
-        _ => None,
     }
 }
 

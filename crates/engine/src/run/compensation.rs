@@ -341,7 +341,10 @@ fn next_of_step(
     let Some(active) = run.take(turn, activation)? else {
         return Ok(());
     };
-    let dropped = active.undoing.as_ref().map(|undoing| undoing.dropped);
+    // A resume undoes the rest for a step that was cancelled.
+    let undoing = active.undoing.as_ref();
+    let undoing = undoing.filter(|_| active.cancelled_with.is_none());
+    let dropped = undoing.map(|undoing| undoing.dropped);
     let is_made = is_made_for(turn, run, activation)?;
     let Some(dropped) = dropped.filter(|_| !is_made) else {
         run.put_back(active);

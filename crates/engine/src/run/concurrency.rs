@@ -4,8 +4,7 @@
 //! when it is the first one in all these queues and none of the keys is at its limit: no run overtakes another one. The
 //! run that leaves a key, or a queue, wakes the first one that waits there.
 
-use super::child::FIRST_WORK;
-use super::concurrency_key;
+use super::{concurrency_key, cursor};
 use crate::definition::OnLimit;
 use crate::ids::{ConcurrencyKeyNumber, RunId, RunNumber, ScopeNumber};
 use crate::limits::{CONCURRENCY_CANCELLED_MAX, CONCURRENCY_LISTED_MAX, CONCURRENCY_WAITING_MAX};
@@ -38,6 +37,8 @@ pub(super) struct Request<'k> {
     pub(super) held_above: &'k [ConcurrencyKeyNumber],
     /// Whether another run can be used instead: otherwise, `existing` rejects the run.
     pub(super) may_use_existing: bool,
+    /// Whether the attempt before the run has held the keys, and hands them over (W77).
+    pub(super) is_handed_over: bool,
 }
 
 /// A key that a run needs.
@@ -71,8 +72,7 @@ pub(super) fn acquire(
     run: &mut LoadedRun,
     request: &Request<'_>,
 ) -> TurnResult<Acquired> {
-    // The previous attempt already held the keys that this run needs.
-    if run.record.chain.is_some() {
+    if request.is_handed_over {
         return Ok(Acquired::Held);
     }
     let wanted = wanted(turn, run, request)?;
@@ -375,7 +375,7 @@ pub(super) fn take(
     });
     run.end_wait(ScopeNumber::ROOT);
     run.note_run(EventKind::RunBegan);
-    queue.push(run.number, FIRST_WORK);
+    queue.push(run.number, cursor::first_work(run));
     if let Some(link) = run.record.parent {
         let work = Work::ChildBegan {
             activation: link.activation,

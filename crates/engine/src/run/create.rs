@@ -17,6 +17,7 @@ use crate::tables::{
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a new run is made of.
 pub(crate) struct NewRun {
@@ -89,6 +90,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
     let request = Request {
         held_above: parent.map_or(&[], |parent| &parent.held_keys),
         may_use_existing: new_run.triggered_by.may_use_existing(),
+        is_handed_over: new_run.attempt.is_some(),
     };
     let first_work = match begin_now(turn, &mut run, &request) {
         Ok(Acquired::Held) => Some(FIRST_WORK),
@@ -172,6 +174,8 @@ fn record_of(
         status: RunStatus::Pending,
         end: None,
         fixed_end: None,
+        cursor: None,
+        resumes_count: 0,
         detail: None,
         triggered_by: new_run.triggered_by.clone(),
         parent: new_run.parent.as_ref().map(|parent| parent.link),
@@ -241,6 +245,37 @@ pub(crate) fn find(
     namespace: &Namespace,
     run_id: &RunId,
 ) -> TurnResult<LoadedRun> {
+    let (number, record) = find_record(turn, namespace, run_id)?;
+    let (number, id) = match record.chain {
+        None => (number, run_id.clone()),
+        Some(_) => last_attempt(turn, number)?.unwrap_or_else(|| (number, run_id.clone())),
+    };
+    load(turn, number, id)
+}
+
+/// The run that callers of `namespace` know as `run_id`: this attempt, even if it is not the last one. It is taken out of
+/// the turn.
+pub(super) fn find_attempt(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> TurnResult<LoadedRun> {
+    let (number, _) = find_record(turn, namespace, run_id)?;
+    load(turn, number, run_id.clone())
+}
+
+fn load(turn: &mut Turn<'_, '_>, number: RunNumber, id: RunId) -> TurnResult<LoadedRun> {
+    if turn.is_quarantined(number) {
+        return Err(Rejection::RunQuarantined(id).into());
+    }
+    turn.load_run(number)
+}
+
+fn find_record(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> TurnResult<(RunNumber, Arc<RunRecord>)> {
     let number = match run_id.generated_number() {
         Some(number) => Some(number),
         None => turn
@@ -254,12 +289,5 @@ pub(crate) fn find(
     if record.namespace != *namespace || record.id != *run_id {
         return Err(missing().into());
     }
-    let (number, id) = match record.chain {
-        None => (number, run_id.clone()),
-        Some(_) => last_attempt(turn, number)?.unwrap_or_else(|| (number, run_id.clone())),
-    };
-    if turn.is_quarantined(number) {
-        return Err(Rejection::RunQuarantined(id).into());
-    }
-    turn.load_run(number)
+    Ok((number, record))
 }

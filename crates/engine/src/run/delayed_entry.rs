@@ -34,7 +34,11 @@ pub(super) fn enter(
         return Ok(());
     };
     let is_delayed = matches!(active.state, ActivationState::Delay { .. });
-    if !is_delayed || !enter::is_allowed(turn, queue, run, active.scope)? {
+    let entry = Entry {
+        scope: active.scope,
+        step: active.step,
+    };
+    if !is_delayed || !enter::is_allowed(turn, queue, run, entry)? {
         run.put_back(active);
         return Ok(());
     }

@@ -6,8 +6,8 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
-    approval, attributes, branches, emit, for_each, loop_warning, render, run_timeout, scope,
-    signal_wait, state, switch, timeout_timers, timer_step,
+    approval, attributes, branches, cursor, emit, for_each, loop_warning, render, run_timeout,
+    scope, signal_wait, state, switch, timeout_timers, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -32,7 +32,7 @@ pub(super) fn enter(
     run: &mut LoadedRun,
     entry: Entry,
 ) -> TurnResult<()> {
-    if is_late(run, entry) || !is_allowed(turn, queue, run, entry.scope)? {
+    if is_late(run, entry) || !is_allowed(turn, queue, run, entry)? {
         return Ok(());
     }
     if run.record.activations_count == 0 {
@@ -60,11 +60,36 @@ pub(super) fn is_allowed(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    scope: ScopeNumber,
+    entry: Entry,
 ) -> Result<bool, StoreError> {
+    let Entry { scope, step } = entry;
     let is_scope_open = scope == ScopeNumber::ROOT || run.is_scope_live(turn, scope)?;
-    let is_open = is_scope_open && run.record.status.is_open();
-    Ok(is_open && queue.count_step(turn, run, scope) && queue.count_entry(run, scope))
+    if !is_scope_open || !run.record.status.is_open() {
+        return Ok(false);
+    }
+    let is_within = queue.count_step(turn, run, scope) && queue.count_entry(run, scope);
+    if !is_within && run.record.fixed_end.is_none() {
+        cursor::note_refused(run, scope, step);
+    }
+    Ok(is_within)
+}
+
+/// Enters a step again at which the run, or a scope below it, has stopped (W89).
+pub(super) fn enter_again(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    visit: NewVisit,
+) -> TurnResult<()> {
+    let entry = Entry {
+        scope: visit.scope,
+        step: visit.step,
+    };
+    if is_allowed(turn, queue, run, entry)? {
+        let active = run.activate(turn.now_ms(), visit);
+        begin(turn, queue, run, active)?;
+    }
+    Ok(())
 }
 
 /// The visit with which the step is entered next.
@@ -92,11 +117,11 @@ pub(super) fn begin(
     let entry = Entry { scope, step };
     run.note(&active, EventKind::StepStarted);
     loop_warning::note_visit(run, &active);
-    if active.visit > 1 && !run.definition.definition.branches(step).is_empty() {
-        scope::hide_branches(turn, queue, run, entry)?;
-    }
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
+    if active.visit > 1 && entered.is_resumable() {
+        scope::hide_former(turn, queue, run, entry)?;
+    }
     if let Some(target_result) = ended_by_condition(turn, run, entry)? {
         // There was no attempt: nothing is set, and there is no output.
         let left = Left {
@@ -188,7 +213,8 @@ fn former_result(
     entry: Entry,
 ) -> Result<Option<Arc<StepResult>>, StoreError> {
     let Entry { scope, step } = entry;
-    if !run.definition.definition.step(step).may_repeat {
+    let may_repeat = run.definition.definition.step(step).may_repeat;
+    if !may_repeat && run.record.resumes_count == 0 {
         return Ok(None);
     }
     turn.get::<StepResults>(&(run.number, scope, step))

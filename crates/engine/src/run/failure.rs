@@ -61,6 +61,7 @@ impl Exit<'_> {
         let end = |outcome, reason| {
             Work::EndScope(ScopeEnd {
                 scope,
+                step: self.index,
                 outcome,
                 reason,
                 is_retryable,
@@ -126,6 +127,7 @@ impl Exit<'_> {
         let reason = (!is_good(&outcome)).then(|| cut(&describe(self.step, &outcome, reason)));
         Work::EndScope(ScopeEnd {
             scope: self.scope,
+            step: self.index,
             outcome,
             reason,
             is_retryable: self.is_retryable(),

@@ -4,8 +4,8 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, concurrency, index, linked_attempts, phase, run_timeout, start_timer,
-    stopping, timeout_timers,
+    attributes, cancel_scope, concurrency, cursor, index, linked_attempts, phase, resumable,
+    run_timeout, start_timer, stopping, timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -116,6 +116,7 @@ fn decide(
 ) -> TurnResult<()> {
     let is_retried = linked_attempts::follows(run, &mut ending);
     let cause = phase::cause(run, &ending);
+    cursor::note_run(turn, queue, run, &ending)?;
     fix(turn, run, &ending)?;
     run.record.fixed_end = Some(FixedEnd {
         terminal: ending.terminal,
@@ -177,12 +178,13 @@ pub(super) fn force(
         }
         None => {
             let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
+            cursor::note_run(turn, queue, run, &ending)?;
             fix(turn, run, &ending)?;
             note_not_begun(run, ending.terminal);
             (ending.terminal, ending.detail)
         }
     };
-    let children = tear_down(turn, run)?;
+    let children = tear_down(turn, queue, run)?;
     close(turn, queue, run, FinalEnd { terminal, reason })?;
     end_children(queue, run, children, |reason| Work::Force { reason });
     Ok(())
@@ -344,9 +346,9 @@ fn close(
     Ok(())
 }
 
-/// Drops what the scopes below the run have written to the state: none of them is open.
+/// Drops what the scopes below the run have written to the state, unless a resume may need it: none of them is open.
 fn forget_writes(queue: &mut WorkQueue, run: &LoadedRun) {
-    if run.record.state_writes_bytes > 0 {
+    if run.record.state_writes_bytes > 0 && !cursor::may_be_resumed(&run.record) {
         queue.push(run.number, Work::ForgetWrites);
     }
 }
@@ -373,12 +375,18 @@ fn event_of(status: TerminalStatus, terminal: Target, detail: Option<String>) ->
 
 /// Cancels everything that the run still waits for, without waiting for its end, but for its children, which are returned.
 /// Signals that no step will consume are deleted with the run.
-fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<RunNumber>> {
+fn tear_down(
+    turn: &mut Turn<'_, '_>,
+    queue: &WorkQueue,
+    run: &mut LoadedRun,
+) -> TurnResult<Vec<RunNumber>> {
     let mut children = Vec::new();
+    let scopes = cursor::note_open_scopes(turn, queue, run)?;
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
             children.extend(stopping::force(turn, run, &active)?);
             timeout_timers::clear(turn, run.at(&active), &active);
+            resumable::keep_step(turn, run, &active)?;
             run.leave(&active);
             // What is called after the end of a visit is not one that the end of the run has ended.
             if active.call.is_after_visit() {
@@ -386,7 +394,9 @@ fn tear_down(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResult<Vec<Run
             }
         }
     }
-    run.close_scopes(turn)?;
+    for scope in scopes {
+        resumable::close_scope(turn, run, scope)?;
+    }
     Ok(children)
 }
 

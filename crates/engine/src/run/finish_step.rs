@@ -1,11 +1,13 @@
 //! Finishing a step with its target result: poll, retry or leave (W11–W14).
 
 use super::enter::Entry;
-use super::failure::{self, Exit};
+use super::failure::{self, Exit, is_failure};
 use super::fallback::{self, FailedCall};
 use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
+use super::resumable::{self, LeftStep};
 use super::retry::{self, Retry};
+use super::scope::branches_count;
 use super::step_timer::wake_timer;
 use super::{
     branches, compensation, delayed_entry, on_cancel, output, phase, state, timeout_timers,
@@ -15,7 +17,7 @@ use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, FormerBranches, FormerItems, PayloadRef, StepResult,
+    Activation, ActivationState, Dropped, EventKind, FormerBranches, PayloadRef, StepResult,
     StepResults, TargetResult, UndoOwner, Undoing, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -129,7 +131,9 @@ pub(super) fn conclude_undone(
     let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());
     };
-    let Some(undoing) = active.undoing.take() else {
+    // A resume undoes the rest for one that was cancelled.
+    let is_cancelled = active.cancelled_with.is_some();
+    let Some(undoing) = active.undoing.take_if(|_| !is_cancelled) else {
         run.put_back(active);
         return Ok(());
     };
@@ -146,6 +150,7 @@ pub(super) fn conclude_undone(
         run,
         Concluded {
             attempt,
+            undone: Some(undoing.dropped),
             retry_due_ms,
         },
     )
@@ -198,6 +203,7 @@ pub(super) fn conclude(
         run,
         Concluded {
             attempt,
+            undone: None,
             retry_due_ms,
         },
     )
@@ -206,6 +212,8 @@ pub(super) fn conclude(
 /// An attempt about which is decided whether another one follows.
 struct Concluded {
     attempt: Attempt,
+    /// Which of its blocks were undone, if any.
+    undone: Option<Dropped>,
     /// When the step is tried again, in milliseconds; `None` if it is left.
     retry_due_ms: Option<u64>,
 }
@@ -219,6 +227,7 @@ fn retry_or_leave(
 ) -> TurnResult<()> {
     let Concluded {
         attempt,
+        undone,
         retry_due_ms,
     } = concluded;
     let Attempt {
@@ -231,11 +240,13 @@ fn retry_or_leave(
     if let Some(due_ms) = retry_due_ms {
         let (of, ended) = (active.step, attempt_of_block(run, &active, true));
         branches::drop_writes(turn, run, &active)?;
+        branches::forget_results(turn, run, &active)?;
         retry::retry(turn, queue, run, Retry { active, due_ms });
         if let Some(ended) = ended {
             let former = FormerBranches {
                 first_scope: ended.scope,
-                step: of,
+                count: branches_count(run, of),
+                keeps_results: false,
             };
             queue.push(run.number, Work::ForgetBranches(former));
             kept_signals::settle_later(turn, queue, run, ended)?;
@@ -260,16 +271,19 @@ fn retry_or_leave(
         (Err(not_written), _) => target_result = not_written.ends_step(turn, run),
     }
     let destination = destination(&definition.definition, step, &target_result.outcome);
+    let has_failed = is_failure(&target_result.outcome);
     let left = Left {
         active: &active,
         target_result,
         destination,
     };
     exit_step(turn, queue, run, left)?;
-    if let ActivationState::Iterations(iterations) = &active.state {
-        let former = FormerItems::of(active.number, iterations);
-        queue.push(run.number, Work::ForgetItems(former));
-    }
+    let left = LeftStep {
+        active: &active,
+        has_failed,
+        undone,
+    };
+    resumable::leave(turn, queue, run, &left)?;
     if let Some(ended) = attempt_of_block(run, &active, false) {
         kept_signals::settle_later(turn, queue, run, ended)?;
     }

@@ -4,27 +4,26 @@
 //! After an iteration, only what the end of the step needs is kept.
 
 use super::branches::EndedScope;
-use super::failure::{self, error_in, failed};
+use super::failure::failed;
+use super::iteration::{Iteration, element_bytes};
 use super::loop_result::{self, EndedLoop};
 use super::outcome::is_good;
 use super::render::{self, DataContext, Mapped};
 use super::scope::{self, NewScope};
-use super::state::{self, Writers};
+use super::state;
 use crate::definition::{Definition, ForEachStep, OnFailure, StepKind};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
-use crate::limits::{
-    ITEM_CODE_BYTES_MAX, ITEM_MESSAGE_BYTES_MAX, ITEMS_MAX, ITEMS_PER_BATCH_MAX, PAYLOAD_BYTES_MAX,
-};
+use crate::limits::{ITEMS_MAX, ITEMS_PER_BATCH_MAX};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, BranchResult, EventKind, FormerBranches, FormerItems,
-    ItemPosition, ItemRecord, Items, IterationResult, IterationResults, Iterations, States,
-    TargetResult, TaskError, Work,
+    Activation, ActivationState, Awaited, FormerBranches, FormerItems, ItemPosition, ItemRecord,
+    Items, IterationResults, Iterations, ResumableScopes, TargetResult, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
+use std::ops::ControlFlow;
 
 /// Enters a step, or ends it if there is nothing to iterate over.
 pub(super) fn enter(
@@ -61,13 +60,11 @@ fn begin_iterations(
     };
     let text = turn.payload(items)?;
     let text = text.as_str();
-    // A whole payload is as its sender wrote it.
-    let array = text.trim_start_matches(json::is_space);
-    let Some(elements) = json::inside_array(array) else {
+    let Some(offset) = first_offset(text) else {
         let message = format!("expected `items` to be an array, but it is {text}");
         return Ok(Err(failed(turn, run, "items_not_a_list", cut(&message))));
     };
-    let offset = text.len() - elements.len();
+    let array = text.trim_start_matches(json::is_space);
     let count = json::elements(array).take(ITEMS_MAX + 1).count();
     if count > ITEMS_MAX {
         let message = format!("expected at most {ITEMS_MAX} items, but there are more");
@@ -82,6 +79,8 @@ fn begin_iterations(
         failed_count: 0,
         collected_bytes: 0,
         is_too_large: false,
+        resumable_count: 0,
+        next_resumable: 0,
         is_begin_queued: true,
         is_stopped: false,
         is_timed_out: false,
@@ -101,6 +100,13 @@ fn begin_iterations(
     }))
 }
 
+/// The byte offset of the first element of an array; `None` if the text is not an array. A whole payload is as its sender
+/// wrote it.
+fn first_offset(text: &str) -> Option<usize> {
+    let elements = json::inside_array(text.trim_start_matches(json::is_space))?;
+    Some(text.len() - elements.len())
+}
+
 /// Writes a bounded number of items to rows; after the last one, the first iteration begins.
 pub(super) fn split(
     turn: &mut Turn<'_, '_>,
@@ -117,14 +123,21 @@ pub(super) fn split(
     let Some(active) = active.filter(|active| active.cancelled_with.is_none()) else {
         return Ok(());
     };
-    let text = turn.payload(active.input)?;
+    let ActivationState::Iterations(state) = active.state else {
+        panic!("only a step with items has iterations");
+    };
+    let (input, begun_count) = (active.input, state.begun_count);
+    let text = turn.payload(input)?;
     let mut rest = &text.as_str()[offset as usize..];
     for _ in 0..ITEMS_PER_BATCH_MAX {
         let Some((value, after)) = json::next_element(rest) else {
             break;
         };
-        let value = Json::from_checked(value);
-        turn.put::<Items>(&(run.number, activation, index), ItemRecord { value });
+        // After a resume, the items of iterations that succeeded are not needed.
+        if index >= begun_count || is_kept(turn, run, state.scope(index))? {
+            let value = Json::from_checked(value);
+            turn.put::<Items>(&(run.number, activation, index), ItemRecord { value });
+        }
         index += 1;
         rest = after;
     }
@@ -138,6 +151,55 @@ pub(super) fn split(
         }),
     };
     queue.push(run.number, work);
+    Ok(())
+}
+
+/// Whether the iteration with this scope did not succeed.
+fn is_kept(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    scope: ScopeNumber,
+) -> Result<bool, StoreError> {
+    Ok(turn.get::<ResumableScopes>(&(run.number, scope))?.is_some())
+}
+
+/// Continues a step that has failed or was cancelled (W89): the iterations that succeeded keep their results, the others
+/// continue where they have stopped, as many at a time as may run concurrently. The items are those of the first entry.
+pub(super) fn resume(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+) -> TurnResult<()> {
+    let definition = run.definition.clone();
+    let (_, before) = of(&definition.definition, &active);
+    let state = Iterations {
+        ended_count: before.good_count,
+        failed_count: 0,
+        resumable_count: before.begun_count - before.good_count,
+        next_resumable: 0,
+        is_begin_queued: true,
+        is_stopped: false,
+        is_timed_out: false,
+        ..before
+    };
+    active.state = ActivationState::Iterations(state);
+    let (activation, input) = (active.number, active.input);
+    run.put_back(active);
+    if state.have_all_ended() {
+        // Only what follows from the ends of its iterations has failed.
+        return conclude(turn, queue, run, activation);
+    }
+    let text = turn.payload(input)?;
+    let offset = first_offset(text.as_str()).expect("the items are an array");
+    queue.push(
+        run.number,
+        Work::SplitItems(ItemPosition {
+            activation,
+            index: 0,
+            offset: u32::try_from(offset).expect("a payload is bounded"),
+        }),
+    );
     Ok(())
 }
 
@@ -159,21 +221,67 @@ pub(super) fn begin(
         run.put_back(active);
         return Ok(());
     }
-    let new = NewScope {
-        number: state.scope(state.begun_count),
-        block: step.body.block,
-        position: state.begun_count,
+    let work = match take_resumable(turn, run, &active, &mut state)? {
+        Some(index) => {
+            let new = new_scope(step, &state, index);
+            scope::open_again(turn, run, &active, new)?
+        }
+        None => {
+            let new = new_scope(step, &state, state.begun_count);
+            state.begun_count += 1;
+            scope::open(run, &active, new)
+        }
     };
-    state.begun_count += 1;
     state.is_begin_queued = may_begin(step, &state);
     active.state = ActivationState::Iterations(state);
-    let work = scope::open(run, &active, new);
     run.put_back(active);
     if state.is_begin_queued {
         queue.push(run.number, Work::BeginIteration { activation });
     }
     queue.push(run.number, work);
     Ok(())
+}
+
+fn new_scope(step: &ForEachStep, state: &Iterations, index: u32) -> NewScope {
+    NewScope {
+        number: state.scope(index),
+        block: step.body.block,
+        position: index,
+    }
+}
+
+/// Takes the first iteration that has stopped and has not continued yet; what is known of its failure is deleted.
+fn take_resumable(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &Activation,
+    state: &mut Iterations,
+) -> TurnResult<Option<u32>> {
+    if state.resumable_count == 0 {
+        return Ok(None);
+    }
+    let from = (run.number, state.scope(state.next_resumable));
+    let mut first = None;
+    turn.visit_from::<ResumableScopes>(&run.number, &from, |(_, scope), _| {
+        first = Some(scope);
+        ControlFlow::Break(())
+    })?;
+    let first = first.expect("an iteration that did not succeed is kept");
+    let index = u32::try_from(first.0 - state.first_scope.0).expect("items are bounded");
+    state.resumable_count -= 1;
+    state.next_resumable = index + 1;
+    let key = (run.number, active.number, index);
+    if let Some(former) = turn.get::<IterationResults>(&key)? {
+        turn.delete::<IterationResults>(&key);
+        if let Some(error) = &former.error
+            && step_of(&run.definition.definition, active).collects_outputs
+            && !state.is_too_large
+        {
+            let element = Json::error(&error.code, &error.message);
+            state.collected_bytes -= element_bytes(&element);
+        }
+    }
+    Ok(Some(index))
 }
 
 /// The step of an activation, and its iterations.
@@ -193,9 +301,8 @@ fn step_of<'d>(definition: &'d Definition, active: &Activation) -> &'d ForEachSt
 
 /// Whether another iteration may begin now.
 fn may_begin(step: &ForEachStep, state: &Iterations) -> bool {
-    let open_count = state.begun_count - state.ended_count;
-    let is_any_left = state.begun_count < state.total_count;
-    is_any_left && !state.is_stopped && open_count < u32::from(step.concurrency)
+    let is_any_left = state.resumable_count > 0 || state.begun_count < state.total_count;
+    is_any_left && !state.is_stopped && state.open_count() < u32::from(step.concurrency)
 }
 
 /// Notes the end of an iteration. Another one begins, or the last one ends the step.
@@ -216,6 +323,7 @@ pub(super) fn note_end(
     state.has_waited |= scope.progress.has_waited;
     state.steps_since_wait = state.steps_since_wait.max(scope.progress.steps_since_wait);
     turn.delete::<Items>(&(run.number, activation, scope.position));
+    let has_succeeded = !result.is_cancelled && is_good(&result.outcome);
     let iteration = Iteration {
         active: &active,
         step,
@@ -229,7 +337,7 @@ pub(super) fn note_end(
     let continues = !state.is_begin_queued && may_begin(step, &state) && not_written.is_none();
     state.is_begin_queued |= continues;
     active.state = ActivationState::Iterations(state);
-    let (step_index, around) = (active.step, active.scope);
+    let around = active.scope;
     run.put_back(active);
     if stops {
         cancel_open(turn, queue, run, activation)?;
@@ -251,11 +359,14 @@ pub(super) fn note_end(
         }
         None => {}
     }
-    let former = FormerBranches {
-        first_scope: scope.id.number,
-        step: step_index,
-    };
-    queue.push(run.number, Work::ForgetBranches(former));
+    if has_succeeded {
+        let former = FormerBranches {
+            first_scope: scope.id.number,
+            count: 1,
+            keeps_results: false,
+        };
+        queue.push(run.number, Work::ForgetBranches(former));
+    }
     Ok(())
 }
 
@@ -267,15 +378,30 @@ pub(super) fn time_out(
     mut active: Draft<Activation>,
 ) -> TurnResult<()> {
     let definition = run.definition.clone();
-    let (step, mut state) = of(&definition.definition, &active);
+    let (_, mut state) = of(&definition.definition, &active);
     state.is_stopped = true;
     state.is_timed_out = true;
     active.state = ActivationState::Iterations(state);
-    let (activation, scope) = (active.number, active.scope);
+    let activation = active.number;
     run.put_back(active);
-    if !state.have_all_ended() {
-        return Ok(cancel_open(turn, queue, run, activation)?);
+    match state.have_all_ended() {
+        true => conclude(turn, queue, run, activation),
+        false => Ok(cancel_open(turn, queue, run, activation)?),
     }
+}
+
+/// Ends a step whose iterations have all ended.
+fn conclude(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u64,
+) -> TurnResult<()> {
+    let active = run.activation(turn, activation)?;
+    let active = active.expect("the step is active").clone();
+    let definition = run.definition.clone();
+    let (step, state) = of(&definition.definition, &active);
+    let scope = active.scope;
     let ended = EndedLoop {
         activation,
         scope,
@@ -305,129 +431,6 @@ fn finish(
         target_result,
     };
     queue.push(run.number, work);
-}
-
-/// An iteration that has ended.
-struct Iteration<'a> {
-    active: &'a Activation,
-    step: &'a ForEachStep,
-    index: u32,
-    result: BranchResult,
-}
-
-impl Iteration<'_> {
-    /// Counts the iteration, and keeps what the end of the step needs. With a concurrency of 1, its state writes go to the
-    /// scope of the step; if they cannot, the step ends with the returned result.
-    fn record(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        run: &mut LoadedRun,
-        state: &mut Iterations,
-    ) -> TurnResult<Option<TargetResult>> {
-        if self.result.is_cancelled {
-            return Ok(None);
-        }
-        let kind = EventKind::IterationEnded {
-            index: self.index,
-            outcome: self.result.outcome.clone(),
-        };
-        run.note(self.active, kind);
-        let scope = state.scope(self.index);
-        let mut kept = IterationResult {
-            outcome: self.result.outcome.clone(),
-            output: None,
-            error: None,
-            is_retryable: self.result.is_retryable,
-            has_written: false,
-        };
-        if is_good(&self.result.outcome) {
-            state.good_count += 1;
-            if self.step.concurrency == 1 {
-                let writers = Writers {
-                    into: self.active.scope,
-                    branches: vec![scope],
-                    merge: &self.step.merge,
-                };
-                if let Err(not_written) = state::join(turn, run, &writers)? {
-                    return Ok(Some(not_written.ends_step(turn, run)));
-                }
-            } else {
-                kept.has_written = turn.get::<States>(&(run.number, scope))?.is_some();
-            }
-            kept.output = self.collect(turn, state)?;
-        } else {
-            state.failed_count += 1;
-            kept.error = Some(self.error(turn, state)?);
-        }
-        if kept.has_written || kept.output.is_some() || kept.error.is_some() {
-            let key = (run.number, self.active.number, self.index);
-            turn.put::<IterationResults>(&key, kept);
-        }
-        Ok(None)
-    }
-
-    /// The output, if the step collects it and there is room.
-    fn collect(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        state: &mut Iterations,
-    ) -> Result<Option<Json>, StoreError> {
-        if !self.step.collects_outputs || state.is_too_large {
-            return Ok(None);
-        }
-        let output = match self.result.output {
-            Some(output) => turn.payload(output)?,
-            None => Json::null(),
-        };
-        Ok(count_element(state, &output).then_some(output))
-    }
-
-    /// Why it failed.
-    fn error(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        state: &mut Iterations,
-    ) -> Result<TaskError, StoreError> {
-        let BranchResult {
-            outcome,
-            output,
-            reason,
-            ..
-        } = &self.result;
-        let known = match output {
-            Some(output) => error_in(&turn.payload(*output)?),
-            None => None,
-        };
-        let code = failure::cause_of_block(&self.result).code;
-        // The output of a block can be that of a step that failed earlier.
-        let known = known.filter(|known| code.as_ref().is_none_or(|code| *code == known.code));
-        let error = known.unwrap_or_else(|| TaskError {
-            code: code.unwrap_or_else(|| outcome.to_string()),
-            message: reason.clone().unwrap_or_default(),
-        });
-        let code = beginning(&error.code, ITEM_CODE_BYTES_MAX);
-        let message = beginning(&error.message, ITEM_MESSAGE_BYTES_MAX);
-        if self.step.collects_outputs {
-            count_element(state, &Json::error(&code, &message));
-        }
-        Ok(TaskError { code, message })
-    }
-}
-
-/// The beginning of a text, of at most that many bytes.
-fn beginning(text: &str, bytes_max: usize) -> String {
-    text[..text.floor_char_boundary(bytes_max)].to_owned()
-}
-
-/// Counts an element of the array of outputs; false if that is too large.
-fn count_element(state: &mut Iterations, element: &Json) -> bool {
-    let separator = 1;
-    let bytes = state.collected_bytes as usize + element.as_str().len() + separator;
-    state.is_too_large |= bytes > PAYLOAD_BYTES_MAX;
-    if !state.is_too_large {
-        state.collected_bytes = u32::try_from(bytes).expect("a payload is bounded");
-    }
-    !state.is_too_large
 }
 
 /// Cancels the iterations that are open, the first one first.
@@ -466,6 +469,15 @@ pub(super) fn forget(
         }
         if turn.get::<Items>(&key)?.is_some() {
             turn.delete::<Items>(&key);
+        }
+        let scope = ScopeNumber(former.first_scope.0 + u64::from(index));
+        if former.has_resumable && is_kept(turn, run, scope)? {
+            let stopped = FormerBranches {
+                first_scope: scope,
+                count: 1,
+                keeps_results: false,
+            };
+            queue.push(run.number, Work::ForgetBranches(stopped));
         }
     }
     if end < former.total_count {

@@ -83,7 +83,9 @@ pub(super) fn expire_child(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnRe
 
 fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
     before.is_some_and(|before| {
-        before.status == after.status && before.attributes == after.attributes
+        before.status == after.status
+            && before.completed_at_ms == after.completed_at_ms
+            && before.attributes == after.attributes
     })
 }
 

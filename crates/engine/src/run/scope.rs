@@ -1,18 +1,19 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
 use super::branches::{self, EndedScope};
+use super::cursor;
 use super::for_each;
-use super::outcome::keeps_writes;
+use super::outcome::{is_good, keeps_writes};
 use super::render::{self, DataContext};
-use super::state;
+use super::resumable::{self, FormerStep};
 use crate::definition::{BlockIndex, Definition, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
 use crate::run::enter::Entry;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, BranchResult, EventKind, FormerBranches, PayloadRef, ScopeEnd, ScopeId,
-    ScopeProgress, ScopeRecord, ScopeStep, StepResult, StepResults, Work,
+    Activation, BranchResult, EventKind, FormerBranches, PayloadRef, ResumableScopes, ScopeEnd,
+    ScopeId, ScopeProgress, ScopeRecord, ScopeStep, StepResult, StepResults, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use std::sync::Arc;
@@ -46,11 +47,35 @@ pub(super) fn open(run: &mut LoadedRun, opener: &Activation, new: NewScope) -> W
         position: new.position,
         progress: ScopeProgress::default(),
         cancelling: None,
+        cursor: None,
     });
     Work::Enter {
         scope: new.number,
         step: run.definition.definition.block(new.block).start,
     }
+}
+
+/// Opens a scope again that did not succeed; returns the work that continues it. What was undone starts from its beginning (W89).
+pub(super) fn open_again(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    opener: &Activation,
+    new: NewScope,
+) -> Result<Work, StoreError> {
+    let key = (run.number, new.number);
+    let Some(stopped) = turn.get::<ResumableScopes>(&key)? else {
+        return Ok(open(run, opener, new));
+    };
+    turn.delete::<ResumableScopes>(&key);
+    run.note_scope(stopped.id.clone(), EventKind::ScopeStarted);
+    run.open_scope(ScopeRecord {
+        progress: ScopeProgress {
+            last_left: stopped.progress.last_left,
+            ..ScopeProgress::default()
+        },
+        ..Arc::unwrap_or_clone(stopped)
+    });
+    Ok(Work::Continue { scope: new.number })
 }
 
 /// Ends a scope, and hands its result to the step that opened it.
@@ -69,11 +94,15 @@ pub(super) fn end(
     let definition = run.definition.clone();
     let definition = &definition.definition;
     let opener = definition.step(opener_of(definition, &scope));
-    if !keeps_writes(&opener.kind, &outcome) {
-        state::forget(turn, run, end.scope)?;
-    }
+    let has_succeeded = is_good(&outcome) || keeps_writes(&opener.kind, &outcome);
     run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
-    run.close_scope(end.scope);
+    if has_succeeded {
+        run.close_scope(end.scope);
+    } else {
+        let at = cursor::after_visits(turn, run, (end.scope, end.step))?;
+        run.scope_mut(end.scope).expect("the scope is open").cursor = Some(at);
+        resumable::close_scope(turn, run, end.scope)?;
+    }
     let result = BranchResult {
         outcome: end.outcome,
         output,
@@ -124,15 +153,22 @@ fn output(
     }
 }
 
-/// Hides the results of a former visit's branches while their step is active again, and has them deleted.
-pub(super) fn hide_branches(
+/// Hides the results of a former visit's branches while their step is active again, and has them deleted, with all that is
+/// kept of the step for a resume.
+pub(super) fn hide_former(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
-    run: &LoadedRun,
+    run: &mut LoadedRun,
     entry: Entry,
 ) -> Result<(), StoreError> {
     let Entry { scope, step } = entry;
     let key = (run.number, scope, step);
+    let kept = FormerStep {
+        scope,
+        step,
+        keeps_results: false,
+    };
+    resumable::forget_step(turn, queue, run, kept)?;
     let Some(former) = turn.get::<StepResults>(&key)? else {
         return Ok(());
     };
@@ -144,28 +180,17 @@ pub(super) fn hide_branches(
         ..Arc::unwrap_or_clone(former)
     };
     turn.put::<StepResults>(&key, hidden);
-    let former = FormerBranches { first_scope, step };
+    let former = FormerBranches {
+        first_scope,
+        count: branches_count(run, step),
+        keeps_results: false,
+    };
     queue.push(run.number, Work::ForgetBranches(former));
     Ok(())
 }
 
-/// Deletes the results of a former visit's branches: at most one for each step of the definition.
-pub(super) fn forget(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &LoadedRun,
-    former: FormerBranches,
-) -> TurnResult<()> {
-    let count = run.definition.definition.branches(former.step).len();
-    let numbers = (former.first_scope.0..).take(count);
-    for scope in numbers.map(ScopeNumber) {
-        for ((_, _, step), result) in turn.list::<StepResults>(&(run.number, scope), usize::MAX)? {
-            turn.delete::<StepResults>(&(run.number, scope, step));
-            if let Some(first_scope) = result.first_scope {
-                let former = FormerBranches { first_scope, step };
-                queue.push(run.number, Work::ForgetBranches(former));
-            }
-        }
-    }
-    Ok(())
+/// How many branches a step has.
+pub(super) fn branches_count(run: &LoadedRun, step: StepIndex) -> u32 {
+    let branches = run.definition.definition.branches(step);
+    u32::try_from(branches.len()).expect("branches are bounded")
 }

@@ -4,7 +4,7 @@ use crate::ids::{ScopeNumber, ScopePathText};
 use crate::rejection::Rejection;
 use crate::scope_path;
 use crate::store::StoreError;
-use crate::tables::{ActivationState, ScopePath, ScopeStep, StepResults};
+use crate::tables::{ActivationState, ResumableScopes, ScopePath, ScopeStep, StepResults};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::undeliverable::Undeliverable;
 use std::cmp::Ordering;
@@ -18,7 +18,8 @@ pub(super) struct NamedScope {
 
 /// The path that `text` names, which the run's workflow must have.
 pub(super) fn parse(run: &LoadedRun, text: &ScopePathText) -> Result<ScopePath, Rejection> {
-    let path = scope_path::parse(&run.definition.definition, text.as_str());
+    let is_resumed = run.record.resumes_count > 0;
+    let path = scope_path::parse(&run.definition.definition, text.as_str(), is_resumed);
     path.ok_or_else(|| missing(run, text))
 }
 
@@ -82,12 +83,13 @@ fn below(
             Found::NotBegun
         });
     };
-    let (number, has_begun, is_decided) = match (visit.cmp(&down.visit), &state) {
+    let (number, has_begun, is_decided, may_continue) = match (visit.cmp(&down.visit), &state) {
         (Ordering::Greater, _) => return Ok(Found::Ended),
         (Ordering::Equal, ActivationState::Branches(branches)) => (
             branches.scope(down.position),
             down.position < branches.begun_count,
             branches.decision.is_some(),
+            false,
         ),
         (Ordering::Equal, ActivationState::Iterations(iterations)) => {
             if down.position >= iterations.total_count {
@@ -97,6 +99,7 @@ fn below(
                 iterations.scope(down.position),
                 down.position < iterations.begun_count,
                 iterations.is_stopped,
+                iterations.may_continue(down.position),
             )
         }
         // The step has not opened its scopes, or will open them again with its next attempt.
@@ -104,9 +107,21 @@ fn below(
     };
     Ok(match (has_begun, is_decided) {
         (true, _) if run.is_scope_live(turn, number)? => Found::Open(number),
+        // After a resume, it has not continued yet.
+        (true, false) if may_continue && is_kept(turn, run, number)? => Found::NotBegun,
         (true, _) | (false, true) => Found::Ended,
         (false, false) => Found::NotBegun,
     })
+}
+
+/// Whether a scope did not succeed.
+fn is_kept(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    number: ScopeNumber,
+) -> Result<bool, StoreError> {
+    let stopped = turn.get::<ResumableScopes>(&(run.number, number))?;
+    Ok(stopped.is_some())
 }
 
 /// The visit and state of a step that is active in `scope`.

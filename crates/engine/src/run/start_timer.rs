@@ -27,6 +27,7 @@ pub(super) fn begin(
     let request = Request {
         held_above: &[],
         may_use_existing: false,
+        is_handed_over: run.record.chain.is_some(),
     };
     match concurrency::acquire(turn, run, &request) {
         Ok(Acquired::Held) => {

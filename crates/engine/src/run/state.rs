@@ -232,28 +232,18 @@ fn write(
     Ok(Ok(()))
 }
 
-/// Drops what a scope below the run has written, and returns it.
-fn take(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    scope: ScopeNumber,
-) -> Result<Option<Json>, StoreError> {
-    let key = (run.number, scope);
-    let Some(written) = turn.get::<States>(&key)? else {
-        return Ok(None);
-    };
-    turn.delete::<States>(&key);
-    run.record.state_writes_bytes -= written.object.as_str().len() as u64;
-    Ok(Some(written.object.clone()))
-}
-
 /// Drops what a scope below the run has written.
 pub(super) fn forget(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     scope: ScopeNumber,
 ) -> Result<(), StoreError> {
-    take(turn, run, scope).map(|_| ())
+    let key = (run.number, scope);
+    if let Some(written) = turn.get::<States>(&key)? {
+        turn.delete::<States>(&key);
+        run.record.state_writes_bytes -= written.object.as_str().len() as u64;
+    }
+    Ok(())
 }
 
 /// Drops a bounded part of what the scopes below a run that has ended have written; the rest is queued.
@@ -285,15 +275,20 @@ pub(super) struct Writers<'r> {
     pub(super) merge: &'r [MergeRule],
 }
 
-/// Moves the writes of branches that succeeded to the scope of the step that joins them: all of them or none.
+/// Moves the writes of branches that succeeded to the scope of the step that joins them: all of them or none, which leaves
+/// them to a resume.
 pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     writers: &Writers<'_>,
 ) -> Result<Result<(), NotWritten>, StoreError> {
     let mut written = Vec::new();
+    let mut written_bytes = 0;
     for branch in &writers.branches {
-        written.extend(take(turn, run, *branch)?);
+        if let Some(own) = turn.get::<States>(&(run.number, *branch))? {
+            written_bytes += own.object.as_str().len() as u64;
+            written.push((*branch, own));
+        }
     }
     if written.is_empty() {
         return Ok(Ok(()));
@@ -304,11 +299,11 @@ pub(super) fn join(
     };
     let before = before.as_ref().map_or("", Json::as_str);
     let mut merged_keys = MergedKeys::new(writers.merge, before);
-    for written in &written {
-        merged_keys.add(written.as_str());
+    for (_, written) in &written {
+        merged_keys.add(written.object.as_str());
     }
     turn.spend_units(merged_keys.fields_count());
-    let mut together = fields(written.iter().map(Json::as_str));
+    let mut together = fields(written.iter().map(|(_, written)| written.object.as_str()));
     spend(turn, together.len());
     let mut merged = Vec::new();
     for (position, (key, _)) in together.iter().enumerate() {
@@ -324,5 +319,14 @@ pub(super) fn join(
     for (position, value) in &merged {
         together[*position].1 = value;
     }
-    write(turn, run, writers.into, &object(&together))
+    // They are moved, not copied.
+    run.record.state_writes_bytes -= written_bytes;
+    if let Err(not_written) = write(turn, run, writers.into, &object(&together))? {
+        run.record.state_writes_bytes += written_bytes;
+        return Ok(Err(not_written));
+    }
+    for (branch, _) in &written {
+        turn.delete::<States>(&(run.number, *branch));
+    }
+    Ok(Ok(()))
 }

@@ -32,7 +32,10 @@ pub(super) fn finish(
     match active.timeout_result.take() {
         None => cancel_scope::end_step(turn, queue, run, active),
         Some(target_result) => {
-            active.state = ActivationState::Executing;
+            // A resume continues the child.
+            if !matches!(active.state, ActivationState::Child(_)) {
+                active.state = ActivationState::Executing;
+            }
             let attempt = Attempt {
                 active,
                 target_result,

@@ -1,9 +1,9 @@
 //! Stopping a step: what it waits for is cancelled. The step ends when that has ended (W54).
 
 use super::step_timer::{clear_deadline, wake_timer};
-use super::{approval, index, linked_attempts, state};
+use super::{approval, index, linked_attempts};
 use crate::ids::RunNumber;
-use crate::tables::{Activation, ActivationState, BranchResults, SchemaChecks};
+use crate::tables::{Activation, ActivationState, SchemaChecks};
 use crate::task::CancelMode;
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{plan, task};
@@ -56,8 +56,10 @@ fn stop_in(
     let at = run.at(active);
     let mut is_result_awaited = false;
     match &active.state {
-        // The rows of its items are deleted later.
-        ActivationState::Executing | ActivationState::Iterations(_) => {}
+        // A resume needs what is known of its scopes.
+        ActivationState::Executing
+        | ActivationState::Branches(_)
+        | ActivationState::Iterations(_) => {}
         ActivationState::Action(action_run) => {
             is_result_awaited = task::cancel(turn, *action_run, mode)?;
         }
@@ -80,14 +82,6 @@ fn stop_in(
         | ActivationState::Timer { due_ms }
         | ActivationState::Delay { due_ms } => {
             turn.clear_timer(wake_timer(at, *due_ms));
-        }
-        ActivationState::Branches(branches) => {
-            for (key, _) in turn.list::<BranchResults>(&(at.run, at.activation), usize::MAX)? {
-                turn.delete::<BranchResults>(&key);
-            }
-            for position in 0..branches.begun_count {
-                state::forget(turn, run, branches.scope(position))?;
-            }
         }
     }
     Ok(match is_result_awaited {

@@ -27,6 +27,14 @@ pub(crate) fn run_ended(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<()
     Ok(())
 }
 
+/// A run that a firing started, and that had ended, is resumed (W89).
+pub(crate) fn run_resumed(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<(), StoreError> {
+    let mut record = load(turn, key)?;
+    record.open_count += 1;
+    turn.put::<Schedules>(key, record);
+    Ok(())
+}
+
 /// A run is quarantined, which was not before: if a firing started it and it is open, it counts apart.
 pub(crate) fn run_quarantined(
     turn: &mut Turn<'_, '_>,

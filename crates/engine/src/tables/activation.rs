@@ -207,6 +207,10 @@ pub struct Iterations {
     pub collected_bytes: u32,
     /// Whether the outputs are too large to be collected.
     pub is_too_large: bool,
+    /// After a resume: how many that have begun did not succeed and have not continued yet (W89).
+    pub resumable_count: u32,
+    /// After a resume: the iterations before this index have succeeded or continued (W89).
+    pub next_resumable: u32,
     /// Whether work that begins the next one is queued.
     pub is_begin_queued: bool,
     /// Whether no further one may begin, because too many have failed or the step has taken too long.
@@ -226,11 +230,23 @@ impl Iterations {
         ScopeNumber(self.first_scope.0 + u64::from(index))
     }
 
-    /// Whether every iteration that will ever begin has ended.
+    /// Whether every iteration that will ever begin or continue has ended.
     #[must_use]
     pub fn have_all_ended(&self) -> bool {
-        let are_all_begun = self.begun_count == self.total_count || self.is_stopped;
-        are_all_begun && self.ended_count == self.begun_count
+        let are_all_begun = self.begun_count == self.total_count && self.resumable_count == 0;
+        (are_all_begun || self.is_stopped) && self.open_count() == 0
+    }
+
+    /// Whether the iteration with this index continues after a resume, if it has begun and did not succeed.
+    #[must_use]
+    pub fn may_continue(&self, index: u32) -> bool {
+        self.resumable_count > 0 && index >= self.next_resumable
+    }
+
+    /// How many have begun and have not ended, those excluded that have stopped and have not continued yet.
+    #[must_use]
+    pub fn open_count(&self) -> u32 {
+        self.begun_count - self.ended_count - self.resumable_count
     }
 }
 

@@ -33,6 +33,11 @@ pub enum Work {
         /// The step.
         step: StepIndex,
     },
+    /// A run that was resumed, or a scope below it, continues where it has stopped (W89).
+    Continue {
+        /// The scope; [`ScopeNumber::ROOT`] is the run.
+        scope: ScopeNumber,
+    },
     /// A step is entered whose time has come (W74).
     EnterDelayed {
         /// The activation.
@@ -115,7 +120,7 @@ pub enum Work {
         /// The cancelled scope that ends only after it; [`ScopeNumber::ROOT`] is the run.
         scope: ScopeNumber,
     },
-    /// The results of a former visit's branches are deleted.
+    /// What is kept of the branches of a former visit is deleted.
     ForgetBranches(FormerBranches),
     /// The signals that an attempt at a block has taken are put back or discarded (W69).
     SettleSignals(AttemptSignals),
@@ -287,6 +292,8 @@ pub struct FormerItems {
     pub total_count: u32,
     /// The first one whose rows may be left.
     pub index: u32,
+    /// Whether an iteration may not have succeeded: what a resume would need of it is deleted, too (W89).
+    pub has_resumable: bool,
 }
 
 impl FormerItems {
@@ -297,6 +304,7 @@ impl FormerItems {
             first_scope: iterations.first_scope,
             total_count: iterations.total_count,
             index: 0,
+            has_resumable: iterations.good_count < iterations.begun_count,
         }
     }
 }
@@ -306,6 +314,8 @@ impl FormerItems {
 pub struct ScopeEnd {
     /// The scope.
     pub scope: ScopeNumber,
+    /// The step that led there.
+    pub step: StepIndex,
     /// Its outcome.
     pub outcome: OutcomeName,
     /// Why it failed, if it did.
@@ -332,8 +342,10 @@ pub struct AttemptSignals {
 pub struct FormerBranches {
     /// The scope of the first branch.
     pub first_scope: ScopeNumber,
-    /// The step that they were branches of.
-    pub step: StepIndex,
+    /// How many branches there were.
+    pub count: u32,
+    /// Whether the results of their steps are kept: only what a resume would need is deleted (W89).
+    pub keeps_results: bool,
 }
 
 /// What is known of a failure beside its outcome, reason and output.

@@ -119,6 +119,7 @@ impl EventKind {
             | Self::ActionStarted { .. }
             | Self::ChildStarted { .. }
             | Self::RunRetried { .. }
+            | Self::RunResumed { .. }
             | Self::ChildCompleted { .. }
             | Self::WorkflowCompleted { .. }
             | Self::RunQuarantined
@@ -475,5 +476,10 @@ pub enum EventKind {
         action_run: ActionRunNumber,
         /// The deadline of the report, in milliseconds; `None` without one.
         deadline_at_ms: Option<u64>,
+    },
+    /// The run was resumed (W89).
+    RunResumed {
+        /// The step of the run itself at which it continues; `None` if it ends or begins.
+        from: Option<StepIndex>,
     },
 }

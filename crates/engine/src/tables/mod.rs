@@ -13,6 +13,7 @@ mod cluster;
 mod compensation;
 mod concurrency;
 mod continuation;
+mod cursor;
 mod dead_letter;
 mod definition;
 mod group;
@@ -69,6 +70,7 @@ pub use continuation::{
     FormerItems, ItemPosition, OverdueStep, PendingWorks, Replacement, SchemaVerdict, ScopeEnd,
     StepTimeout, TargetResult, Work,
 };
+pub use cursor::{Cursor, ResumableScopes, ResumableSteps, RunCursor};
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterPlaces, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord,
     DeadLetters,

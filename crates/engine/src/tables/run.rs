@@ -1,8 +1,8 @@
 //! Workflow runs: the engine's hottest record.
 
 use super::{
-    CompensationCounts, Continuation, DefinitionNumber, PayloadRef, ScopeProgress, SignalCounts,
-    tables,
+    CompensationCounts, Continuation, DefinitionNumber, PayloadRef, RunCursor, ScopeProgress,
+    SignalCounts, tables,
 };
 use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::{ConcurrencyKeyNumber, IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
@@ -39,6 +39,10 @@ pub struct RunRecord {
     pub end: Option<End>,
     /// How it will end; `None` before that is decided, and once it has ended.
     pub fixed_end: Option<FixedEnd>,
+    /// Where it continues when it is resumed; `None` while it runs, once it has completed, and for its beginning (W89).
+    pub cursor: Option<RunCursor>,
+    /// How often it was resumed (W89).
+    pub resumes_count: u32,
     /// Why it waits or how it failed (W21a).
     pub detail: Option<String>,
     /// What started it.
@@ -175,7 +179,8 @@ impl RunStatus {
         }
     }
 
-    /// Whether a run may go from this status to `next` within a turn: never back to pending, and never out of an end.
+    /// Whether a run may go from this status to `next` within a turn: never back to pending, and out of an end only when it
+    /// is resumed, which a completed run is not.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         match (self, next) {
@@ -184,6 +189,7 @@ impl RunStatus {
                 true
             }
             (Self::Running | Self::Waiting, Self::Pending) => false,
+            (Self::Ended(status), Self::Pending) => status != TerminalStatus::Completed,
             (Self::Ended(status), next) => next == Self::Ended(status),
         }
     }

@@ -1,6 +1,6 @@
 //! Scopes: what runs concurrently within a run (W53).
 
-use super::{FailureCause, Key, PayloadRef, tables};
+use super::{Cursor, FailureCause, Key, PayloadRef, tables};
 use crate::definition::{BlockIndex, StepIndex};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -42,6 +42,8 @@ pub struct ScopeRecord {
     /// Once it is cancelled: how many steps have to end before it ends, those that are counted for a scope around it
     /// excluded (W54).
     pub cancelling: Option<u32>,
+    /// Where it continues, if it has stopped and its run is resumed; `None` while it runs, and for its beginning (W89).
+    pub cursor: Option<Cursor>,
 }
 
 /// How far a run or a scope below it has come.

@@ -74,19 +74,6 @@ impl RunScopes {
         Ok(())
     }
 
-    /// Ends all scopes of the run.
-    pub(super) fn close_all(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        run: RunNumber,
-    ) -> Result<(), StoreError> {
-        self.look_up_all(turn, run)?;
-        for scope in self.0.values_mut() {
-            scope.now = None;
-        }
-        Ok(())
-    }
-
     /// The id of a scope that was looked up.
     pub(super) fn id(&self, number: ScopeNumber) -> ScopeId {
         let loaded = self.0.get(&number);

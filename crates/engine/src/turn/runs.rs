@@ -291,14 +291,6 @@ impl LoadedRun {
         Ok(())
     }
 
-    /// Ends all scopes below the run.
-    pub(crate) fn close_scopes(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
-        if self.record.scopes_count == 0 {
-            return Ok(());
-        }
-        self.scopes.close_all(turn, self.number)
-    }
-
     /// The id of a scope that was looked up, itself or with an activation.
     pub(crate) fn scope_id(&self, number: ScopeNumber) -> ScopeId {
         match number {
@@ -367,6 +359,19 @@ impl LoadedRun {
         };
         self.activations.insert(activation.number, loaded);
         Draft::of(Arc::new(activation))
+    }
+
+    /// Makes an activation that was left active again, as it was. It is taken out. Its scope was looked up.
+    pub(crate) fn activate_again(&mut self, former: Activation) -> Draft<Activation> {
+        // It is counted as a further activation.
+        self.record.activations_count += 1;
+        self.record.active_count += 1;
+        let now = Now::Taken;
+        let before = None;
+        let loaded = LoadedActivation { before, now };
+        let replaced = self.activations.insert(former.number, loaded);
+        assert!(replaced.is_none(), "a turn does not end and resume a run");
+        Draft::of(Arc::new(former))
     }
 
     /// Puts back an activation that was taken out.
@@ -462,7 +467,8 @@ impl LoadedRun {
             Now::Here(activation) => activation.state.is_executing(),
             Now::Taken | Now::Left => false,
         };
-        let status = if self.record.activations_count == 0 {
+        let has_begun = self.record.activations_count > 0 && self.record.awaited_keys().is_none();
+        let status = if !has_begun {
             RunStatus::Pending
         } else if self.record.continuation.is_some() || self.activations.values().any(is_executing)
         {

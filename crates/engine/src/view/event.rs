@@ -200,6 +200,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::ActionCompleted { .. } => EventType::ActionCompleted,
         EventKind::ChildStarted { .. } => EventType::ChildStarted,
         EventKind::RunRetried { .. } => EventType::RunRetried,
+        EventKind::RunResumed { .. } => EventType::RunResumed,
         EventKind::ChildCompleted { .. } => EventType::ChildCompleted,
         EventKind::WorkflowCompleted { .. } => EventType::WorkflowCompleted,
         EventKind::WorkflowFailed { .. } => EventType::WorkflowFailed,
@@ -257,6 +258,10 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::SignalReceived { signal_type, .. }
         | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
         EventKind::PhaseChanged { phase } => phase.name().to_owned(),
+        EventKind::RunResumed { from } => {
+            let step = from.map(|step| definition.step(step).name.to_string());
+            step.unwrap_or_default()
+        }
         EventKind::ActionNotFound { action }
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
@@ -380,6 +385,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildRefused { .. }
         | EventKind::ChildStarted { .. }
         | EventKind::RunRetried { .. }
+        | EventKind::RunResumed { .. }
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased

@@ -129,5 +129,6 @@ fn position_of(body: &Body) -> usize {
         Body::DeleteWorkflow(_) => 51,
         Body::DecideApproval(_) => 52,
         Body::CompleteStep(_) => 53,
+        Body::ResumeRun(_) => 54,
     }
 }

@@ -7,6 +7,7 @@ mod groups;
 mod keys;
 mod namespaces;
 mod plans;
+mod resumable;
 mod retention;
 mod run_indexes;
 mod schedules;
@@ -143,19 +144,17 @@ impl<'a> State<'a> {
             }
             RunStatus::Ended(_) => {
                 assert!(active.is_empty(), "{} has ended on an active step", run.id);
-                let is_noted = run.end.is_some() && run.completed_at_ms.is_some();
-                assert!(is_noted, "{} ended", run.id);
+                assert!(run.end.is_some(), "{} ended", run.id);
+                assert!(run.completed_at_ms.is_some(), "{} ended", run.id);
             }
         }
         let definition = read::<Definitions>(self.store, &run.definition);
         let definition = definition.expect("a run is pinned to a definition that is kept");
         scopes::check(self.store, number, run, &definition.definition);
-        let results = rows::<StepResults>(self.store, &number);
-        let outputs = results.iter().filter_map(|(_, result)| result.output);
-        outputs
-            .chain([run.input])
-            .chain(run.output)
-            .for_each(|payload| self.check_payload(payload));
+        let results = rows::<StepResults>(self.store, &number).into_iter();
+        let outputs = results.filter_map(|(_, result)| result.output);
+        let payloads = outputs.chain([run.input]).chain(run.output);
+        payloads.for_each(|payload| self.check_payload(payload));
     }
 
     fn check_obligation(&self, number: RunNumber, run: &RunRecord, active: &Activation) {
@@ -227,6 +226,7 @@ impl<'a> State<'a> {
             Work::SplitItems(place) => place.activation == awaiting,
             Work::TimeOutStep(overdue) => overdue.activation == awaiting,
             Work::Enter { .. }
+            | Work::Continue { .. }
             | Work::EndScope(_)
             | Work::CancelScope { .. }
             | Work::CancelledStepEnded { .. }

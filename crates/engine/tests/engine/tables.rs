@@ -23,18 +23,18 @@ use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
     ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
-    Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult,
-    BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
-    ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Dropped, Event,
-    History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults, KeySharing,
-    LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
-    PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine,
-    QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord, ReadyActions,
-    RequestAgeRecord, RequestAges, RequestRecord, Requests, RunNames, Runs, SchemaChecks, ScopeId,
-    ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult,
-    StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers,
-    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys,
+    BranchResult, BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
+    ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor,
+    Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults,
+    KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
+    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Quarantine, QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord,
+    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, ResumableScopes,
+    ResumableSteps, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
+    ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing, Work, check_row,
+    decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -58,7 +58,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=88).collect(),
+        (1..=90).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -347,9 +347,12 @@ fn activation_rows() -> Vec<Row> {
         state,
     };
     let states = (1..).zip(activation::states()).map(activation);
-    states
-        .map(|active| row::<Activations>((RunNumber(7), active.number), active))
-        .collect()
+    let rows = states.map(|active| row::<Activations>((RunNumber(7), active.number), active));
+    let mut rows: Vec<Row> = rows.collect();
+    let stopped = activation((1, ActivationState::Child(RunNumber(9))));
+    let key = (RunNumber(7), ScopeNumber(300), StepIndex(1));
+    rows.push(row::<ResumableSteps>(key, stopped));
+    rows
 }
 
 fn result() -> StepResult {
@@ -374,6 +377,10 @@ fn scope_rows() -> Vec<Row> {
         position: 1,
         progress: progress(),
         cancelling: Some(3),
+        cursor: Some(Cursor::Step {
+            step: StepIndex(1),
+            visits_count: 2,
+        }),
     };
     let result = BranchResult {
         outcome: samples::outcome(),
@@ -385,6 +392,7 @@ fn scope_rows() -> Vec<Row> {
     };
     let object = Json::from_checked("{\"total\":1}");
     vec![
+        row::<ResumableScopes>((RunNumber(7), ScopeNumber(300)), scope.clone()),
         row::<Scopes>((RunNumber(7), ScopeNumber(300)), scope),
         row::<BranchResults>((RunNumber(7), 2, 1), result),
         row::<States>((RunNumber(7), ScopeNumber(300)), StateRecord { object }),

@@ -1,7 +1,6 @@
 //! What goes to callers and drivers: replies, rejections and effects survive the way between nodes.
 
 use crate::samples;
-use flotilla_engine::StartRejection;
 use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
@@ -9,6 +8,7 @@ use flotilla_engine::{
     Assignment, Effect, Phase, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec,
     reply,
 };
+use flotilla_engine::{ResumeRejection, StartRejection};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -150,6 +150,7 @@ fn replies_of_data() -> Vec<Reply> {
 fn rejections() -> Vec<Rejection> {
     let mut rejections = rejections_of_work();
     rejections.extend(rejections_of_starts());
+    rejections.extend(rejections_of_resumes());
     rejections.extend(undeliverables());
     rejections.extend(rejections_of_data());
     rejections
@@ -201,6 +202,35 @@ fn rejections_of_starts() -> Vec<Rejection> {
         StartRejection::ConcurrencyKeyInvalid("it is too large".to_owned()),
     ];
     rejections.map(Rejection::Start).to_vec()
+}
+
+fn rejections_of_resumes() -> Vec<Rejection> {
+    let run_id = samples::run_id();
+    let rejections = [
+        ResumeRejection::Open {
+            run_id: run_id.clone(),
+            status: "waiting".to_owned(),
+        },
+        ResumeRejection::Completed(run_id.clone()),
+        ResumeRejection::Superseded {
+            run_id: run_id.clone(),
+            latest: run_id.clone(),
+        },
+        ResumeRejection::Compensated(run_id.clone()),
+        ResumeRejection::ParentOpen {
+            run_id: run_id.clone(),
+            parent: run_id.clone(),
+        },
+        ResumeRejection::StepNeeded {
+            run_id: run_id.clone(),
+            last: "step \"gate\"".to_owned(),
+        },
+        ResumeRejection::StepNotVisited {
+            run_id,
+            step: samples::step(),
+        },
+    ];
+    rejections.map(Rejection::Resume).to_vec()
 }
 
 fn rejections_of_work() -> Vec<Rejection> {

@@ -32,6 +32,7 @@ fn field(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::NamespaceMismatch { .. } => "namespace",
         Rejection::Start(StartRejection::RunIdReserved(_)) => "run_id",
+        Rejection::Resume(_) => "from",
         Rejection::OutcomeReserved(_) => "outcome",
         Rejection::PartitionNotFound { .. } => "partition",
         Rejection::RecordsMissing => "records",

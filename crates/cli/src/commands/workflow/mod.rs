@@ -13,6 +13,7 @@ mod graph;
 mod history;
 mod invalidate;
 mod list;
+mod resume;
 mod runs;
 mod schedule;
 mod show;
@@ -40,6 +41,7 @@ pub(crate) enum WorkflowCommand {
     Reject(decision::Reject),
     CompleteStep(complete_step::CompleteStep),
     Cancel(cancel::Cancel),
+    Resume(resume::Resume),
     List(list::List),
     Runs(runs::Runs),
     Show(show::Show),
@@ -65,6 +67,7 @@ impl WorkflowCommand {
             Self::Reject(reject) => reject.run(session).await,
             Self::CompleteStep(complete) => complete.run(session).await,
             Self::Cancel(cancel) => cancel.run(session).await,
+            Self::Resume(resume) => resume.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Runs(runs) => runs.run(session).await,
             Self::Show(show) => show.run(session).await,

@@ -82,6 +82,7 @@ service! { WorkflowService {
     signal_run(SignalRunRequest) -> SignalRunResponse;
     decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
     complete_step(CompleteStepRequest) -> CompleteStepResponse;
+    resume_run(ResumeRunRequest) -> ResumeRunResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
     invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;

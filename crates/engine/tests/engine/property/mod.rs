@@ -11,6 +11,7 @@ mod plan_moves;
 mod player;
 mod quarantine;
 mod queries;
+mod resumed_trees;
 mod schedule;
 mod triggers;
 mod visits;
@@ -177,7 +178,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in (0..=u8::MAX).cycle().take(1_000) {
+    for pick in (0..=u8::MAX).cycle().take(2_000) {
         let mut sample = |histories: BoxedStrategy<Vec<Move>>| {
             let tree = histories.new_tree(&mut runner);
             tree.expect("a history").current()
@@ -224,14 +225,14 @@ fn random_histories_use_up_small_budgets() {
     assert!(refused > 100, "{refused} commands");
 }
 
-const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun ResumeRun \
     DecideSchemaCheck RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
     SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
     NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted DeleteWorkflow \
-    WorkflowStarted RunBegan ConcurrencyWaiting RunRetried PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \
+    WorkflowStarted RunBegan ConcurrencyWaiting RunRetried RunResumed PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \

@@ -42,6 +42,9 @@ pub(super) enum Intent {
         kind: u8,
         id: Option<u8>,
     },
+    Resume {
+        run: u8,
+    },
     Cancel {
         run: u8,
     },
@@ -255,6 +258,7 @@ fn on_runs() -> impl Strategy<Value = Intent> {
         1 => (0..10_u8).prop_map(|run| Intent::Cancel { run }),
         3 => (any::<u8>(), any::<bool>(), prop::bool::weighted(0.1))
             .prop_map(|(pick, is_valid, is_stale)| Intent::Decide { pick, is_valid, is_stale }),
+        1 => (0..10_u8).prop_map(|run| Intent::Resume { run }),
     ]
 }
 

@@ -22,9 +22,9 @@ use flotilla_engine::{
     DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind,
     FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId,
     Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
-    RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
-    VersionChoice, view,
+    RequeueDeadLetters, ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled,
+    SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask,
+    TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -149,6 +149,7 @@ impl Player {
             | Intent::DeleteWorkflow { .. }
             | Intent::Start { .. }
             | Intent::Signal { .. }
+            | Intent::Resume { .. }
             | Intent::Cancel { .. }
             | Intent::Decide { .. } => self.on_runs(intent),
             Intent::Register { .. }
@@ -272,6 +273,10 @@ impl Player {
                 payload: Json::from_checked("{\"s\":1}".to_owned()),
                 scope: None,
                 signal_id: id.map(|id| SignalId::new(format!("s{id}")).expect("an id")),
+            }),
+            Intent::Resume { run } => Body::ResumeRun(ResumeRun {
+                run_id: run_id(*run),
+                from: None,
             }),
             Intent::Cancel { run } => Body::CancelRun(CancelRun {
                 run_id: run_id(*run),

@@ -11,8 +11,9 @@ use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CompleteStep, CreateGroup,
     CreateNamespace, CreateStream, DecideApproval, DeleteGroup, DeleteKey, DeleteNamespace,
     DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
-    NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined, SetCondition, SetKey,
-    StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined, ResumeRun, SetCondition,
+    SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream,
+    TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -43,6 +44,10 @@ pub(super) fn bodies() -> Vec<Body> {
         run_id: super::run_id(),
         selector: super::step_selector(),
         report: super::task_report(),
+    }));
+    bodies.push(Body::ResumeRun(ResumeRun {
+        run_id: super::run_id(),
+        from: Some(super::step()),
     }));
     bodies
 }

@@ -17,7 +17,7 @@ use flotilla_engine::{
     CompleteTask, CreateDefinition, DecideApproval, DecideSchemaCheck, DeleteAction,
     DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, FailKind, FailTask, FailureOutcome,
     FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, RegisterAction,
-    RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId, ResetPlan,
+    RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId, ResetPlan, ResumeRun,
     SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector,
     SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
@@ -158,6 +158,12 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             run_id: run_id(line.word()),
             reason: line.option("reason"),
             is_forced: line.flag("force"),
+        }),
+        "resume" => Body::ResumeRun(ResumeRun {
+            run_id: run_id(line.word()),
+            from: line
+                .option("from")
+                .map(|step| StepName::new(step).expect("a step name")),
         }),
         "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
             run: world.run_number(&line.word()),

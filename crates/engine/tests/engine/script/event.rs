@@ -193,6 +193,10 @@ fn kind_in_words(
         | EventKind::ChildStarted { .. }
         | EventKind::RunRetried { .. }
         | EventKind::ChildCompleted { .. } => target_in_words(kind),
+        EventKind::RunResumed { from } => {
+            let step = from.map(|step| step_name(definition, step));
+            ("run_resumed", step.unwrap_or_default().to_string())
+        }
         EventKind::WorkflowCompleted { .. }
         | EventKind::WorkflowFailed { .. }
         | EventKind::WorkflowCancelled { .. }

@@ -81,7 +81,10 @@ fn reply_in_words(reply: &Reply) -> String {
         }
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
         Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted(_) | Reply::RunCancelled(_) | Reply::StepReported(_) => of_step(reply),
+        Reply::TaskAccepted(_)
+        | Reply::RunCancelled(_)
+        | Reply::RunResumed(_)
+        | Reply::StepReported(_) => of_step(reply),
         Reply::CacheInvalidated(cache) => {
             let more = or(cache.next.is_some(), ", more follow", "");
             format!("invalidated {}{more}", cache.plan_count)
@@ -114,6 +117,10 @@ fn of_step(reply: &Reply) -> String {
                 .phase
                 .map(|phase| format!(", in phase {}", phase.name()));
             format!("done{}", phase.unwrap_or_default())
+        }
+        Reply::RunResumed(run) => {
+            let queued = if run.is_queued { ", queued" } else { "" };
+            format!("resumed{}{queued}", option(" at ", &run.step))
         }
         Reply::StepReported(step) => format!("reported {} visit {}", step.step, step.visit),
         other => panic!("{other:?} is about something else"),

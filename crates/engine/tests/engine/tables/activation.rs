@@ -57,6 +57,8 @@ pub(super) fn states() -> Vec<ActivationState> {
             failed_count: 1,
             collected_bytes: 20,
             is_too_large: false,
+            resumable_count: 1,
+            next_resumable: 2,
             is_begin_queued: true,
             is_stopped: false,
             is_timed_out: true,

@@ -160,6 +160,9 @@ fn action_events() -> Vec<EventKind> {
         EventKind::RunRetried {
             next: samples::run_id(),
         },
+        EventKind::RunResumed {
+            from: Some(StepIndex(1)),
+        },
         EventKind::ChildStarted {
             child: samples::run_id(),
         },

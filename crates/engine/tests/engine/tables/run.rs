@@ -5,9 +5,9 @@ use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
 use flotilla_engine::ids::{ConcurrencyKeyNumber, RunNumber};
 use flotilla_engine::rows::{
-    AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation,
-    DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunConcurrency, RunRecord,
-    RunStatus, SignalCounts, TriggeredBy,
+    AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
+    DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunConcurrency, RunCursor,
+    RunRecord, RunStatus, SignalCounts, TriggeredBy,
 };
 
 /// A run that has been through everything.
@@ -25,6 +25,14 @@ pub(super) fn record() -> RunRecord {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
         fixed_end: Some(fixed_end()),
+        cursor: Some(RunCursor {
+            at: Cursor::Step {
+                step: StepIndex(1),
+                visits_count: 2,
+            },
+            is_after_success: true,
+        }),
+        resumes_count: 1,
         compensations: CompensationCounts {
             entered_count: 3,
             open_count: 2,

@@ -176,6 +176,16 @@ impl WorkflowService for Workflows {
         .await
     }
 
+    async fn resume_run(
+        &self,
+        call: Call<v1::ResumeRunRequest>,
+    ) -> CallResult<v1::ResumeRunResponse> {
+        serve_call(call, |deadline, request| {
+            open_runs::resume(&self.context, request, deadline)
+        })
+        .await
+    }
+
     async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> CallResult<v1::Schedule> {
         serve_call(call, |deadline, request| {
             schedule::get(&self.context, request, deadline)

@@ -1,4 +1,5 @@
-//! Signals (W19) and cancels (W18) open runs, decides about their approvals (W61) and completes their steps (W75).
+//! Signals (W19) and cancels (W18) open runs, decides about their approvals (W61) and completes their steps (W75). Resumes
+//! ended ones (W89).
 
 use crate::context::Context;
 use crate::convert::run as convert;
@@ -9,7 +10,8 @@ use flotilla_engine::ids::{Comment, ScopePathText, SignalId, SignalType, StepNam
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::{
-    CancelRun, Command, CompleteStep, DecideApproval, SignalRun, StepSelector, TaskReport, reply,
+    CancelRun, Command, CompleteStep, DecideApproval, ResumeRun, SignalRun, StepSelector,
+    TaskReport, reply,
 };
 use tokio::time::Instant;
 
@@ -128,6 +130,28 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
         outcome: request::outcome(outcome)?,
         output,
         not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
+    })
+}
+
+/// Serves `ResumeRun`.
+pub(super) async fn resume(
+    context: &Context,
+    request: v1::ResumeRunRequest,
+    deadline: Instant,
+) -> Result<v1::ResumeRunResponse, Refusal> {
+    let body = ResumeRun {
+        run_id: request::run_id(request.run_id)?,
+        from: request::optional(request.from, StepName::new)?,
+    };
+    let command = Command {
+        request_id: Some(request::request_id(&request.request_id)?),
+        namespace: request::namespace(&request.namespace)?,
+        body,
+    };
+    let reply: reply::RunResumed = context.gateway.submit(command, deadline).await?;
+    Ok(v1::ResumeRunResponse {
+        step: reply.step.map(|step| step.to_string()).unwrap_or_default(),
+        queued: reply.is_queued,
     })
 }
 

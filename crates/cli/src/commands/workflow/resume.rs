@@ -1,0 +1,84 @@
+//! `flo workflow resume`.
+
+use super::wait;
+use crate::failure::Failure;
+use crate::period;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::ResumeRunRequest;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Continue a run that has failed, timed out or was cancelled
+///
+/// The run continues where it has stopped: steps that succeeded keep their results, and the steps
+/// at which it has stopped are entered again, in all branches and iterations. Child runs that did
+/// not complete are resumed too. A run whose steps were undone at its end cannot be resumed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait"
+)]
+pub(crate) struct Resume {
+    /// Id of the run
+    run: String,
+
+    /// Step to continue with, which the run itself has visited. Needed if a step that succeeded
+    /// led to the end of the run
+    #[arg(
+        long,
+        value_name = "STEP",
+        default_value = "",
+        hide_default_value = true
+    )]
+    from: String,
+
+    /// Wait until the run ends and print its output
+    #[arg(long)]
+    wait: bool,
+
+    /// Maximum time to wait; on expiry the exit code is 4 and the run continues [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
+    wait_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Serialize)]
+struct ResumedView {
+    run_id: String,
+    step: Option<String>,
+    queued: bool,
+}
+
+impl Resume {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = ResumeRunRequest {
+            run_id: self.run.clone(),
+            from: self.from,
+            ..ResumeRunRequest::default()
+        };
+        let client = session.client()?;
+        let response = client.resume_run(request).await?;
+        let view = ResumedView {
+            run_id: self.run,
+            step: Some(response.step).filter(|step| !step.is_empty()),
+            queued: response.queued,
+        };
+        if !self.wait {
+            return session.output.value(&view, ResumedView::text);
+        }
+        session.output.note(&view.text());
+        let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
+        session.output.json_text(&result)
+    }
+}
+
+impl ResumedView {
+    fn text(&self) -> String {
+        let run_id = &self.run_id;
+        let at = self.step.as_ref().map(|step| format!(" at step {step}"));
+        let at = at.unwrap_or_default();
+        match self.queued {
+            true => format!("{run_id} resumed{at}, waits for its concurrency keys"),
+            false => format!("{run_id} resumed{at}"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Reopening a run that has ended (W89).
+
+use super::concurrency::{self, Acquired, Request};
+use super::{cursor, linked_attempts};
+use crate::definition::TerminalStatus;
+use crate::ids::ConcurrencyKeyNumber;
+use crate::rejection::Rejection;
+use crate::resume_rejection::ResumeRejection;
+use crate::schedule;
+use crate::store::StoreError;
+use crate::tables::{CompensationProgress, EventKind, RunStatus, ScopeProgress, TriggeredBy, Work};
+use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::workflow::newest;
+
+/// Checks that a run can be resumed, apart from its parent, its cursor and its concurrency keys.
+pub(super) fn check(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
+    let record = &run.record;
+    let run_id = record.id.clone();
+    if record.status.is_open() {
+        let status = record.status.name().to_owned();
+        return Err(Rejection::from(ResumeRejection::Open { run_id, status }).into());
+    }
+    if record.status == RunStatus::Ended(TerminalStatus::Completed) {
+        return Err(Rejection::from(ResumeRejection::Completed(run_id)).into());
+    }
+    if record.chain.is_some_and(|chain| chain.next.is_some()) {
+        let latest = linked_attempts::latest_of(turn, run)?;
+        let latest = turn.run_record(latest)?.map(|latest| latest.id.clone());
+        let latest = latest.unwrap_or_else(|| run_id.clone());
+        return Err(Rejection::from(ResumeRejection::Superseded { run_id, latest }).into());
+    }
+    if record.compensations.progress != CompensationProgress::None {
+        return Err(Rejection::from(ResumeRejection::Compensated(run_id)).into());
+    }
+    let workflow = run.definition.definition.name.clone();
+    match newest(turn, &record.namespace, &workflow, None)?.is_enabled {
+        true => Ok(()),
+        false => Err(Rejection::WorkflowDisabled(workflow).into()),
+    }
+}
+
+/// Reopens an ended run, which requests its concurrency keys as a new run does; returns the work that continues it, if it
+/// does not wait for its keys. A run that is rejected is as before.
+pub(super) fn reopen(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    held_above: &[ConcurrencyKeyNumber],
+) -> TurnResult<Option<Work>> {
+    check(turn, run)?;
+    let request = Request {
+        held_above,
+        may_use_existing: false,
+        is_handed_over: false,
+    };
+    let acquired = concurrency::acquire(turn, run, &request)?;
+    let from = cursor::step_of(run);
+    run.note_run(EventKind::RunResumed { from });
+    let record = &mut run.record;
+    record.become_status(RunStatus::Pending);
+    record.end = None;
+    record.detail = None;
+    record.output = None;
+    record.completed_at_ms = None;
+    record.resumes_count += 1;
+    // Those that the end of the run has ended count as left.
+    record.left_count = record.activations_count;
+    record.unwaited_steps_count = 0;
+    record.progress = ScopeProgress {
+        last_left: record.progress.last_left,
+        ..ScopeProgress::default()
+    };
+    note_schedule(turn, run)?;
+    Ok(match acquired {
+        Acquired::Held => Some(cursor::first_work(run)),
+        Acquired::Queued(work) => work,
+        Acquired::Existing(_) => panic!("a run that is resumed is not replaced"),
+    })
+}
+
+/// A run that a firing started counts as open again.
+fn note_schedule(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
+    if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
+        let workflow = run.definition.definition.name.clone();
+        schedule::run_resumed(turn, &(run.record.namespace.clone(), workflow))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Where runs and the scopes below them have stopped: a resume continues there (W89).
+
+use super::{Activation, Ending, PayloadRef, ScopeEnd, ScopeRecord, TargetResult, tables};
+use crate::definition::StepIndex;
+use crate::ids::{RunNumber, ScopeNumber};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// Scopes below a run that did not succeed, by run and number, each with its cursor. Live until the step that opened
+    /// the scope ends otherwise than with a failure or is entered again, and as long as the run.
+    89 ResumableScopes((RunNumber, ScopeNumber)) -> ScopeRecord;
+    /// Steps that have opened scopes or called a child and then failed or were cancelled, by run, scope and step. Live until
+    /// the step is entered again, and as long as the run.
+    90 ResumableSteps((RunNumber, ScopeNumber, StepIndex)) -> Activation;
+}
+
+/// Where a run continues when it is resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCursor {
+    /// The place in the run itself.
+    pub at: Cursor,
+    /// Whether a step that succeeded led to the end: the caller has to name the step to continue with.
+    pub is_after_success: bool,
+}
+
+/// Where a run, or a scope below it, continues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cursor {
+    /// A step is entered.
+    Step {
+        /// The step.
+        step: StepIndex,
+        /// The visits to it so far.
+        visits_count: u32,
+    },
+    /// A step that calls nothing is left: it had its result before it stopped.
+    FinishStep {
+        /// The step.
+        step: StepIndex,
+        /// The visits to it so far.
+        visits_count: u32,
+        /// Its result.
+        target_result: TargetResult,
+    },
+    /// The scope ends: its last step was left before it stopped.
+    EndScope(ScopeEnd),
+    /// The run ends: its last step was left before it stopped.
+    Finish(Ending),
+}
+
+impl Cursor {
+    /// The payload that it names.
+    pub(crate) fn payload(&self) -> Option<PayloadRef> {
+        match self {
+            Self::FinishStep { target_result, .. } => target_result.output,
+            Self::Step { .. } | Self::EndScope(_) | Self::Finish(_) => None,
+        }
+    }
+}

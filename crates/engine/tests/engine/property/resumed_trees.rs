@@ -1,0 +1,172 @@
+//! A run that is cut and resumed ends as one that is not, and executes no step again that has succeeded (W89).
+
+use super::block_trees::{Expected, List, ListEnd, Step, Text, answer, go_on, lists, play, start};
+use super::player::{Player, create};
+use super::{budgets, config};
+use crate::invariants::{read, rows};
+use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
+use flotilla_engine::rows::{Records, RunNames, RunStatus, Runs, States};
+use flotilla_engine::{Body, CancelRun, ResumeRun};
+use proptest::prelude::*;
+
+/// What happens to a run between two answers.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    Nothing,
+    /// It is cancelled and resumed.
+    Cancelled {
+        is_forced: bool,
+        /// Whether that comes before the deferred work of the answer is done.
+        is_early: bool,
+    },
+}
+
+fn cuts() -> impl Strategy<Value = Vec<Cut>> {
+    let cut = prop_oneof![
+        2 => Just(Cut::Nothing),
+        1 => (any::<bool>(), any::<bool>())
+            .prop_map(|(is_forced, is_early)| Cut::Cancelled { is_forced, is_early }),
+    ];
+    prop::collection::vec(cut, 1..8)
+}
+
+fn run_id() -> RunId {
+    RunId::new("it").expect("an id")
+}
+
+fn cancel(player: &mut Player, is_forced: bool) {
+    play(
+        player,
+        Body::CancelRun(CancelRun {
+            run_id: run_id(),
+            reason: None,
+            is_forced,
+        }),
+    );
+}
+
+fn resume(player: &mut Player) {
+    play(
+        player,
+        Body::ResumeRun(ResumeRun {
+            run_id: run_id(),
+            from: None,
+        }),
+    );
+}
+
+fn status(player: &Player, run: RunNumber) -> RunStatus {
+    read::<Runs>(&player.store, &run).expect("the run").status
+}
+
+/// Starts a run of a tree.
+fn begin(player: &mut Player, list: &List) -> RunNumber {
+    play(player, create(&Text::of(list), "as written"));
+    play(player, start());
+    rows::<RunNames>(&player.store, &())[0].1
+}
+
+/// The end of a run: its status, its state and how many records it has emitted.
+type End = (RunStatus, Vec<String>, usize);
+
+fn end_of(player: &Player, run: RunNumber) -> End {
+    let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
+    let state = state.map_or(String::new(), |state| state.object.as_str().to_owned());
+    let fields = state.trim_matches(['{', '}']).split(',').map(str::to_owned);
+    let mut fields: Vec<String> = fields.collect();
+    fields.sort_unstable();
+    let records_count = rows::<Records>(&player.store, &()).len();
+    (status(player, run), fields, records_count)
+}
+
+/// Plays a run to its end, cut as it is said.
+fn play_cut(player: &mut Player, run: RunNumber, cuts: &[Cut]) {
+    let mut cuts = cuts.iter();
+    loop {
+        if let Some(Cut::Cancelled {
+            is_forced,
+            is_early,
+        }) = cuts.next().copied()
+            && status(player, run).is_open()
+        {
+            if !is_early {
+                go_on(player, run);
+            }
+            if status(player, run).is_open() {
+                cancel(player, is_forced);
+                go_on(player, run);
+                // It may have completed before it was cancelled.
+                if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
+                    resume(player);
+                }
+            }
+            continue;
+        }
+        go_on(player, run);
+        if !status(player, run).is_open() {
+            return;
+        }
+        answer(player, run);
+    }
+}
+
+/// Whether a tree has a block that is tried again: a resume starts again with its first attempt.
+fn has_retried_block(list: &[Step]) -> bool {
+    let breaks = |list: &List| list.iter().any(|step| matches!(step, Step::Breaks));
+    list.iter().any(|step| match step {
+        Step::Nests(inner) => any_list(inner, &breaks) || has_retried_block(inner),
+        Step::Fans(_, branches) => branches.iter().any(|branch| has_retried_block(branch)),
+        Step::Loops(_, inner) => has_retried_block(inner),
+        _ => false,
+    })
+}
+
+/// Whether a condition holds of a list or one below it.
+fn any_list(list: &List, holds: &dyn Fn(&List) -> bool) -> bool {
+    holds(list)
+        || list.iter().any(|step| match step {
+            Step::Nests(inner) | Step::Loops(_, inner) => any_list(inner, holds),
+            Step::Fans(_, branches) => branches.iter().any(|branch| any_list(branch, holds)),
+            _ => false,
+        })
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn a_run_that_is_cut_anywhere_ends_as_one_that_is_not(
+        list in lists(&["parallel"]), cuts in cuts(), budgets in budgets(),
+    ) {
+        let mut whole = Player::with(budgets);
+        let run = begin(&mut whole, &list);
+        play_cut(&mut whole, run, &[]);
+        let mut cut = Player::with(budgets);
+        let run = begin(&mut cut, &list);
+        play_cut(&mut cut, run, &cuts);
+        let (expected, found) = (end_of(&whole, run), end_of(&cut, run));
+        prop_assert_eq!(found.0, expected.0);
+        if expected.0 == RunStatus::Ended(TerminalStatus::Completed) {
+            prop_assert_eq!(found.1, expected.1);
+        }
+        if !has_retried_block(&list) {
+            prop_assert_eq!(found.2, expected.2);
+        }
+    }
+
+    #[test]
+    fn a_run_that_has_failed_fails_again_where_it_did(
+        list in lists(&["parallel", "parallel cancel"]), budgets in budgets(),
+    ) {
+        let is_good = Expected::default().add(&list) == ListEnd::Success;
+        prop_assume!(!is_good && !has_retried_block(&list));
+        let mut player = Player::with(budgets);
+        let run = begin(&mut player, &list);
+        play_cut(&mut player, run, &[]);
+        let first = end_of(&player, run);
+        resume(&mut player);
+        play_cut(&mut player, run, &[]);
+        prop_assert_eq!(first, end_of(&player, run));
+    }
+}
