@@ -7,6 +7,7 @@ mod bench;
 mod bounds;
 mod calls;
 mod collector;
+mod coming_from;
 mod compensations;
 mod concurrency;
 mod counter;

@@ -106,7 +106,9 @@ fn rewrite(page: &Page, printed: &[Printed<'_>]) {
 }
 
 /// Has what the definitions require of their input.
-const INPUT: &str = r#"{"id": 7, "service": "api", "item": "pen", "quantity": 2}"#;
+const INPUT: &str = r#"{
+    "id": 7, "service": "api", "item": "pen", "quantity": 2, "ticket": "help", "url": "https://example.org", "urls": []
+}"#;
 
 #[test]
 fn every_definition_of_the_manual_is_created_and_run() {
