@@ -1,6 +1,8 @@
 //! The workflows of the manual's pages "Coming from …" are executed with workers that log their calls.
 
 mod pages;
+mod sdk;
+mod temporal;
 mod warlock;
 
 use crate::files::example;
