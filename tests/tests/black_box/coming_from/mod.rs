@@ -1,5 +1,6 @@
 //! The workflows of the manual's pages "Coming from …" are executed with workers that log their calls.
 
+mod node_workflow;
 mod pages;
 mod sdk;
 mod temporal;
