@@ -1,12 +1,16 @@
-//! The conformance table names tests that exist and run.
+//! The tables of conformance name tests that exist and run.
 //!
-//! `docs/conformance.md` defines each form of proof. A row without a proof, a test that
-//! does not exist or is ignored, and a script that is not run are findings.
+//! `docs/conformance.md` defines each form of proof, for its own tables and those of the pages in
+//! `docs/conformance`. A row without a proof, a test that does not exist or is ignored, and a script that is not run are
+//! findings.
 
 use crate::citations::is_rule_number;
 use crate::tree::{Finding, Source, expect_lines, expect_no_findings, sources};
 
-const TABLE: &str = "docs/conformance.md";
+const PAGE: &str = "docs/conformance.md";
+
+/// The folder of the further pages.
+const PAGES: &str = "docs/conformance/";
 
 /// The folder of scripts, all of which the engine's script test runs.
 const SCRIPTS: &str = "crates/engine/testdata/";
@@ -18,15 +22,23 @@ const SCRIPT_TEST: &str = "every_script_shows_what_the_engine_does";
 const BETWEEN_PROOFS: &str = "<br>";
 
 #[test]
-fn every_row_of_the_table_of_conformance_has_a_proof_that_holds() {
+fn every_row_of_a_table_of_conformance_has_a_proof_that_holds() {
     let files = sources(&[".md", ".rs", ".txt"]);
-    let table = find(&files, TABLE).expect("the table is in the repository");
-    assert!(rows(table).count() > 0, "the table has no row");
-    expect_no_findings(without_proof(table, &files));
+    let pages: Vec<&Source> = files.iter().filter(|file| is_page(&file.path)).collect();
+    assert!(pages.len() > 1, "{PAGE} and the pages in {PAGES}");
+    for page in &pages {
+        assert!(rows(page).count() > 0, "{} has no row", page.path);
+    }
+    let findings = pages.iter().flat_map(|page| without_proof(page, &files));
+    expect_no_findings(findings.collect());
+}
+
+fn is_page(path: &str) -> bool {
+    path == PAGE || (path.starts_with(PAGES) && path.ends_with(".md"))
 }
 
 #[test]
-fn the_scripts_that_the_table_names_are_played() {
+fn the_scripts_that_the_tables_name_are_played() {
     let files = sources(&[".rs"]);
     assert_eq!(live_test(&files, SCRIPT_RUNNER, SCRIPT_TEST), Ok(()));
     let runner = find(&files, SCRIPT_RUNNER).expect("the runner was just found");
@@ -36,25 +48,25 @@ fn the_scripts_that_the_table_names_are_played() {
     );
 }
 
-fn without_proof(table: &Source, files: &[Source]) -> Vec<Finding> {
+fn without_proof(page: &Source, files: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (number, line) in rows(table) {
+    for (number, line) in rows(page) {
         match cells(line).as_slice() {
             [statement, proofs] if !statement.is_empty() => {
                 let proofs = proofs.split(BETWEEN_PROOFS).map(str::trim);
                 let faults = proofs.filter_map(|proof| check(proof, files).err());
-                findings.extend(faults.map(|fault| table.finding(number, fault)));
+                findings.extend(faults.map(|fault| page.finding(number, fault)));
             }
-            _ => findings.push(table.finding(number, "expected `| statement | proof |`")),
+            _ => findings.push(page.finding(number, "expected `| statement | proof |`")),
         }
     }
     findings
 }
 
-/// The rows below the heads of the tables.
-fn rows(table: &Source) -> impl Iterator<Item = (usize, &str)> {
+/// The rows below the heads of the tables of a page.
+fn rows(page: &Source) -> impl Iterator<Item = (usize, &str)> {
     let mut is_body = false;
-    table.lines().filter(move |(_, line)| {
+    page.lines().filter(move |(_, line)| {
         let is_row = line.starts_with('|') && is_body;
         is_body = line.starts_with('|') && (is_body || line.starts_with("|---"));
         is_row
@@ -176,10 +188,10 @@ fn planted_rows_without_a_proof_are_found() {
 
 text
 ";
-    let planted = Source::planted(TABLE, text);
+    let planted = Source::planted(PAGE, text);
     let expected = [8, 9, 10, 11, 12, 13, 14, 15, 15, 16, 17, 18, 19, 20, 21];
     expect_lines(
-        |table| without_proof(table, &planted_files()),
+        |page| without_proof(page, &planted_files()),
         &planted,
         &expected,
     );
