@@ -159,6 +159,7 @@ impl World {
                 load,
                 until_ms,
                 orders: Vec::new(),
+                begun: Vec::new(),
                 requested_count: 0,
             };
             self.outside.spawn(client.run());

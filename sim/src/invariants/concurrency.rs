@@ -12,47 +12,64 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let orders = rows::<Runs>(store, &())
         .into_iter()
         .filter(|(_, run)| run.triggered_by == TriggeredBy::Caller);
-    let orders: Vec<Span> = orders.map(|(number, _)| Span::of(store, number)).collect();
+    let orders = orders.map(|(number, run)| Span::of(store, number, run.status.is_open()));
+    let orders: Vec<Span> = orders.collect();
     let mut broken = exceeded(&orders);
     broken.extend(overtaken(&orders));
-    let is_all_ended = orders.iter().all(|order| order.ended.is_some());
+    let is_all_ended = orders.iter().all(|order| !order.is_open);
     if is_all_ended && !rows::<ConcurrencyKeys>(store, &()).is_empty() {
         broken.push("expected no concurrency key, since all runs have ended".to_owned());
     }
     broken
 }
 
-/// The entries of the log in which a run began and ended.
+/// The entries of the log in which a run has held its key.
 struct Span {
     number: RunNumber,
-    began: Option<u64>,
-    ended: Option<u64>,
+    /// From its begin, or its continuation after a resume, to its end; `None` while it is open.
+    held: Vec<(u64, Option<u64>)>,
+    /// Whether it was cancelled while it waited, and resumed: then it has left the order of the starts.
+    is_requeued: bool,
+    is_open: bool,
 }
 
 impl Span {
-    fn of(store: &MemoryStore, number: RunNumber) -> Self {
-        let first = |is_wanted: fn(&EventKind) -> bool| {
-            let mut records = rows::<History>(store, &number).into_iter();
-            let record = records.find(|(_, record)| {
-                let mut events = record.events.iter();
-                events.any(|event| is_wanted(&event.kind))
-            });
-            record.map(|(_, record)| record.raft_index)
-        };
-        Self {
+    fn of(store: &MemoryStore, number: RunNumber, is_open: bool) -> Self {
+        let mut span = Self {
             number,
-            began: first(|kind| matches!(kind, EventKind::StepStarted)),
-            ended: first(super::histories::is_end),
+            held: Vec::new(),
+            is_requeued: false,
+            is_open,
+        };
+        for (_, record) in rows::<History>(store, &number) {
+            for event in &record.events {
+                span.add(record.raft_index, &event.kind);
+            }
         }
+        span
+    }
+
+    fn add(&mut self, index: u64, kind: &EventKind) {
+        let holds = self.held.last().is_some_and(|(_, end)| end.is_none());
+        match kind {
+            EventKind::StepStarted if !holds => self.held.push((index, None)),
+            EventKind::RunResumed { .. } => self.is_requeued |= self.held.is_empty(),
+            kind if holds && super::histories::is_end(kind) => {
+                self.held.last_mut().expect("it holds").1 = Some(index);
+            }
+            _ => {}
+        }
+    }
+
+    fn began(&self) -> Option<u64> {
+        self.held.first().map(|(began, _)| *began)
     }
 }
 
 fn exceeded(runs: &[Span]) -> Vec<String> {
-    let began = runs.iter().filter_map(|run| Some((run.began?, 1)));
-    let ended = runs.iter().filter_map(|run| {
-        run.began?;
-        Some((run.ended?, -1))
-    });
+    let held = runs.iter().flat_map(|run| &run.held);
+    let began = held.clone().map(|(began, _)| (*began, 1));
+    let ended = held.filter_map(|(_, ended)| Some(((*ended)?, -1)));
     let mut changes: Vec<(u64, i32)> = began.chain(ended).collect();
     // Of the changes of an entry, the ends come first.
     changes.sort_unstable();
@@ -71,9 +88,12 @@ fn exceeded(runs: &[Span]) -> Vec<String> {
 
 /// Runs have numbers in the order of their starts.
 fn overtaken(runs: &[Span]) -> Vec<String> {
-    let begun: Vec<_> = runs.iter().filter(|run| run.began.is_some()).collect();
+    let begun: Vec<_> = runs
+        .iter()
+        .filter(|run| run.began().is_some() && !run.is_requeued)
+        .collect();
     let pairs = begun.windows(2);
-    let overtaken = pairs.filter(|pair| pair[0].began > pair[1].began);
+    let overtaken = pairs.filter(|pair| pair[0].began() > pair[1].began());
     overtaken
         .map(|pair| {
             let (first, second) = (pair[0].number.0, pair[1].number.0);

@@ -13,6 +13,7 @@ mod histories;
 mod keys;
 mod leases;
 pub(crate) mod progress;
+mod resumes;
 mod rows;
 mod schedules;
 mod survival;
@@ -42,6 +43,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(histories::check(rows));
         broken.extend(schedules::check(rows));
         broken.extend(concurrency::check(rows));
+        broken.extend(resumes::check(rows));
     }
     broken
 }

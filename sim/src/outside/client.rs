@@ -1,4 +1,4 @@
-//! A client: starts orders and approves them, invokes actions, increments keys.
+//! A client: starts orders, approves, cancels and resumes them, invokes actions, increments keys.
 
 use super::caller::Caller;
 use super::workload;
@@ -33,6 +33,8 @@ pub(crate) struct Client {
     pub(crate) until_ms: u64,
     /// Orders that it has not approved yet.
     pub(crate) orders: Vec<RunId>,
+    /// Orders that it has started.
+    pub(crate) begun: Vec<RunId>,
     pub(crate) requested_count: u64,
 }
 
@@ -43,7 +45,8 @@ impl Client {
             self.requested_count += 1;
             match self.caller.random.within(0..10) {
                 0..3 => self.start().await,
-                3..6 => self.approve().await,
+                3..5 => self.approve().await,
+                5 => self.cancel_or_resume().await,
                 6 => self.invoke().await,
                 7 => self.set().await,
                 8 => self.compare_and_set().await,
@@ -70,7 +73,8 @@ impl Client {
         let outcome = self.caller.submit(command).await;
         if let Outcome::Acknowledged(Reply::RunStarted(reply::RunStarted { run_id, .. })) = outcome
         {
-            self.orders.push(run_id);
+            self.orders.push(run_id.clone());
+            self.begun.push(run_id);
         }
     }
 
@@ -81,6 +85,20 @@ impl Client {
         let id = format!("{} {}", self.caller.name, self.requested_count);
         let command = workload::approve(&run_id, &id);
         let command = self.caller.command_without_id(command);
+        self.caller.submit(command).await;
+    }
+
+    /// Cancels an order, or resumes it.
+    async fn cancel_or_resume(&mut self) {
+        if self.begun.is_empty() {
+            return;
+        }
+        let run_id = self.caller.random.pick(&self.begun).clone();
+        let body = match self.caller.random.within(0..2) {
+            0 => workload::cancel(&run_id, self.caller.random.chance(300)),
+            _ => workload::resume(&run_id),
+        };
+        let command = self.caller.command(body);
         self.caller.submit(command).await;
     }
 

@@ -6,8 +6,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Body, CreateDefinition, InvokeAction, RegisterAction, SetCondition, SetKey, SetWorkflowEnabled,
-    SignalRun, StartRun, VersionChoice,
+    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, SetCondition,
+    SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -136,6 +136,23 @@ pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
         payload: Json::null(),
         scope: None,
         signal_id: Some(SignalId::new(id).expect("a valid id")),
+    })
+}
+
+/// A cancellation of an order.
+pub(super) fn cancel(run_id: &RunId, is_forced: bool) -> Body {
+    Body::CancelRun(CancelRun {
+        run_id: run_id.clone(),
+        reason: None,
+        is_forced,
+    })
+}
+
+/// A resume of an order.
+pub(super) fn resume(run_id: &RunId) -> Body {
+    Body::ResumeRun(ResumeRun {
+        run_id: run_id.clone(),
+        from: None,
     })
 }
 

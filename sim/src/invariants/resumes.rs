@@ -1,0 +1,31 @@
+//! A run that is resumed enters no step again that has succeeded (W89). The workflows have no loops.
+
+use super::rows::rows;
+use flotilla_engine::rows::{EventKind, History, Runs};
+use flotilla_engine::store::MemoryStore;
+use std::collections::BTreeSet;
+
+pub(super) fn check(store: &MemoryStore) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (number, run) in rows::<Runs>(store, &()) {
+        let mut succeeded = BTreeSet::new();
+        let records = rows::<History>(store, &number).into_iter();
+        for event in records.flat_map(|(_, record)| record.events) {
+            let Some(step) = event.step else {
+                continue;
+            };
+            let place = (event.scope.path, step);
+            match event.kind {
+                EventKind::StepStarted if succeeded.contains(&place) => broken.push(format!(
+                    "expected no further visit of {} to {place:?}, which has succeeded",
+                    run.id
+                )),
+                EventKind::StepCompleted { outcome, .. } if outcome.as_str() == "success" => {
+                    succeeded.insert(place);
+                }
+                _ => {}
+            }
+        }
+    }
+    broken
+}
