@@ -78,6 +78,8 @@ pub(crate) fn start(workflow: &WorkflowName) -> Body {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     })
 }
 

@@ -21,7 +21,8 @@ use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
 use crate::run::{
-    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, ResumeRun, SignalRun, StartRun,
+    CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, ResumeRun, SignalRun,
+    StartRun,
 };
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
@@ -411,4 +412,7 @@ commands! {
     /// Reopens a run that has failed, timed out or was cancelled (W89).
     ResumeRun(ResumeRun) "resume_run" Intake -> RunResumed,
         of |resume| Subject::Run(resume.run_id.clone());
+    /// Delivers the compiled locks of a run (W85).
+    DecideLocks(DecideLocks) "decide_locks" Progress -> Done,
+        of |decision| Subject::RunNumber(decision.run);
 }

@@ -68,11 +68,12 @@ pub enum Effect {
         /// When the retention ends, in milliseconds.
         due_ms: u64,
     },
-    /// A child's input (W4) or a step's output (W67) must be validated against its schema.
+    /// A child's input (W4) or a step's output (W67) must be validated against its schema, or the locks of a run must be
+    /// compiled (W85).
     CheckSchema {
         /// The run.
         run: RunNumber,
-        /// The activation that waits for the verdict.
+        /// The activation that waits for the verdict; 0 for the locks of the run.
         activation: u64,
     },
     /// A run's history grew or its status changed: wake its watchers.

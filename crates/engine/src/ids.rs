@@ -242,6 +242,8 @@ numbers! {
     GroupNumber;
     /// The number of a concurrency key that runs hold or wait for (W84).
     ConcurrencyKeyNumber;
+    /// The number of a lock that runs hold (W85).
+    LockNumber;
     /// The number of a scope within its run (W53).
     ScopeNumber;
 }

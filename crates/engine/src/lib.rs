@@ -91,8 +91,8 @@ pub use request::SweepRequests;
 pub use resume_rejection::ResumeRejection;
 pub use retention::SweepRuns;
 pub use run::{
-    CancelRun, CompleteStep, DecideApproval, DecideSchemaCheck, ResumeRun, SignalRun, StartRun,
-    StepSelector, VersionChoice,
+    CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
+    ResumeRun, SignalRun, StartRun, StepSelector, VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;

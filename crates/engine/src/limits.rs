@@ -351,6 +351,16 @@ pub const FRONT_BATCH_BYTES_MAX: u64 = 256 << 10;
 pub const METADATA_BYTES_MAX: usize = 16 << 10;
 /// The metadata of a definition (W91). In bytes.
 pub const DEFINITION_METADATA_BYTES_MAX: usize = 64 << 10;
+/// The target of a run (W85). In bytes.
+pub const TARGET_BYTES_MAX: usize = 1 << 10;
+/// Locks of a run (W85).
+pub const LOCKS_MAX: usize = 4;
+/// The pattern of a lock (W85). In bytes.
+pub const LOCK_PATTERN_BYTES_MAX: usize = 256;
+/// Different locks that the open runs of a namespace hold (W85).
+pub const OPEN_LOCKS_MAX: usize = 256;
+/// Instructions of the locks that the open runs of a namespace hold, together (W85).
+pub const OPEN_LOCKS_INSTRUCTIONS_MAX: usize = 4_096;
 /// Concurrency limits of a workflow (W84).
 pub const CONCURRENCY_LIMITS_MAX: usize = 4;
 /// The largest `limit` of a concurrency limit (W84).

@@ -49,7 +49,7 @@ pub enum Rejection {
     /// The input does not satisfy the workflow's schema (W4).
     #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
-    /// The run id or a concurrency key prevents the start.
+    /// The run id, a concurrency key or another run prevents the start.
     #[error(transparent)]
     Start(#[from] StartRejection),
     /// The run does not exist.
@@ -438,9 +438,14 @@ impl Rejection {
         self.code().kind()
     }
 
-    /// Whether a concurrency limit does not allow the start of a run (W84).
-    pub(crate) fn is_of_concurrency(&self) -> bool {
-        matches!(self, Self::Start(rejection) if rejection.is_of_concurrency())
+    /// Whether a concurrency limit, a target or a lock does not allow the start of a run (W84, W85).
+    pub(crate) fn is_start_conflict(&self) -> bool {
+        matches!(self, Self::Start(rejection) if rejection.is_conflict())
+    }
+
+    /// Whether the start of a run would be accepted once other runs have ended (W84, W85).
+    pub(crate) fn is_temporary_conflict(&self) -> bool {
+        matches!(self, Self::Start(rejection) if rejection.is_temporary())
     }
 
     /// What the caller can do, if anything.

@@ -110,6 +110,21 @@ codes! {
     ConcurrencyKeyInvalid "concurrency_key_invalid" Invalid
         "A concurrency key of the workflow cannot be computed from this input and metadata."
         => "change the input, the metadata or the expression in `concurrency.key`";
+    TargetActive "target_active" Conflict
+        "An open run has the same target and the same input."
+        => "wait until that run ends, or cancel it with `flo workflow cancel RUN`";
+    TargetLocked "target_locked" Conflict
+        "The target matches a lock of an open run."
+        => "wait until that run ends, or cancel it with `flo workflow cancel RUN`";
+    LocksTooMany "locks_too_many" Conflict
+        "The open runs of the namespace hold as many different locks as it can have."
+        => "wait until runs with locks end, or use the same pattern in several workflows";
+    TargetInvalid "target_invalid" Invalid
+        "The target of the run cannot be computed from this input and metadata, or is too long."
+        => "change the input, the metadata or the value of `target`";
+    LocksInvalid "locks_invalid" Invalid
+        "A lock of the run cannot be computed from this input and metadata, or is not a regular expression."
+        => "change the input, the metadata or the value of `locks`";
     RunNotFound "run_not_found" NotFound
         "The run does not exist: it was never started, or its retention period has ended."
         => "`flo workflow runs` lists the runs";

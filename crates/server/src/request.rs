@@ -9,7 +9,7 @@ use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{
     JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    STEP_DELAY_MS_MAX,
+    STEP_DELAY_MS_MAX, TARGET_BYTES_MAX,
 };
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{DueTime, NodeId, RequestId};
@@ -105,6 +105,18 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
         return Err(Refusal::invalid(FIELD, message));
     }
     Ok(Some(Json::from_checked(text.to_owned())))
+}
+
+/// The target of a run (W85).
+pub(crate) fn target(text: Option<String>) -> Result<Option<String>, Refusal> {
+    const FIELD: &str = "target";
+    let bytes = text.as_ref().map_or(0, String::len);
+    if bytes > TARGET_BYTES_MAX {
+        let message =
+            format!("expected {FIELD} of at most {TARGET_BYTES_MAX} bytes, but it has {bytes}");
+        return Err(Refusal::invalid(FIELD, message));
+    }
+    Ok(text)
 }
 
 /// Whether bytes are a valid payload; empty bytes are not.

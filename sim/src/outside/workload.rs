@@ -125,6 +125,8 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     })
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct RunView {
     current_steps: Vec<CurrentStepView>,
     input: Value,
     metadata: Value,
+    target: Option<String>,
+    locks: Vec<String>,
     output: Value,
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
@@ -85,6 +87,8 @@ impl From<v1::Run> for RunView {
             current_steps: run.current_steps.into_iter().map(Into::into).collect(),
             input: json::value(&run.input),
             metadata: json::optional_value(run.metadata.as_deref()),
+            target: run.target,
+            locks: run.locks,
             output: json::optional_value(run.output.as_deref()),
             steps: run
                 .steps

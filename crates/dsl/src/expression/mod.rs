@@ -15,8 +15,9 @@ pub use data::{Data, Evaluated};
 
 use crate::Code;
 use cel::Env;
+use flotilla_engine::definition::Lock;
 use flotilla_engine::expression::{CompiledExpression, Node};
-use flotilla_engine::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
+use flotilla_engine::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX, LOCK_PATTERN_BYTES_MAX};
 
 /// Resolves the names of an expression.
 pub trait Names {
@@ -89,6 +90,23 @@ impl ExpressionError {
             ..self
         }
     }
+}
+
+/// Compiles the pattern of a lock (W85). It has the syntax of the patterns of `matches`.
+///
+/// # Errors
+/// If it is too long, or not a regular expression that is supported; the text says why.
+pub fn compile_lock(text: &str) -> Result<Lock, String> {
+    if text.len() > LOCK_PATTERN_BYTES_MAX {
+        return Err(format!(
+            "expected a lock of at most {LOCK_PATTERN_BYTES_MAX} bytes, but it has {}",
+            text.len()
+        ));
+    }
+    Ok(Lock {
+        pattern: text.to_owned(),
+        program: pattern::compile(text)?,
+    })
 }
 
 /// The parser recurses about once per operator of the text. In bytes; only what is used is ever allocated.

@@ -3,7 +3,7 @@
 use super::{
     Context, Field, Fields, Reported, attributes,
     blocks::{self, Blocks},
-    concurrency, defaults, graph,
+    concurrency, defaults, exclusion, graph,
     metadata::{self, Metadata},
     names::{self, Handler},
     output, plan, schedule, state, step, terminals, trigger,
@@ -45,6 +45,8 @@ pub(super) fn read<'doc>(
     let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, output::of_run);
     let concurrency = optional(sections.concurrency, context, concurrency::read);
+    let target = optional(sections.target, context, exclusion::target);
+    let locks = optional(sections.locks, context, exclusion::locks);
     let defaults = optional(sections.defaults, context, defaults::read);
     let attributes = optional(sections.attributes, context, attributes::read);
     let known = metadata.as_ref().ok();
@@ -75,6 +77,8 @@ pub(super) fn read<'doc>(
         loop_warn_after: metadata.loop_warn_after,
         retry_run: metadata.retry_run,
         concurrency: concurrency?.unwrap_or_default(),
+        target: target?,
+        locks: locks?.unwrap_or_default(),
         input_schema: metadata.input.schema,
         input_defaults: metadata.input.defaults,
         state: state?,
@@ -171,6 +175,8 @@ struct Sections<'doc> {
     defaults: Option<Field<'doc>>,
     state: Option<Field<'doc>>,
     concurrency: Option<Field<'doc>>,
+    target: Option<Field<'doc>>,
+    locks: Option<Field<'doc>>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
@@ -185,6 +191,8 @@ impl<'doc> Sections<'doc> {
             defaults: fields.take("defaults", context),
             state: fields.take("state", context),
             concurrency: fields.take("concurrency", context),
+            target: fields.take("target", context),
+            locks: fields.take("locks", context),
             terminals: fields.take("terminals", context),
             attributes: fields.take("searchAttributes", context),
             schedule: fields.take("schedule", context),

@@ -16,6 +16,7 @@ mod defaults;
 mod document;
 mod duration;
 mod emit;
+mod exclusion;
 mod executor;
 mod expression;
 mod field;

@@ -9,6 +9,7 @@ mod block;
 mod call;
 mod concurrency;
 mod expression;
+mod lock;
 mod plan;
 mod retry;
 mod signature;
@@ -23,6 +24,7 @@ pub use block::{Block, BlockForm, BlockIndex};
 pub use call::{Call, CallRole, Compensation, RunTarget, Timeouts};
 pub use concurrency::{ConcurrencyLimit, OnLimit};
 pub use expression::{Expression, Variable};
+pub use lock::{Lock, LockSource};
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
@@ -72,6 +74,10 @@ pub struct Definition {
     pub retry_run: Option<RunRetry>,
     /// The limits of concurrent runs (W84).
     pub concurrency: Vec<ConcurrencyLimit>,
+    /// What its runs work on; no two open runs have the same target and input (W85).
+    pub target: Option<Template>,
+    /// The targets that no run may have while a run of this workflow is open (W85).
+    pub locks: Vec<LockSource>,
     /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
     pub input_schema: Option<String>,
     /// What an input is given that lacks it: an object as compact JSON text (W68).
@@ -260,7 +266,12 @@ impl Definition {
         let on_cancels = self.steps.iter().flat_map(|step| &step.on_cancel);
         let on_cancels = on_cancels.filter_map(|call| call.input.as_ref());
         let keys = self.concurrency.iter().map(|limit| &limit.key);
-        let of_run = self.output.iter().chain(&self.state).chain(keys);
+        let locks = self.locks.iter().filter_map(|lock| match lock {
+            LockSource::Computed(template) => Some(template),
+            LockSource::Literal(_) => None,
+        });
+        let before_start = keys.chain(&self.target).chain(locks);
+        let of_run = self.output.iter().chain(&self.state).chain(before_start);
         of_run
             .chain(sets)
             .chain(on_cancels)

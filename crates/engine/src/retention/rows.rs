@@ -6,9 +6,9 @@ use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, BranchResults, Compensations,
-    History, IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads, PayloadsHeld,
-    PendingWorks, ResumableScopes, ResumableSteps, RunNames, RunRecord, RunRemains, Runs,
-    SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
+    Exclusions, History, IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads,
+    PayloadsHeld, PendingWorks, ResumableScopes, ResumableSteps, RunNames, RunRecord, RunRemains,
+    Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -24,6 +24,9 @@ pub(super) fn forget_run(
     let run = run.expect("a run is kept until it is forgotten");
     forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
+    if run.exclusion.is_some() {
+        turn.delete::<Exclusions>(&number);
+    }
     let indexed_count = run::forget_indexes(turn, number, &run)?;
     run::note_attempt_forgotten(turn, number, &run)?;
     // The record, its name and its key.

@@ -1,9 +1,10 @@
 //! Child workflows (W5, W17).
 
 use super::create::{Creation, NewRun, Parent, create};
-use super::{concurrency, outcome, schema_check, timeout_timers};
+use super::exclusion::GivenExclusion;
+use super::{outcome, schema_check, timeout_timers};
 use crate::definition::{RunTarget, StepIndex};
-use crate::ids::{RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
+use crate::ids::{ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
@@ -79,11 +80,7 @@ pub(super) fn start(
     } = new_child;
     let input = turn.payload(active.input)?;
     let metadata = metadata_of(turn, run)?;
-    let is_limited = !turn.pinned(definition)?.definition.concurrency.is_empty();
-    let held_keys = match is_limited {
-        true => concurrency::held_with_ancestors(turn, run)?,
-        false => Vec::new(),
-    };
+    let above = Above::of_child(turn, run, definition)?;
     let new_run = NewRun {
         namespace: run.record.namespace.clone(),
         run_id: None,
@@ -98,13 +95,14 @@ pub(super) fn start(
                 activation: active.number,
             },
             id: run.record.id.clone(),
-            held_keys,
+            above,
         }),
         nesting: run.record.nesting + 1,
         hops: run.record.hops,
         trace: run.record.trace,
         starts_at_ms: None,
         attempt: None,
+        exclusion: GivenExclusion::default(),
     };
     let child = match create(turn, new_run) {
         Ok(Creation::Run(child)) => child,
@@ -119,7 +117,7 @@ pub(super) fn start(
     active.state = ActivationState::Child(child.number);
     active.is_call_open = true;
     run.note(&active, EventKind::ChildStarted { child: child.id });
-    // The child waits for its concurrency keys: that counts as time in the queue.
+    // The child waits for its concurrency keys or its locks: that counts as time in the queue.
     if child.first_work != Some(FIRST_WORK) {
         timeout_timers::start_queue(turn, run, &mut active);
     }
@@ -128,6 +126,46 @@ pub(super) fn start(
         queue.push(child.number, work);
     }
     Ok(())
+}
+
+/// The runs above a child, its parent first, with the concurrency keys that they hold: neither they nor their keys keep
+/// the child from starting (W84, W85).
+#[derive(Default)]
+pub(crate) struct Above {
+    pub(super) runs: Vec<RunNumber>,
+    pub(super) held_keys: Vec<ConcurrencyKeyNumber>,
+}
+
+impl Above {
+    /// Those above a child of `parent` with this definition; empty if nothing can keep it from starting.
+    pub(super) fn of_child(
+        turn: &mut Turn<'_, '_>,
+        parent: &LoadedRun,
+        definition: DefinitionNumber,
+    ) -> TurnResult<Self> {
+        let child = turn.pinned(definition)?;
+        let child = &child.definition;
+        let mut above = Self::default();
+        if child.concurrency.is_empty() && child.target.is_none() {
+            return Ok(above);
+        }
+        above.add(parent.number, &parent.record);
+        let mut next = parent.record.parent;
+        while let Some(link) = next {
+            let Some(record) = turn.run_record(link.run)? else {
+                break;
+            };
+            above.add(link.run, &record);
+            next = record.parent;
+        }
+        Ok(above)
+    }
+
+    fn add(&mut self, number: RunNumber, run: &RunRecord) {
+        self.runs.push(number);
+        let places = run.concurrency.iter().flat_map(|own| &own.places);
+        self.held_keys.extend(places.map(|place| place.key));
+    }
 }
 
 /// The metadata of a run, which its children and further attempts share (W91).
@@ -141,7 +179,7 @@ pub(super) fn metadata_of(
         .transpose()
 }
 
-/// The child that waited for its concurrency keys has begun: from now on, the time of the attempt counts (W70).
+/// The child that waited for its concurrency keys or its locks has begun: from now on, the time of the attempt counts (W70).
 pub(super) fn note_began(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -176,10 +214,11 @@ impl Refusal {
         }
     }
 
-    /// A start that was rejected: at a concurrency limit, the step can be retried as any other that fails (W84).
+    /// A start that was rejected: at a concurrency limit or because of another run, the step can be retried as any other
+    /// that fails (W84, W85).
     fn of(rejection: &Rejection) -> Self {
         let detail = rejection.to_string();
-        match rejection.is_of_concurrency() {
+        match rejection.is_start_conflict() {
             true => Self {
                 outcome: outcome::name::FAILURE,
                 code: rejection.code().as_str(),

@@ -14,8 +14,8 @@ use crate::start_rejection::StartRejection;
 use crate::store::StoreError;
 use crate::tables::{
     ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord,
-    ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, EventKind, Replacement, RunConcurrency,
-    Table, Work,
+    ConcurrencyKeys, ConcurrencyPlace, ConcurrencyQueue, EventKind, Key, Replacement,
+    RunConcurrency, Table, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -39,6 +39,8 @@ pub(super) struct Request<'k> {
     pub(super) may_use_existing: bool,
     /// Whether the attempt before the run has held the keys, and hands them over (W77).
     pub(super) is_handed_over: bool,
+    /// Why the run may not start even if it gets its keys (W85). A run that is used instead is not concerned.
+    pub(super) conflict: Option<StartRejection>,
 }
 
 /// A key that a run needs.
@@ -85,6 +87,9 @@ pub(super) fn acquire(
         && let Some(oldest) = oldest(turn, wanted)?
     {
         return Ok(Acquired::Existing(oldest));
+    }
+    if let Some(conflict) = &request.conflict {
+        return Err(Rejection::from(conflict.clone()).into());
     }
     if !is_held && let Some(full) = wanted.iter().find(|wanted| is_queue_full(wanted)) {
         let key = concurrency_key::shown(&full.key);
@@ -172,34 +177,14 @@ fn record(
     Ok(record.expect("a key is kept as long as a run holds or awaits it"))
 }
 
-/// The keys that a run and those above it hold.
-pub(super) fn held_with_ancestors(
-    turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-) -> Result<Vec<ConcurrencyKeyNumber>, StoreError> {
-    let mut held = Vec::new();
-    let mut add = |concurrency: &Option<RunConcurrency>| {
-        let places = concurrency.iter().flat_map(|own| &own.places);
-        held.extend(places.map(|place| place.key));
-    };
-    add(&run.record.concurrency);
-    let mut parent = run.record.parent;
-    while let Some(link) = parent {
-        let Some(above) = turn.run_record(link.run)? else {
-            break;
-        };
-        add(&above.concurrency);
-        parent = above.parent;
-    }
-    Ok(held)
-}
-
 /// The rejection of a start at a limit, with the runs that hold the key.
 fn limit_reached(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Rejection, StoreError> {
     let mut holders = Vec::new();
     if let Some((number, record)) = &wanted.known {
         let first = record.first_holder;
-        for run in first_runs::<ConcurrencyHolders>(turn, *number, first, CONCURRENCY_LISTED_MAX)? {
+        for run in
+            first_runs::<ConcurrencyHolders, _>(turn, *number, first, CONCURRENCY_LISTED_MAX)?
+        {
             holders.extend(id_of(turn, run)?);
         }
     }
@@ -210,7 +195,8 @@ fn limit_reached(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Rejection, 
     }))
 }
 
-fn id_of(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<Option<RunId>, StoreError> {
+/// The id under which others know a run.
+pub(super) fn id_of(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<Option<RunId>, StoreError> {
     let first = first_attempt(turn, run)?;
     Ok(turn.run_record(first)?.map(|run| run.id.clone()))
 }
@@ -220,7 +206,7 @@ fn oldest(turn: &mut Turn<'_, '_>, wanted: &Wanted) -> Result<Option<RunNumber>,
     let Some((number, record)) = &wanted.known else {
         return Ok(None);
     };
-    let holders = first_runs::<ConcurrencyHolders>(turn, *number, record.first_holder, 1)?;
+    let holders = first_runs::<ConcurrencyHolders, _>(turn, *number, record.first_holder, 1)?;
     let oldest = match holders.first() {
         Some(oldest) => Some(*oldest),
         None => first_waiting(turn, *number)?.map(|(_, first)| first),
@@ -238,14 +224,15 @@ fn first_attempt(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<RunNumber, S
 }
 
 /// The first runs that hold a key or wait for it; there are none before `from`.
-fn first_runs<T: Table<Key = (ConcurrencyKeyNumber, u64), Record = RunNumber>>(
+pub(super) fn first_runs<T: Table<Key = (K, u64), Record = RunNumber>, K: Key>(
     turn: &Turn<'_, '_>,
-    key: ConcurrencyKeyNumber,
+    key: K,
     from: u64,
     count_max: usize,
 ) -> Result<Vec<RunNumber>, StoreError> {
     let mut runs = Vec::new();
-    turn.visit_from::<T>(&key, &(key, from), |_, run| {
+    let first = (key.clone(), from);
+    turn.visit_from::<T>(&key, &first, |_, run| {
         runs.push(*run);
         match runs.len() < count_max {
             true => ControlFlow::Continue(()),
@@ -374,6 +361,10 @@ pub(super) fn take(
         places,
     });
     run.end_wait(ScopeNumber::ROOT);
+    // It begins when its locks are compiled.
+    if run.record.awaits_locks() {
+        return Ok(());
+    }
     run.note_run(EventKind::RunBegan);
     queue.push(run.number, cursor::first_work(run));
     if let Some(link) = run.record.parent {
@@ -386,10 +377,10 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Whether a run waits for its keys.
+/// Whether a run waits for its keys or its locks.
 pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<bool, StoreError> {
     let record = turn.run_record(run)?;
-    Ok(record.is_some_and(|record| record.awaited_keys().is_some()))
+    Ok(record.is_some_and(|record| record.awaited_keys().is_some() || record.awaits_locks()))
 }
 
 /// The run has ended: it no longer holds its keys, nor waits for them.
@@ -499,7 +490,7 @@ fn oldest_cancellable(
 ) -> Result<Option<RunNumber>, StoreError> {
     let first = record(turn, key)?.first_holder;
     let count_max = CONCURRENCY_CANCELLED_MAX;
-    for holder in first_runs::<ConcurrencyHolders>(turn, key, first, count_max)? {
+    for holder in first_runs::<ConcurrencyHolders, _>(turn, key, first, count_max)? {
         let record = turn.run_record(holder)?;
         // To other runs, a retried run and its next attempt are the same run.
         let is_ending = record.is_none_or(|run| {

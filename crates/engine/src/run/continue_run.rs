@@ -1,6 +1,6 @@
 //! Continuing a run that was resumed, and the scopes below it, where they have stopped (W89).
 
-use super::concurrency;
+use super::child::Above;
 use super::reopen::reopen;
 use super::{branches, enter, for_each, linked_attempts, run_timeout, timeout_timers};
 use crate::definition::{BlockIndex, TerminalStatus};
@@ -173,7 +173,10 @@ fn continue_child(
     if turn.is_quarantined(last) {
         return Ok(false);
     }
-    let held_above = concurrency::held_with_ancestors(turn, run)?;
+    let Some(definition) = turn.run_record(last)?.map(|child| child.definition) else {
+        return Ok(false);
+    };
+    let above = Above::of_child(turn, run, definition)?;
     let Some(mut child) = turn.load_run_if_kept(last)? else {
         return Ok(false);
     };
@@ -183,7 +186,7 @@ fn continue_child(
             let child = first;
             Some((run.number, Work::ChildEnded { activation, child }))
         }
-        RunStatus::Ended(_) => match reopen(turn, &mut child, &held_above) {
+        RunStatus::Ended(_) => match reopen(turn, &mut child, &above) {
             Ok(work) => work.map(|work| (last, work)),
             Err(Abort::Rejected(_)) => {
                 turn.put_back_run(child);
@@ -198,7 +201,7 @@ fn continue_child(
         run: run.number,
         activation,
     });
-    let is_queued = child.record.awaited_keys().is_some();
+    let is_queued = child.record.awaited_keys().is_some() || child.record.awaits_locks();
     turn.put_back_run(child);
     let mut active = run.activate(turn.now_ms(), visit);
     assert_eq!(active.number, activation, "no step was activated meanwhile");

@@ -1,9 +1,10 @@
 //! Creating and finding runs.
 
-use super::child::FIRST_WORK;
+use super::child::{Above, FIRST_WORK};
 use super::concurrency::{self, Acquired, Request};
+use super::exclusion::{self, GivenExclusion};
 use super::{attributes, input, linked_attempts, start_timer};
-use crate::ids::{ConcurrencyKeyNumber, IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
 use crate::rejection::Rejection;
@@ -37,14 +38,16 @@ pub(crate) struct NewRun {
     pub(crate) starts_at_ms: Option<u64>,
     /// Its reserved number, and its place among the attempts, if it is not the first one (W77).
     pub(crate) attempt: Option<(RunNumber, AttemptChain)>,
+    /// The target and locks that replace those of the definition (W85).
+    pub(crate) exclusion: GivenExclusion,
 }
 
 /// The run that waits for a new one (W17).
 pub(crate) struct Parent {
     pub(crate) link: ParentLink,
     pub(crate) id: RunId,
-    /// The concurrency keys that it and those above it hold (W84).
-    pub(crate) held_keys: Vec<ConcurrencyKeyNumber>,
+    /// It and those above it.
+    pub(crate) above: Above,
 }
 
 /// A run that was made.
@@ -64,8 +67,8 @@ pub(crate) enum Creation {
 }
 
 /// Creates a run, not yet on any step, and adds it to the turn. Its input is completed with the defaults of its
-/// definition (W68). If that makes it too large, or a concurrency limit does not allow it (W84), the run is rejected, and
-/// the turn is as before.
+/// definition (W68). If that makes it too large, or a concurrency limit (W84) or another run (W85) does not allow it, the run is
+/// rejected, and the turn is as before.
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Creation> {
     let definition = turn.pinned(new_run.definition)?;
     let input_text = input::complete(turn, &definition.definition, new_run.input.clone())?;
@@ -87,12 +90,8 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         input,
         parent: parent.map(|parent| parent.id.clone()),
     });
-    let request = Request {
-        held_above: parent.map_or(&[], |parent| &parent.held_keys),
-        may_use_existing: new_run.triggered_by.may_use_existing(),
-        is_handed_over: new_run.attempt.is_some(),
-    };
-    let first_work = match begin_now(turn, &mut run, &request) {
+    let first_work = match admit(turn, &mut run, &new_run) {
+        Ok(Acquired::Held) if run.record.awaits_locks() => None,
         Ok(Acquired::Held) => Some(FIRST_WORK),
         Ok(Acquired::Queued(work)) => work,
         Ok(Acquired::Existing(existing)) => {
@@ -126,17 +125,40 @@ fn undo(turn: &mut Turn<'_, '_>, number: RunNumber) {
     *last -= 1;
 }
 
-/// Whether a new run begins now: not if its time is yet to come, nor if it waits for its concurrency keys.
-fn begin_now(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    request: &Request<'_>,
-) -> TurnResult<Acquired> {
-    // Its keys are requested when its time has come.
-    match run.record.starts_at_ms {
-        Some(_) => Ok(Acquired::Queued(None)),
-        None => concurrency::acquire(turn, run, request),
+/// Gives a new run its target and its locks, and its concurrency keys unless its time is yet to come.
+fn admit(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, new_run: &NewRun) -> TurnResult<Acquired> {
+    let parent = new_run.parent.as_ref();
+    // An attempt takes over what the one before it holds.
+    let prepared = match new_run.attempt {
+        Some(_) => None,
+        None => exclusion::prepare(turn, run, &new_run.exclusion)?,
+    };
+    let conflict = match &prepared {
+        Some(prepared) => {
+            let above = parent.map_or(&[][..], |parent| &parent.above.runs);
+            exclusion::conflict(turn, &new_run.namespace, prepared, above)?
+        }
+        None => None,
+    };
+    let acquired = match (run.record.starts_at_ms, conflict) {
+        (Some(_), Some(conflict)) => return Err(Rejection::from(conflict).into()),
+        // Its keys are requested when its time has come.
+        (Some(_), None) => Acquired::Queued(None),
+        (None, conflict) => {
+            let request = Request {
+                held_above: parent.map_or(&[], |parent| &parent.above.held_keys),
+                may_use_existing: new_run.triggered_by.may_use_existing(),
+                is_handed_over: new_run.attempt.is_some(),
+                conflict,
+            };
+            concurrency::acquire(turn, run, &request)?
+        }
+    };
+    let is_used = !matches!(acquired, Acquired::Existing(_));
+    if is_used && let Some(prepared) = prepared {
+        exclusion::hold(turn, run, prepared)?;
     }
+    Ok(acquired)
 }
 
 /// Makes a new run known by the names that its caller gave.
@@ -181,6 +203,7 @@ fn record_of(
         parent: new_run.parent.as_ref().map(|parent| parent.link),
         chain,
         concurrency: None,
+        exclusion: None,
         nesting: new_run.nesting,
         hops: new_run.hops,
         trace: new_run.trace,

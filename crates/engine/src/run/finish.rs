@@ -4,8 +4,8 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, concurrency, cursor, index, linked_attempts, phase, resumable,
-    run_timeout, start_timer, stopping, timeout_timers,
+    attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, phase,
+    resumable, run_timeout, start_timer, stopping, timeout_timers,
 };
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -331,6 +331,7 @@ fn close(
     }
     run.note_run(event_of(status, terminal, reason));
     concurrency::release(turn, queue, run)?;
+    exclusion::release(turn, run)?;
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;

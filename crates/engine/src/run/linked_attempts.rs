@@ -1,8 +1,9 @@
 //! Retrying a run as a whole: when it ends, another attempt begins from the start. To callers, the parent and the schedule,
 //! all attempts are one run (W77).
 
-use super::child::metadata_of;
+use super::child::{Above, metadata_of};
 use super::create::{CreatedRun, Creation, NewRun, Parent, create, next_number};
+use super::exclusion::{self, GivenExclusion};
 use super::{concurrency, index, phase};
 use crate::definition::TerminalStatus;
 use crate::ids::{RunId, RunNumber};
@@ -175,6 +176,7 @@ pub(super) fn begin(
         turn.put_back_run(first);
     }
     concurrency::hand_over(turn, run, number)?;
+    exclusion::hand_over(turn, run, number)?;
     if let Some(work) = next.first_work {
         queue.push(number, work);
     }
@@ -198,7 +200,7 @@ fn create_next(
         Some(link) => turn.run_record(link.run)?.map(|parent| Parent {
             link,
             id: parent.id.clone(),
-            held_keys: Vec::new(),
+            above: Above::default(),
         }),
         None => None,
     };
@@ -216,6 +218,7 @@ fn create_next(
         trace: record.trace,
         starts_at_ms: next.starts_at_ms,
         attempt: Some((next.number, next.chain)),
+        exclusion: GivenExclusion::default(),
     };
     match create(turn, new_run) {
         Ok(Creation::Run(next)) => Ok(next),

@@ -85,6 +85,8 @@ impl MappingRefused {
             (Self::Made(_) | Self::Read(_), Mapped::SignalType) => BAD_SIGNAL_TYPE,
             (Self::Made(_) | Self::Read(_), Mapped::Approvers) => BAD_APPROVERS,
             (Self::Made(_) | Self::Read(_), Mapped::ConcurrencyKey) => "key_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::Target) => "target_too_large",
+            (Self::Made(_) | Self::Read(_), Mapped::Lock) => "lock_too_large",
         }
     }
 
@@ -127,6 +129,8 @@ impl MappingRefused {
             Mapped::SignalType => "a signal type",
             Mapped::Approvers => "a list of approvers",
             Mapped::ConcurrencyKey => "a concurrency key",
+            Mapped::Target => "a target",
+            Mapped::Lock => "a lock",
         };
         match self {
             Self::Made(bytes) => format!(
@@ -161,6 +165,10 @@ pub(super) enum Mapped {
     Approvers,
     /// The value of a concurrency key.
     ConcurrencyKey,
+    /// The target of a run.
+    Target,
+    /// A lock of a run.
+    Lock,
 }
 
 /// The code of a state that exceeds a bound.

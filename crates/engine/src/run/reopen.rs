@@ -1,9 +1,9 @@
 //! Reopening a run that has ended (W89).
 
+use super::child::Above;
 use super::concurrency::{self, Acquired, Request};
-use super::{cursor, linked_attempts};
+use super::{cursor, exclusion, linked_attempts};
 use crate::definition::TerminalStatus;
-use crate::ids::ConcurrencyKeyNumber;
 use crate::rejection::Rejection;
 use crate::resume_rejection::ResumeRejection;
 use crate::schedule;
@@ -39,20 +39,32 @@ pub(super) fn check(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> 
     }
 }
 
-/// Reopens an ended run, which requests its concurrency keys as a new run does; returns the work that continues it, if it
+/// Reopens an ended run, which requests its target, its locks and its concurrency keys as a new run does; returns the work that continues it, if it
 /// does not wait for its keys. A run that is rejected is as before.
 pub(super) fn reopen(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    held_above: &[ConcurrencyKeyNumber],
+    above: &Above,
 ) -> TurnResult<Option<Work>> {
     check(turn, run)?;
+    let prepared = exclusion::prepare_again(turn, run.number)?;
+    let conflict = match &prepared {
+        Some(prepared) => {
+            let namespace = &run.record.namespace;
+            exclusion::conflict(turn, namespace, prepared, &above.runs)?
+        }
+        None => None,
+    };
     let request = Request {
-        held_above,
+        held_above: &above.held_keys,
         may_use_existing: false,
         is_handed_over: false,
+        conflict,
     };
     let acquired = concurrency::acquire(turn, run, &request)?;
+    if let Some(prepared) = prepared {
+        exclusion::hold(turn, run, prepared)?;
+    }
     let from = cursor::step_of(run);
     run.note_run(EventKind::RunResumed { from });
     let record = &mut run.record;
@@ -71,6 +83,8 @@ pub(super) fn reopen(
     };
     note_schedule(turn, run)?;
     Ok(match acquired {
+        // It continues when its locks are compiled.
+        Acquired::Held if run.record.awaits_locks() => None,
         Acquired::Held => Some(cursor::first_work(run)),
         Acquired::Queued(work) => work,
         Acquired::Existing(_) => panic!("a run that is resumed is not replaced"),

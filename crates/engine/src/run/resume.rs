@@ -1,6 +1,7 @@
 //! Resuming a run that has failed, timed out or was cancelled (W89).
 
 use super::advance::advance;
+use super::child::Above;
 use super::reopen::{check, reopen};
 use super::{create, cursor};
 use crate::definition::{BlockIndex, StepIndex};
@@ -37,8 +38,8 @@ impl ResumeRun {
         let number = run.number;
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());
-        let work = reopen(turn, &mut run, &[])?;
-        let is_queued = run.record.awaited_keys().is_some();
+        let work = reopen(turn, &mut run, &Above::default())?;
+        let is_queued = run.record.awaited_keys().is_some() || run.record.awaits_locks();
         turn.put_back_run(run);
         if let Some(work) = work {
             advance(turn, number, work)?;

@@ -2,7 +2,8 @@
 
 use super::advance::advance;
 use super::create::{Creation, NewRun, create};
-use crate::definition::Idempotency;
+use super::exclusion::GivenExclusion;
+use crate::definition::{Idempotency, Lock};
 use crate::due_time::DueTime;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
@@ -41,6 +42,10 @@ pub struct StartRun {
     pub start_time: Option<DueTime>,
     /// What the run and its children read as `$.meta`, an object (W91).
     pub metadata: Option<Json>,
+    /// What the run works on; `None` is the definition's target (W85).
+    pub target: Option<String>,
+    /// Its locks, compiled before proposal; `None` is those of the definition (W85).
+    pub locks: Option<Vec<Lock>>,
 }
 
 /// Which revision of a workflow a start wants (W5).
@@ -89,6 +94,10 @@ impl StartRun {
             trace: self.trace,
             starts_at_ms,
             attempt: None,
+            exclusion: GivenExclusion {
+                target: self.target.clone(),
+                locks: self.locks.clone(),
+            },
         };
         match create(turn, new_run)? {
             Creation::Run(run) => {

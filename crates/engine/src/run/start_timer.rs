@@ -28,8 +28,11 @@ pub(super) fn begin(
         held_above: &[],
         may_use_existing: false,
         is_handed_over: run.record.chain.is_some(),
+        conflict: None,
     };
     match concurrency::acquire(turn, run, &request) {
+        // It begins when its locks are compiled.
+        Ok(Acquired::Held) if run.record.awaits_locks() => Ok(None),
         Ok(Acquired::Held) => {
             run.note_run(EventKind::RunBegan);
             Ok(Some(FIRST_WORK))

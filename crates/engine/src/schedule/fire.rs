@@ -5,7 +5,7 @@ use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::ScheduleFired;
-use crate::run::{self, Creation, NewRun};
+use crate::run::{self, Creation, GivenExclusion, NewRun};
 use crate::tables::{
     DefinitionNumber, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules,
     TriggeredBy,
@@ -71,7 +71,7 @@ impl FireSchedule {
     }
 
     /// Starts the firing's run in the turn that advances the schedule, so that it is started exactly once. None is started
-    /// that a concurrency limit rejects (W84).
+    /// that a concurrency limit or another run rejects (W84, W85).
     fn start(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -94,11 +94,12 @@ impl FireSchedule {
             trace: None,
             starts_at_ms: None,
             attempt: None,
+            exclusion: GivenExclusion::default(),
         };
         let started = match run::create(turn, new_run) {
             Ok(Creation::Run(started)) => started,
             Ok(Creation::Existing(_)) => panic!("a schedule uses no run that exists already"),
-            Err(Abort::Rejected(rejection)) if rejection.is_of_concurrency() => return Ok(None),
+            Err(Abort::Rejected(rejection)) if rejection.is_start_conflict() => return Ok(None),
             Err(abort) => return Err(abort),
         };
         let (run, run_id) = (started.number, started.id);

@@ -37,6 +37,8 @@ pub struct ClusterRecord {
     pub group_count: u64,
     /// Concurrency keys so far (W84).
     pub concurrency_keys_count: u64,
+    /// Locks so far (W85).
+    pub locks_count: u64,
     /// The index of an entry: no request id that is remembered was accepted earlier (design rule 9).
     pub requests_first: u64,
     /// The number of request ids that are remembered.

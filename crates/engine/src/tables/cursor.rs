@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// Scopes below a run that did not succeed, by run and number, each with its cursor. Live until the step that opened
     /// the scope ends otherwise than with a failure or is entered again, and as long as the run.
-    89 ResumableScopes((RunNumber, ScopeNumber)) -> ScopeRecord;
+    95 ResumableScopes((RunNumber, ScopeNumber)) -> ScopeRecord;
     /// Steps that have opened scopes or called a child and then failed or were cancelled, by run, scope and step. Live until
     /// the step is entered again, and as long as the run.
-    90 ResumableSteps((RunNumber, ScopeNumber, StepIndex)) -> Activation;
+    96 ResumableSteps((RunNumber, ScopeNumber, StepIndex)) -> Activation;
 }
 
 /// Where a run continues when it is resumed.

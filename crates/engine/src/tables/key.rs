@@ -4,8 +4,8 @@ use crate::definition::StepIndex;
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
     ConsumerName, EventName, ExecutorName, GroupName, GroupNumber, IdempotencyKey, KvKey,
-    Namespace, PlanName, PlanNumber, RunId, RunNumber, ScopeNumber, SignalId, SignalType,
-    StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    LockNumber, Namespace, PlanName, PlanNumber, RunId, RunNumber, ScopeNumber, SignalId,
+    SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -127,6 +127,17 @@ macro_rules! integer_keys {
 }
 integer_keys!(u8, u16, u32, u64, u128);
 
+/// A digest.
+impl Key for [u8; 32] {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        take(bytes, size_of::<Self>())?.try_into().ok()
+    }
+}
+
 impl Key for StepIndex {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
@@ -181,7 +192,8 @@ number_keys!(
     PlanNumber,
     StreamNumber,
     GroupNumber,
-    ConcurrencyKeyNumber
+    ConcurrencyKeyNumber,
+    LockNumber
 );
 
 /// Texts end with a zero byte, which no name contains (names have no control characters).

@@ -16,6 +16,7 @@ mod continuation;
 mod cursor;
 mod dead_letter;
 mod definition;
+mod exclusion;
 mod group;
 mod group_settings;
 mod history;
@@ -79,6 +80,10 @@ pub use definition::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions,
 };
+pub use exclusion::{
+    ExclusionRecord, Exclusions, LockCount, LockCounts, LockHolders, Locks, OpenLock, OpenLocks,
+    RunTargetValue, TargetHolders,
+};
 pub use group::{
     ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPosition, DeliveryRecord,
     GroupNames, GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
@@ -108,9 +113,9 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttemptChain, AttributeValue, ConcurrencyPlace, End, FixedEnd, HistoryCursor, IdempotencyKeys,
-    ParentLink, Phase, RunConcurrency, RunNames, RunRecord, RunStatus, Runs, SchemaChecks,
-    TriggeredBy,
+    AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, HistoryCursor,
+    IdempotencyKeys, LockPlace, ParentLink, Phase, RunConcurrency, RunNames, RunRecord, RunStatus,
+    Runs, SchemaChecks, TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

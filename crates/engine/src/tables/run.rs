@@ -5,7 +5,9 @@ use super::{
     SignalCounts, tables,
 };
 use crate::definition::{StepIndex, Target, TerminalStatus};
-use crate::ids::{ConcurrencyKeyNumber, IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
+use crate::ids::{
+    ConcurrencyKeyNumber, IdempotencyKey, LockNumber, Namespace, RunId, RunNumber, WorkflowName,
+};
 use crate::json::Json;
 use crate::stream::RecordId;
 use crate::trace::TraceContext;
@@ -19,8 +21,8 @@ tables! {
     7 RunNames((Namespace, RunId)) -> RunNumber;
     /// Runs by idempotency key (W20). Live as long as the run.
     8 IdempotencyKeys((Namespace, WorkflowName, IdempotencyKey)) -> RunNumber;
-    /// Activations that wait for the check of a child's input (W4) or of their output (W67) against a schema. Live until
-    /// the result arrives.
+    /// Activations that wait for the check of a child's input (W4) or of their output (W67) against a schema, and, as
+    /// activation 0, runs whose locks are to be compiled (W85). Live until the result arrives.
     25 SchemaChecks((RunNumber, u64)) -> ();
 }
 
@@ -53,6 +55,8 @@ pub struct RunRecord {
     pub chain: Option<AttemptChain>,
     /// The concurrency keys that it holds or waits for; `None` if it is not limited, or has not asked for them (W84).
     pub concurrency: Option<RunConcurrency>,
+    /// Whether it keeps others from starting; `None` without a target and locks (W85).
+    pub exclusion: Option<Exclusion>,
     /// How many runs are above it (W17).
     pub nesting: u16,
     /// The trace that it was started in, by its caller or its parent's.
@@ -122,6 +126,12 @@ impl RunRecord {
     pub fn awaited_keys(&self) -> Option<&[ConcurrencyPlace]> {
         let waiting = self.concurrency.as_ref().filter(|own| !own.is_held);
         waiting.map(|own| &own.places[..])
+    }
+
+    /// Whether it cannot begin before its locks are compiled (W85).
+    #[must_use]
+    pub fn awaits_locks(&self) -> bool {
+        self.exclusion == Some(Exclusion::Compiling)
     }
 
     /// The size of what the definition takes from payloads, in bytes.
@@ -269,6 +279,30 @@ pub struct ConcurrencyPlace {
     pub limit: u32,
     /// Whether it replaces the run that has held the key for the longest time.
     pub is_replacing: bool,
+}
+
+/// Whether the target and the locks of a run keep others from starting (W85). What they are is in
+/// [`Exclusions`](super::Exclusions).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exclusion {
+    /// It holds its target, and waits until its locks are compiled.
+    Compiling,
+    /// It holds its target and its locks.
+    Held {
+        /// Its place at each lock.
+        locks: Vec<LockPlace>,
+    },
+    /// It has ended, or its next attempt holds them.
+    Released,
+}
+
+/// A run's place among those that hold a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockPlace {
+    /// The lock.
+    pub lock: LockNumber,
+    /// The position among those that hold it.
+    pub position: u64,
 }
 
 /// What a run does between the decision about its end and the end (W83).

@@ -11,9 +11,8 @@ use crate::limits::{
     HOPS_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_LIMIT_WAIT_MS, TRIGGER_RUNS_MAX,
 };
 use crate::rejection::Rejection;
-use crate::rejection_code::RejectionCode;
 use crate::reply::TriggerFired;
-use crate::run::{self, Creation, NewRun};
+use crate::run::{self, Creation, GivenExclusion, NewRun};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
@@ -65,7 +64,7 @@ struct Firing<'a> {
 enum Carried {
     /// The trigger has read it.
     Done,
-    /// It starts no run yet: a concurrency limit is reached (W84).
+    /// It starts no run yet: a concurrency limit or another run prevents it (W84, W85).
     Waits,
 }
 
@@ -258,10 +257,10 @@ impl Firing<'_> {
         let input = input(self.trigger.batch_size, payloads);
         match self.start(turn, input, records) {
             Ok(()) => self.pass(records),
-            Err(Abort::Rejected(refusal)) if refusal.code() == RejectionCode::RunLimitReached => {
+            Err(Abort::Rejected(refusal)) if refusal.is_temporary_conflict() => {
                 return Ok(Carried::Waits);
             }
-            Err(Abort::Rejected(refusal)) if records.len() == 1 || refusal.is_of_concurrency() => {
+            Err(Abort::Rejected(refusal)) if records.len() == 1 || refusal.is_start_conflict() => {
                 self.refuse(turn, records, &refusal.to_string())?;
             }
             Err(abort) => return Err(abort),
@@ -295,6 +294,7 @@ impl Firing<'_> {
             trace: None,
             starts_at_ms: None,
             attempt: None,
+            exclusion: GivenExclusion::default(),
         };
         let created = run::create(turn, new_run)?;
         self.group.1.acked_count += records.len() as u64;

@@ -35,6 +35,7 @@ mod visit_search;
 mod worker;
 mod workflow;
 
+pub use crate::run::LOCKS_CHECK;
 pub use action::{
     ActionRunView, ActionView, action, action_record, action_run, action_runs, actions, module,
     wasm_actions,
@@ -55,8 +56,8 @@ pub use history::{HistoryPage, HistoryRange, history};
 pub use kv::{KeyCursor, KeySelection, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{
-    SchemaCheck, SchemaOf, assignment, has_expired_requests, has_ready, has_ready_for,
-    schema_check, schema_checks, workers_of_other_nodes,
+    LocksCheck, SchemaCheck, SchemaOf, assignment, has_expired_requests, has_ready, has_ready_for,
+    locks_check, schema_check, schema_checks, workers_of_other_nodes,
 };
 pub use page::{Page, PageRange};
 pub use plan::{

@@ -7,10 +7,11 @@ use crate::effect::Assignment;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
 use crate::request;
+use crate::run::LOCKS_CHECK;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
-    Definitions, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, SchemaChecks,
+    Definitions, Exclusions, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, SchemaChecks,
     WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
 };
 use crate::task::{TaskToken, tracking_of};
@@ -161,7 +162,8 @@ pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, St
     Ok(is_expired)
 }
 
-/// Activations that wait for the check of a value against a schema (W4, W67), each with its run: at most `limit`.
+/// Activations that wait for the check of a value against a schema (W4, W67), each with its run, and runs that wait for
+/// their locks (W85), with [`LOCKS_CHECK`] instead of an activation: at most `limit`.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -180,6 +182,34 @@ pub fn schema_checks(
         }
     })?;
     Ok(checks)
+}
+
+/// The locks of a run that are to be compiled.
+#[derive(Clone, Debug)]
+pub struct LocksCheck {
+    /// Where the verdict is sent.
+    pub namespace: Namespace,
+    /// Their patterns.
+    pub patterns: Vec<String>,
+}
+
+/// The locks that are to be compiled for `run`, if it still waits for them.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn locks_check(reader: &dyn Reader, run: RunNumber) -> Result<Option<LocksCheck>, StoreError> {
+    let check = encode_key::<SchemaChecks>(&(run, LOCKS_CHECK));
+    if reader.get(&check)?.is_none() {
+        return Ok(None);
+    }
+    let (record, own) = (
+        read::<Runs>(reader, &run)?,
+        read::<Exclusions>(reader, &run)?,
+    );
+    Ok(record.zip(own).map(|(record, own)| LocksCheck {
+        namespace: record.namespace,
+        patterns: own.patterns,
+    }))
 }
 
 /// Which schema of a definition a value is checked against.

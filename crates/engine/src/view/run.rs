@@ -13,8 +13,8 @@ use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
-    CompensationProgress, DefinitionRecord, Definitions, Phase, PlanWait, RunNames, RunRecord,
-    RunStatus, Runs, Scopes, StepResults, TriggeredBy, encode_prefix, read, visit,
+    CompensationProgress, DefinitionRecord, Definitions, Exclusions, Phase, PlanWait, RunNames,
+    RunRecord, RunStatus, Runs, Scopes, StepResults, TriggeredBy, encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -54,6 +54,10 @@ pub struct RunView {
     pub is_queued: bool,
     /// When it entered its first step, in milliseconds.
     pub began_at_ms: Option<u64>,
+    /// What it works on (W85).
+    pub target: Option<String>,
+    /// The patterns of its locks (W85).
+    pub locks: Vec<String>,
     /// The signature of the revision that it is pinned to (W88).
     pub signature: String,
     /// The sequence number of its last event.
@@ -285,6 +289,11 @@ pub fn run(
         Some(metadata) => Some(payload(reader, metadata)?),
         None => None,
     };
+    let exclusion = match run.exclusion {
+        Some(_) => read::<Exclusions>(reader, &number)?,
+        None => None,
+    };
+    let (target, locks) = exclusion.map_or((None, Vec::new()), |own| (own.target, own.patterns));
     let active = active(reader, number)?;
     Ok(Some(RunView {
         row: row(&run, &record),
@@ -306,6 +315,8 @@ pub fn run(
         starts_at_ms: run.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
+        target: target.map(|target| target.text),
+        locks,
         signature: definition.signature(),
         events_count: run.history.events_count,
     }))

@@ -32,9 +32,13 @@ pub(super) fn run_detail(
     };
     let stopping = stopping_detail(reader, active, definition)?;
     let waits = waiting_detail(reader, run)?;
+    let compiles = run
+        .awaits_locks()
+        .then(|| "waits until its locks are compiled".to_owned());
     let notes = [
         begins,
         waits,
+        compiles,
         detail,
         stopping,
         run::describe_loop(definition, run),

@@ -130,5 +130,6 @@ fn position_of(body: &Body) -> usize {
         Body::DecideApproval(_) => 52,
         Body::CompleteStep(_) => 53,
         Body::ResumeRun(_) => 54,
+        Body::DecideLocks(_) => 55,
     }
 }

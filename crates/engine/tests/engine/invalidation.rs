@@ -47,6 +47,8 @@ fn start(workflow: &str) -> Body {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     })
 }
 

@@ -3,6 +3,7 @@
 mod approvals;
 mod concurrency;
 mod dead_letters;
+mod exclusion;
 mod groups;
 mod keys;
 mod namespaces;
@@ -72,6 +73,7 @@ pub(crate) fn check(store: &MemoryStore) {
     groups::check(store);
     triggers::check(store);
     concurrency::check(store);
+    exclusion::check(store);
     traces::check(&state.runs);
 }
 
@@ -118,7 +120,7 @@ impl<'a> State<'a> {
             assert!(!pending.is_empty(), "{} has work left", run.id);
         }
         match run.status {
-            RunStatus::Pending if run.starts_at_ms.is_some() || run.awaited_keys().is_some() => {}
+            RunStatus::Pending if is_delayed(run) => {}
             RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
                 assert_eq!(
                     run.continuation.is_none(),
@@ -462,7 +464,10 @@ impl<'a> State<'a> {
             assert_eq!(self.runs[&number].id, id, "the name of run {}", number.0);
         }
         concurrency::check_idempotency_keys(self.store, &self.runs);
-        for ((parent, activation), ()) in rows::<SchemaChecks>(self.store, &()) {
+        let checks = rows::<SchemaChecks>(self.store, &()).into_iter();
+        let of_steps = checks
+            .filter(|((_, activation), ())| *activation != flotilla_engine::view::LOCKS_CHECK);
+        for ((parent, activation), ()) in of_steps {
             let active = self.activations.get(&(parent, activation));
             let active = active.map(|active| &active.state);
             assert!(matches!(
@@ -596,4 +601,9 @@ pub(crate) fn by_action(store: &MemoryStore) -> Vec<(Namespace, ActionName, Acti
 /// One record.
 pub(crate) fn read<T: Table>(store: &MemoryStore, key: &T::Key) -> Option<T::Record> {
     rows::read::<T>(store, key).expect("memory does not fail")
+}
+
+/// Whether a run waits for something before it begins.
+fn is_delayed(run: &RunRecord) -> bool {
+    run.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
 }

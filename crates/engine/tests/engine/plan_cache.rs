@@ -273,5 +273,7 @@ fn start(key: u32) -> Body {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     })
 }

@@ -68,6 +68,8 @@ fn start_run() -> StartRun {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) use data::{
 };
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
-use kinds::{expression, parallel, switch};
+use kinds::{expression, parallel, pattern, switch};
 use policies::{backoff, listed_retry, retry, step_retry};
 pub(crate) use policies::{cause, timeouts};
 
@@ -19,10 +19,10 @@ use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
     CacheKeyPart, ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses,
     Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
-    OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays, RetryPolicy,
-    Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, Selection, Step, StepDefaults,
-    StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex, TerminalStatus, Timeouts,
-    Timing, Tracking, Trigger,
+    Lock, LockSource, OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit,
+    RetryDelays, RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment,
+    Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex,
+    TerminalStatus, Timeouts, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -36,12 +36,13 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, DueTime,
-    FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
-    InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
-    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetNextFiring, SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns,
-    TaskReport, TaskToken, TouchTask, TraceContext, VersionChoice,
+    DeadLetterSelector, DecideLocks, DecideSchemaCheck, DeleteAction, DeregisterWorker,
+    DrainWorker, DueTime, FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer,
+    HeartbeatWorker, InvalidateCache, InvokeAction, LocksVerdict, NodeId, Offer, PlanRef,
+    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
+    RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetNextFiring,
+    SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns, TaskReport,
+    TaskToken, TouchTask, TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -183,6 +184,10 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_plans());
     bodies.extend(on_schedules());
     bodies.extend(data::bodies());
+    bodies.push(Body::DecideLocks(DecideLocks {
+        run: RunNumber(7),
+        verdict: LocksVerdict::Compiled(vec![lock()]),
+    }));
     bodies
 }
 
@@ -233,6 +238,8 @@ fn start_run() -> StartRun {
         trace: None,
         start_time: Some(DueTime::At { ms: 2_000 }),
         metadata: Some(json()),
+        target: Some("vm-1".to_owned()),
+        locks: Some(vec![lock()]),
     }
 }
 
@@ -423,6 +430,11 @@ pub(crate) fn definition() -> Definition {
             name: Some(name("fleet")),
             on_limit: OnLimit::CancelOldest,
         }],
+        target: Some(template()),
+        locks: vec![
+            LockSource::Literal(lock()),
+            LockSource::Computed(template()),
+        ],
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),
@@ -535,6 +547,14 @@ fn trigger() -> Trigger {
         consumption: GroupMode::KeyShared,
         batch_size: 10,
         batch_timeout_ms: 5_000,
+    }
+}
+
+/// A lock.
+pub(crate) fn lock() -> Lock {
+    Lock {
+        pattern: "[a-z]*".to_owned(),
+        program: pattern(),
     }
 }
 

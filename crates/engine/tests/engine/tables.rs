@@ -17,7 +17,7 @@ mod workflow;
 use crate::samples;
 use flotilla_engine::definition::{BlockIndex, CallRole, StepIndex};
 use flotilla_engine::ids::{
-    ActionRunNumber, ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkerNumber,
+    ActionRunNumber, ConcurrencyKeyNumber, LockNumber, RunNumber, ScopeNumber, WorkerNumber,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -26,15 +26,17 @@ use flotilla_engine::rows::{
     ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys,
     BranchResult, BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
     ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor,
-    Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults,
-    KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
-    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Dropped, Event, ExclusionRecord, Exclusions, History, HistoryRecord, IdempotencyKeys,
+    ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues,
+    LabelSet, Lease, LockCount, LockCounts, LockHolders, Locks, ModuleRecord, Modules, OpenLock,
+    OpenLocks, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
     Quarantine, QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord,
     ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, ResumableScopes,
-    ResumableSteps, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
-    ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing, Work, check_row,
-    decode_key, decode_record, decode_row, encode_key, encode_record,
+    ResumableSteps, RunNames, RunTargetValue, Runs, SchemaChecks, ScopeId, ScopePath,
+    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
+    StoredPayload, Table, TargetHolders, TargetResult, TaskError, TimerKey, TimerKind, Timers,
+    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -58,7 +60,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=90).collect(),
+        (1..=96).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -151,6 +153,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = cluster_rows();
     rows.extend(workflow::rows());
     rows.extend(run_rows());
+    rows.extend(exclusion_rows());
     rows.extend(signal::rows());
     rows.extend(activation_rows());
     rows.push(row::<StepResults>(
@@ -239,6 +242,7 @@ fn cluster() -> ClusterRecord {
         workers_count: 2,
         definitions_count: 4,
         concurrency_keys_count: 3,
+        locks_count: 4,
         requests_first: 5,
         plan_count: 3,
         key_versions_count: 5,
@@ -304,6 +308,41 @@ fn run_rows() -> Vec<Row> {
         ),
         row::<IterationResults>((run, 2, 3), activation::item_result()),
         row::<Timers>(samples::timer(), ()),
+    ]
+}
+
+fn exclusion_rows() -> Vec<Row> {
+    let (run, lock, digest) = (RunNumber(7), LockNumber(4), [7; 32]);
+    vec![
+        row::<Exclusions>(
+            run,
+            ExclusionRecord {
+                target: Some(RunTargetValue {
+                    text: "vm-1".to_owned(),
+                    digest,
+                }),
+                patterns: vec!["^vm-1$".to_owned()],
+            },
+        ),
+        row::<TargetHolders>((samples::namespace(), digest), vec![run]),
+        row::<OpenLocks>(
+            samples::namespace(),
+            vec![OpenLock {
+                number: lock,
+                digest,
+                instructions_count: 5,
+            }],
+        ),
+        row::<Locks>(lock, samples::lock()),
+        row::<LockCounts>(
+            lock,
+            LockCount {
+                holders_count: 2,
+                next_position: 6,
+                first_holder: 3,
+            },
+        ),
+        row::<LockHolders>((lock, 5), run),
     ]
 }
 

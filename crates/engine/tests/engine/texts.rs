@@ -200,6 +200,18 @@ fn rejections_of_starts() -> Vec<Rejection> {
             holders: vec![run_id],
         },
         StartRejection::ConcurrencyKeyInvalid("it is too large".to_owned()),
+        StartRejection::TargetActive {
+            target: "vm-1".to_owned(),
+            run: samples::run_id(),
+        },
+        StartRejection::TargetLocked {
+            target: "vm-1".to_owned(),
+            pattern: "^vm-1$".to_owned(),
+            run: samples::run_id(),
+        },
+        StartRejection::LocksTooMany,
+        StartRejection::TargetInvalid("it is too long".to_owned()),
+        StartRejection::LocksInvalid("it is not a text".to_owned()),
     ];
     rejections.map(Rejection::Start).to_vec()
 }

@@ -21,6 +21,8 @@ fn start(replica: &mut Replica) {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
 }

@@ -37,6 +37,8 @@ fn start(replica: &mut Replica) {
         trace: Some(samples::trace()),
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
         ..start_run()
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
@@ -335,6 +337,8 @@ fn the_same_request_in_another_trace_is_a_repeat() {
             trace: Some(trace),
             start_time: None,
             metadata: None,
+            target: None,
+            locks: None,
             ..start_run()
         })
     };

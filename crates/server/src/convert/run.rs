@@ -48,6 +48,8 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         starts_at_ms: view.starts_at_ms,
         began_at_ms: view.began_at_ms,
         signature: view.signature,
+        target: view.target,
+        locks: view.locks,
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),

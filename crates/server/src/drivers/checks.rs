@@ -1,6 +1,6 @@
-//! The driver of checks: validates the inputs of child runs (W4) and the outputs of steps (W67). A
-//! schema library's result must not depend on its version inside `apply`, so the leader calls the
-//! library and the log carries the verdict.
+//! The driver of checks: validates the inputs of child runs (W4) and the outputs of steps (W67), and
+//! compiles the locks of runs (W85). A library's result must not depend on its version inside `apply`,
+//! so the leader calls the library and the log carries the verdict.
 
 use super::Driver;
 use super::backoff::Backoff;
@@ -8,8 +8,10 @@ use super::wakeups::Check;
 use crate::errors::Refusal;
 use crate::limits::{CHECKS_IN_FLIGHT_MAX, CHECKS_PAGE_MAX};
 use crate::schemas;
+use flotilla_dsl::expression::compile_lock;
+use flotilla_engine::ids::RunNumber;
 use flotilla_engine::view::{self, SchemaCheck};
-use flotilla_engine::{Body, Command, DecideSchemaCheck, SchemaVerdict};
+use flotilla_engine::{Body, Command, DecideLocks, DecideSchemaCheck, LocksVerdict, SchemaVerdict};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 
@@ -90,6 +92,9 @@ async fn make(driver: &Driver, check: Check) -> CheckResult {
 }
 
 async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Refusal> {
+    if activation == view::LOCKS_CHECK {
+        return compile_locks(driver, run).await;
+    }
     let check = driver
         .context
         .gateway
@@ -104,6 +109,21 @@ async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Refus
         verdict,
     };
     let body = Body::DecideSchemaCheck(decision);
+    let submitted = driver.submit(Command::new(check.namespace, body));
+    submitted.await.map(drop)
+}
+
+/// Compiles the locks of a run.
+async fn compile_locks(driver: &Driver, run: RunNumber) -> Result<(), Refusal> {
+    let gateway = &driver.context.gateway;
+    let check = gateway.read_here(|reader| view::locks_check(reader, run))?;
+    let Some(check) = check else { return Ok(()) };
+    let locks = check.patterns.iter().map(|pattern| compile_lock(pattern));
+    let verdict = match locks.collect() {
+        Ok(locks) => LocksVerdict::Compiled(locks),
+        Err(detail) => LocksVerdict::Invalid { detail },
+    };
+    let body = Body::DecideLocks(DecideLocks { run, verdict });
     let submitted = driver.submit(Command::new(check.namespace, body));
     submitted.await.map(drop)
 }

@@ -140,6 +140,8 @@ impl From<RejectionCode> for Reason {
             RejectionCode::RequestIdReused | RejectionCode::KeyVersionMismatch => Code::Aborted,
             RejectionCode::InputInvalid
             | RejectionCode::ConcurrencyKeyInvalid
+            | RejectionCode::TargetInvalid
+            | RejectionCode::LocksInvalid
             | RejectionCode::IdempotencyKeyMissing => Code::FailedPrecondition,
             _ => status(code.kind()),
         };

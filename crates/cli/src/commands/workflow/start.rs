@@ -20,7 +20,9 @@ Examples:
   flo workflow start order @order.json --wait --wait-timeout 30s
   flo workflow start report --at 2027-01-01T06:00:00Z
   flo workflow start reminder --after 2h
-  flo workflow start order @order.json --metadata '{\"ticket\": \"OPS-7\"}'";
+  flo workflow start order @order.json --metadata '{\"ticket\": \"OPS-7\"}'
+  flo workflow start resize '{\"size\": 4}' --target vm-7/resize
+  flo workflow start backup --target vm-7/backup --locks '^vm-7/(resize|destroy)$'";
 
 /// Start a run and print its id
 ///
@@ -61,6 +63,16 @@ pub(crate) struct Start {
     #[arg(long, value_name = "JSON|@FILE|-")]
     metadata: Option<String>,
 
+    /// What the run works on: the start is refused while an open run has the same target and input, or a lock that
+    /// matches the target [default: the workflow's `target`]
+    #[arg(long, value_name = "TEXT")]
+    target: Option<String>,
+
+    /// Regular expression: while the run is open, no run starts whose target it matches; up to 4 times [default: the
+    /// workflow's `locks`]
+    #[arg(long, value_name = "REGEX")]
+    locks: Vec<String>,
+
     /// Wait until the run ends and print its output
     #[arg(long)]
     wait: bool,
@@ -89,6 +101,8 @@ impl Start {
             metadata: json_argument::read_optional(self.metadata.as_deref())?,
             idempotency_key: self.idempotency_key.unwrap_or_default(),
             run_id: self.run_id.unwrap_or_default(),
+            target: self.target,
+            locks: self.locks,
             start_at_ms: self.at.unwrap_or_default(),
             start_after_ms: self.after.map_or(0, period::millis),
             ..StartRunRequest::default()

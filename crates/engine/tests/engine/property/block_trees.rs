@@ -316,6 +316,8 @@ pub(super) fn start() -> Body {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     })
 }
 

@@ -226,7 +226,7 @@ fn random_histories_use_up_small_budgets() {
 }
 
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun ResumeRun \
-    DecideSchemaCheck RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
+    DecideSchemaCheck DecideLocks RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
     SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \

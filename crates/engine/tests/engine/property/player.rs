@@ -5,26 +5,26 @@ use super::definitions::DEFINITIONS;
 use super::moves::{Intent, Move, OfferPlan};
 use super::{dead_letters, schedule};
 use crate::invariants::rows;
-use crate::script::define;
+use crate::script::{define, lock};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName,
+    PlanName, RunId, RunNumber, SignalId, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, Process, ProcessKind,
-    Runs, SchemaChecks, TimerKey, TimerKind, Timers, WorkerType,
+    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, Exclusions, Process,
+    ProcessKind, Runs, SchemaChecks, TimerKey, TimerKind, Timers, WorkerType,
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
-    Command, CompleteTask, CreateDefinition, DecideSchemaCheck, DeleteAction, DeleteWorkflow,
-    DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind,
-    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId,
-    Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
-    RequeueDeadLetters, ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled,
-    SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask,
-    TraceContext, VersionChoice, view,
+    Command, CompleteTask, CreateDefinition, DecideLocks, DecideSchemaCheck, DeleteAction,
+    DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry,
+    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
+    LocksVerdict, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker,
+    ReportTask, RequestId, RequeueDeadLetters, ResetPlan, ResumeRun, SchemaVerdict,
+    SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, SweepRuns,
+    TaskReport, TaskToken, TouchTask, TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -302,7 +302,10 @@ impl Player {
         let checks = rows::<SchemaChecks>(&self.store, &());
         let position = usize::from(pick) % checks.len().max(1);
         let check = checks.get(position).map(|(check, ())| *check);
-        let (run, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
+        let (run, activation) = check.unwrap_or((RunNumber(1), 1));
+        if activation == view::LOCKS_CHECK {
+            return self.decide_locks(run, is_valid, is_stale);
+        }
         let active = crate::invariants::read::<Activations>(&self.store, &(run, activation));
         let of_run = crate::invariants::read::<Runs>(&self.store, &run);
         let attempt = active.as_ref().map_or(1, |active| active.attempt);
@@ -325,6 +328,19 @@ impl Player {
                 SchemaVerdict::Invalid { detail }
             },
         })
+    }
+
+    fn decide_locks(&self, run: RunNumber, is_valid: bool, is_stale: bool) -> Body {
+        let own = crate::invariants::read::<Exclusions>(&self.store, &run);
+        let patterns = own.expect("a run that waits for its locks").patterns;
+        let locks = patterns.iter().skip(usize::from(is_stale));
+        let verdict = match is_valid {
+            true => LocksVerdict::Compiled(locks.map(|pattern| lock(pattern)).collect()),
+            false => LocksVerdict::Invalid {
+                detail: "it is invalid".to_owned(),
+            },
+        };
+        Body::DecideLocks(DecideLocks { run, verdict })
     }
 
     fn on_tasks(&self, intent: &Intent) -> Body {
@@ -432,6 +448,8 @@ fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
         // Some begin later.
         start_time: (workflow % 3 == 1 && key.is_none()).then_some(DueTime::After { ms: 30 }),
         metadata: None,
+        target: None,
+        locks: None,
     }
 }
 

@@ -63,6 +63,8 @@ fn a_rare_match_takes_more_pages_and_no_page_reads_everything() {
             trace: None,
             start_time: None,
             metadata: None,
+            target: None,
+            locks: None,
         })
     };
     for _ in 0..11 {

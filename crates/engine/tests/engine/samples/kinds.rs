@@ -162,7 +162,7 @@ pub(super) fn expression() -> Expression {
     }
 }
 
-fn pattern() -> Pattern {
+pub(super) fn pattern() -> Pattern {
     Pattern {
         instructions: vec![
             Instruction::Split(1, 4),

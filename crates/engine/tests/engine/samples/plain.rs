@@ -59,6 +59,8 @@ pub(crate) fn plain_start(workflow: &str, input: Json) -> StartRun {
         trace: None,
         start_time: None,
         metadata: None,
+        target: None,
+        locks: None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Parses commands.
 
 use super::line::Line;
+use super::pattern::lock;
 use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
+use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Comment, EventName, ExecutorName, IdempotencyKey, Namespace,
     OutcomeName, PlanName, RunId, ScopePathText, SignalId, SignalType, StepName, WorkerId,
@@ -14,12 +16,12 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteStep,
-    CompleteTask, CreateDefinition, DecideApproval, DecideSchemaCheck, DeleteAction,
+    CompleteTask, CreateDefinition, DecideApproval, DecideLocks, DecideSchemaCheck, DeleteAction,
     DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, FailKind, FailTask, FailureOutcome,
-    FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, RegisterAction,
-    RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId, ResetPlan, ResumeRun,
-    SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector,
-    SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
+    FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, LocksVerdict, NodeId,
+    RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId,
+    ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
+    StepSelector, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -165,6 +167,13 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 .option("from")
                 .map(|step| StepName::new(step).expect("a step name")),
         }),
+        "decide-locks" => Body::DecideLocks(DecideLocks {
+            run: world.run_number(&line.word()),
+            verdict: match line.option("invalid") {
+                None => LocksVerdict::Compiled(locks(&line.word())),
+                Some(detail) => LocksVerdict::Invalid { detail },
+            },
+        }),
         "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
             run: world.run_number(&line.word()),
             activation: line.next_number(),
@@ -221,7 +230,14 @@ fn start(line: &mut Line) -> StartRun {
             .map(|ms| DueTime::At { ms })
             .or_else(|| line.number("after").map(|ms| DueTime::After { ms })),
         metadata: line.option("meta").map(Json::from_checked),
+        target: line.option("target"),
+        locks: line.option("locks").map(|patterns| locks(&patterns)),
     }
+}
+
+/// Locks that semicolons separate.
+fn locks(patterns: &str) -> Vec<Lock> {
+    patterns.split(';').map(lock).collect()
 }
 
 fn on_actions(verb: &str, line: &mut Line) -> Option<Body> {

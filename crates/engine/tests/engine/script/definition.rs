@@ -1,12 +1,13 @@
 //! Definitions in a few lines: what `dsl` makes of a whole document, for tests of the engine alone.
 //!
 //! ```text
-//! define order 1.0.0 idempotency=required state={"n":0} output={"total":"$.steps.charge.output.total"}
+//! define order 1.0.0 idempotency=required target=$.input.vm state={"n":0} output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
 //!   terminal Void failed no-handler
 //!   default retry 3 constant 100 on=failure,busy except=fraud when=$.error.code!=lost
 //!   default timeouts attempt=100 total=500 queue=50 heartbeat=20
 //!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
+//!   lock ^vm-.*/resize$
 //!   concurrency "$.input.vm" limit=2 name=fleet on-limit=reject
 //!   attribute customer string $.input.customer
 //!   look: run @look extract={"n":"$.result.n"} check={"type":"object"} -> success=start
@@ -34,14 +35,15 @@
 use super::condition::condition;
 use super::kinds::timeouts;
 use super::line::{Line, split};
+use super::pattern::lock;
 use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
     ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
-    Idempotency, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy, Root, RunFact,
-    RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults, StepExtensions,
-    StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, Trigger,
-    note_repeats,
+    Idempotency, LockSource, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy, Root,
+    RunFact, RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults,
+    StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
+    Trigger, note_repeats,
 };
 use flotilla_engine::ids::{
     AttributeName, ConcurrencyName, GroupName, Namespace, OutcomeName, StateKey, StepName,
@@ -78,6 +80,8 @@ pub(crate) fn define(text: &str) -> Definition {
         loop_warn_after: head.number("warn-after").unwrap_or(100),
         retry_run: head.option("retry-run").map(|text| run_retry(&text)),
         concurrency: names.concurrency(&body),
+        target: head.option("target").map(|text| names.template(&text)),
+        locks: names.locks(&body),
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
@@ -160,6 +164,15 @@ impl Names {
             },
         };
         keyword(body, "concurrency").map(limit).collect()
+    }
+
+    /// A lock is a pattern, or a path that leads to one.
+    fn locks(&self, body: &[&str]) -> Vec<LockSource> {
+        let source = |mut line: Line| match line.word() {
+            path if path.starts_with("$.") => LockSource::Computed(self.template(&path)),
+            pattern => LockSource::Literal(lock(&pattern)),
+        };
+        keyword(body, "lock").map(source).collect()
     }
 
     fn attributes(&self, body: &[&str]) -> Vec<SearchAttribute> {

@@ -16,6 +16,7 @@ mod join;
 mod kinds;
 mod kv;
 mod line;
+mod pattern;
 mod plan;
 mod plan_question;
 mod query;
@@ -28,6 +29,7 @@ mod trigger;
 mod world;
 
 pub(crate) use definition::define;
+pub(crate) use pattern::lock;
 
 use crate::testdata;
 use std::panic::{AssertUnwindSafe, catch_unwind};

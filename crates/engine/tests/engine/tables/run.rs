@@ -3,11 +3,12 @@
 use super::{attributes, progress};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
+use flotilla_engine::ids::LockNumber;
 use flotilla_engine::ids::{ConcurrencyKeyNumber, RunNumber};
 use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
-    DefinitionNumber, End, FixedEnd, HistoryCursor, ParentLink, Phase, RunConcurrency, RunCursor,
-    RunRecord, RunStatus, SignalCounts, TriggeredBy,
+    DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, LockPlace, ParentLink, Phase,
+    RunConcurrency, RunCursor, RunRecord, RunStatus, SignalCounts, TriggeredBy,
 };
 
 /// A run that has been through everything.
@@ -47,6 +48,12 @@ pub(super) fn record() -> RunRecord {
         }),
         chain: Some(chain()),
         concurrency: Some(concurrency()),
+        exclusion: Some(Exclusion::Held {
+            locks: vec![LockPlace {
+                lock: LockNumber(4),
+                position: 6,
+            }],
+        }),
         bound_keys_count: 1,
         began_at_ms: Some(1_200),
         nesting: 1,

@@ -138,6 +138,8 @@ start:
             trace: None,
             start_time: None,
             metadata: None,
+            target: None,
+            locks: None,
         }))
         .await;
         node

@@ -19,8 +19,10 @@ use crate::request::{self, DueFields};
 use crate::schemas::{self, Schema};
 use crate::span;
 use flotilla_api::v1;
+use flotilla_dsl::expression::compile_lock;
+use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
-use flotilla_engine::limits::WAIT_MS_MAX;
+use flotilla_engine::limits::{LOCKS_MAX, WAIT_MS_MAX};
 use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
@@ -85,8 +87,27 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
             trace: None,
             start_time,
             metadata: request::metadata(&request.metadata)?,
+            target: request::target(request.target)?,
+            locks: locks(&request.locks)?,
         },
     })
+}
+
+/// The compiled locks; `None` for those of the definition (W85).
+fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    if patterns.len() > LOCKS_MAX {
+        let count = patterns.len();
+        let message = format!("expected at most {LOCKS_MAX} locks, but the request has {count}");
+        return Err(Refusal::invalid("locks", message));
+    }
+    let locks = patterns.iter().map(|pattern| compile_lock(pattern));
+    let locks: Result<_, String> = locks.collect();
+    locks
+        .map(Some)
+        .map_err(|message| Refusal::invalid("locks", message))
 }
 
 fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {
