@@ -13,6 +13,7 @@ mod session;
 mod signals;
 mod starts;
 mod steps;
+mod targets;
 mod triggers;
 mod watch;
 mod workers;
@@ -71,6 +72,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(loops::Loops::default()),
         Arc::new(compensations::Compensations::default()),
         Arc::new(concurrency::Concurrency::default()),
+        Arc::new(targets::Targets),
         Arc::new(leases::Leases::default()),
         Arc::new(schedules::Schedules),
         Arc::new(triggers::Triggers::default()),

@@ -24,8 +24,12 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
 }
 
 /// The entries of the log in which a run has held its key.
-struct Span {
-    number: RunNumber,
+pub(super) struct Span {
+    pub(super) number: RunNumber,
+    /// The entry of its start.
+    pub(super) started: u64,
+    /// That of its last end; `None` if it has not ended.
+    pub(super) ended: Option<u64>,
     /// From its begin, or its continuation after a resume, to its end; `None` while it is open.
     held: Vec<(u64, Option<u64>)>,
     /// Whether it was cancelled while it waited, and resumed: then it has left the order of the starts.
@@ -34,14 +38,18 @@ struct Span {
 }
 
 impl Span {
-    fn of(store: &MemoryStore, number: RunNumber, is_open: bool) -> Self {
+    pub(super) fn of(store: &MemoryStore, number: RunNumber, is_open: bool) -> Self {
+        let history = rows::<History>(store, &number);
+        let first = history.first().expect("a run has a history");
         let mut span = Self {
             number,
+            started: first.1.raft_index,
+            ended: None,
             held: Vec::new(),
             is_requeued: false,
             is_open,
         };
-        for (_, record) in rows::<History>(store, &number) {
+        for (_, record) in history {
             for event in &record.events {
                 span.add(record.raft_index, &event.kind);
             }
@@ -54,8 +62,11 @@ impl Span {
         match kind {
             EventKind::StepStarted if !holds => self.held.push((index, None)),
             EventKind::RunResumed { .. } => self.is_requeued |= self.held.is_empty(),
-            kind if holds && super::histories::is_end(kind) => {
-                self.held.last_mut().expect("it holds").1 = Some(index);
+            kind if super::histories::is_end(kind) => {
+                self.ended = Some(index);
+                if let Some((_, end)) = self.held.last_mut() {
+                    end.get_or_insert(index);
+                }
             }
             _ => {}
         }

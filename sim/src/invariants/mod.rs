@@ -17,6 +17,7 @@ mod resumes;
 mod rows;
 mod schedules;
 mod survival;
+mod targets;
 
 use crate::network::Host;
 use crate::record::Events;
@@ -44,6 +45,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(schedules::check(rows));
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
+        broken.extend(targets::check(rows));
     }
     broken
 }

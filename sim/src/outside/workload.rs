@@ -70,6 +70,7 @@ const TICK_TEXT: &str = r#"
 kind: Workflow
 name: tick
 version: "1"
+target: shop
 schedule:
   interval: 2000
   max_concurrent: 3

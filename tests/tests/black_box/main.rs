@@ -35,6 +35,7 @@ mod schedules;
 mod snapshot;
 mod start_later;
 mod streams;
+mod targets;
 mod tls;
 mod traces;
 mod triggers;

@@ -207,6 +207,8 @@ mod tests {
                 "id": 7
               },
               "metadata": null,
+              "target": null,
+              "locks": [],
               "output": null,
               "steps": {
                 "charge": {

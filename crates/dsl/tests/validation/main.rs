@@ -23,6 +23,7 @@ mod parallel;
 mod plans;
 mod policies;
 mod run_concurrency;
+mod run_exclusion;
 mod run_retries;
 mod sources;
 mod state;

@@ -18,6 +18,6 @@ pub struct Lock {
 pub enum LockSource {
     /// A literal pattern, compiled when the definition is created.
     Literal(Lock),
-    /// A value that is computed for each run; its pattern is compiled before the run begins. `null` is no lock.
+    /// A value that is computed for each run; its pattern is compiled before the run begins. `null` does not count.
     Computed(Template),
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct DecideLocks {
     /// The run.
     pub run: RunNumber,
-    /// Its locks.
+    /// What compiling its locks gave.
     pub verdict: LocksVerdict,
 }
 
@@ -29,7 +29,7 @@ pub enum LocksVerdict {
     Compiled(Vec<Lock>),
     /// One of them is not a regular expression of the dialect.
     Invalid {
-        /// Why.
+        /// Why it is not.
         detail: String,
     },
 }

@@ -14,7 +14,7 @@ use crate::start_rejection::StartRejection;
 use crate::tables::RunTargetValue;
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
-/// The target of a new run; `None` if it has none.
+/// The target of a new run, if it has one.
 pub(super) fn target(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,

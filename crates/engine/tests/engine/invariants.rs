@@ -120,7 +120,7 @@ impl<'a> State<'a> {
             assert!(!pending.is_empty(), "{} has work left", run.id);
         }
         match run.status {
-            RunStatus::Pending if is_delayed(run) => {}
+            RunStatus::Pending if exclusion::is_delayed(run) => {}
             RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
                 assert_eq!(
                     run.continuation.is_none(),
@@ -464,17 +464,7 @@ impl<'a> State<'a> {
             assert_eq!(self.runs[&number].id, id, "the name of run {}", number.0);
         }
         concurrency::check_idempotency_keys(self.store, &self.runs);
-        let checks = rows::<SchemaChecks>(self.store, &()).into_iter();
-        let of_steps = checks
-            .filter(|((_, activation), ())| *activation != flotilla_engine::view::LOCKS_CHECK);
-        for ((parent, activation), ()) in of_steps {
-            let active = self.activations.get(&(parent, activation));
-            let active = active.map(|active| &active.state);
-            assert!(matches!(
-                active,
-                Some(ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_))
-            ));
-        }
+        exclusion::check_requests(self.store, &self.activations);
         let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();
         let last = self.runs.last_key_value().map_or(0, |(number, _)| number.0);
         assert!(cluster.run_count >= last);
@@ -601,9 +591,4 @@ pub(crate) fn by_action(store: &MemoryStore) -> Vec<(Namespace, ActionName, Acti
 /// One record.
 pub(crate) fn read<T: Table>(store: &MemoryStore, key: &T::Key) -> Option<T::Record> {
     rows::read::<T>(store, key).expect("memory does not fail")
-}
-
-/// Whether a run waits for something before it begins.
-fn is_delayed(run: &RunRecord) -> bool {
-    run.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
 }

@@ -4,6 +4,7 @@ mod data;
 mod kinds;
 mod plain;
 mod policies;
+mod runs;
 pub(crate) mod steps;
 
 pub(crate) use data::{
@@ -11,18 +12,19 @@ pub(crate) use data::{
 };
 pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
 
-use kinds::{expression, parallel, pattern, switch};
+use kinds::{expression, parallel, switch};
 use policies::{backoff, listed_retry, retry, step_retry};
 pub(crate) use policies::{cause, timeouts};
+pub(crate) use runs::lock;
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
     CacheKeyPart, ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses,
     Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
-    Lock, LockSource, OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit,
-    RetryDelays, RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment,
-    Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex,
-    TerminalStatus, Timeouts, Timing, Tracking, Trigger,
+    LockSource, OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays,
+    RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, Selection, Step,
+    StepDefaults, StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex, TerminalStatus,
+    Timeouts, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -36,13 +38,12 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DeadLetterSelector, DecideLocks, DecideSchemaCheck, DeleteAction, DeregisterWorker,
-    DrainWorker, DueTime, FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer,
-    HeartbeatWorker, InvalidateCache, InvokeAction, LocksVerdict, NodeId, Offer, PlanRef,
-    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
-    RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled, SetNextFiring,
-    SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns, TaskReport,
-    TaskToken, TouchTask, TraceContext, VersionChoice,
+    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, DueTime,
+    FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
+    InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
+    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
+    SetNextFiring, SetWorkflowEnabled, SignalRun, StepSelector, SweepRequests, SweepRuns,
+    TaskReport, TaskToken, TouchTask, TraceContext,
 };
 use std::collections::BTreeMap;
 
@@ -184,10 +185,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_plans());
     bodies.extend(on_schedules());
     bodies.extend(data::bodies());
-    bodies.push(Body::DecideLocks(DecideLocks {
-        run: RunNumber(7),
-        verdict: LocksVerdict::Compiled(vec![lock()]),
-    }));
+    bodies.push(runs::decide_locks());
     bodies
 }
 
@@ -202,7 +200,7 @@ fn on_runs() -> Vec<Body> {
             workflow: workflow(),
             is_enabled: false,
         }),
-        Body::StartRun(start_run()),
+        Body::StartRun(runs::start()),
         Body::SignalRun(SignalRun {
             run_id: run_id(),
             signal_type: signal_type(),
@@ -225,22 +223,6 @@ fn on_runs() -> Vec<Body> {
             },
         }),
     ]
-}
-
-fn start_run() -> StartRun {
-    StartRun {
-        workflow: workflow(),
-        version: VersionChoice::Version(version()),
-        input: json(),
-        input_checked_for: Some(DefinitionNumber(4)),
-        idempotency_key: Some(key()),
-        run_id: Some(RunId::new("mine").expect("an id")),
-        trace: None,
-        start_time: Some(DueTime::At { ms: 2_000 }),
-        metadata: Some(json()),
-        target: Some("vm-1".to_owned()),
-        locks: Some(vec![lock()]),
-    }
 }
 
 fn on_actions() -> Vec<Body> {
@@ -547,14 +529,6 @@ fn trigger() -> Trigger {
         consumption: GroupMode::KeyShared,
         batch_size: 10,
         batch_timeout_ms: 5_000,
-    }
-}
-
-/// A lock.
-pub(crate) fn lock() -> Lock {
-    Lock {
-        pattern: "[a-z]*".to_owned(),
-        program: pattern(),
     }
 }
 

@@ -4,6 +4,7 @@ mod activation;
 mod data;
 mod dead_letter;
 pub(crate) mod event;
+mod exclusion;
 mod plan;
 mod retention;
 mod run;
@@ -17,7 +18,7 @@ mod workflow;
 use crate::samples;
 use flotilla_engine::definition::{BlockIndex, CallRole, StepIndex};
 use flotilla_engine::ids::{
-    ActionRunNumber, ConcurrencyKeyNumber, LockNumber, RunNumber, ScopeNumber, WorkerNumber,
+    ActionRunNumber, ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkerNumber,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -26,17 +27,15 @@ use flotilla_engine::rows::{
     ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys,
     BranchResult, BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
     ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor,
-    Dropped, Event, ExclusionRecord, Exclusions, History, HistoryRecord, IdempotencyKeys,
-    ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues,
-    LabelSet, Lease, LockCount, LockCounts, LockHolders, Locks, ModuleRecord, Modules, OpenLock,
-    OpenLocks, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults,
+    KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
+    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
     Quarantine, QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord,
     ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, ResumableScopes,
-    ResumableSteps, RunNames, RunTargetValue, Runs, SchemaChecks, ScopeId, ScopePath,
-    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
-    StoredPayload, Table, TargetHolders, TargetResult, TaskError, TimerKey, TimerKind, Timers,
-    UndoOwner, Undoing, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    ResumableSteps, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
+    ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing, Work, check_row,
+    decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -153,7 +152,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = cluster_rows();
     rows.extend(workflow::rows());
     rows.extend(run_rows());
-    rows.extend(exclusion_rows());
+    rows.extend(exclusion::rows());
     rows.extend(signal::rows());
     rows.extend(activation_rows());
     rows.push(row::<StepResults>(
@@ -308,41 +307,6 @@ fn run_rows() -> Vec<Row> {
         ),
         row::<IterationResults>((run, 2, 3), activation::item_result()),
         row::<Timers>(samples::timer(), ()),
-    ]
-}
-
-fn exclusion_rows() -> Vec<Row> {
-    let (run, lock, digest) = (RunNumber(7), LockNumber(4), [7; 32]);
-    vec![
-        row::<Exclusions>(
-            run,
-            ExclusionRecord {
-                target: Some(RunTargetValue {
-                    text: "vm-1".to_owned(),
-                    digest,
-                }),
-                patterns: vec!["^vm-1$".to_owned()],
-            },
-        ),
-        row::<TargetHolders>((samples::namespace(), digest), vec![run]),
-        row::<OpenLocks>(
-            samples::namespace(),
-            vec![OpenLock {
-                number: lock,
-                digest,
-                instructions_count: 5,
-            }],
-        ),
-        row::<Locks>(lock, samples::lock()),
-        row::<LockCounts>(
-            lock,
-            LockCount {
-                holders_count: 2,
-                next_position: 6,
-                first_holder: 3,
-            },
-        ),
-        row::<LockHolders>((lock, 5), run),
     ]
 }
 

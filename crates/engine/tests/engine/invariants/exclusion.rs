@@ -6,8 +6,8 @@ use flotilla_engine::definition::LockSource;
 use flotilla_engine::ids::{LockNumber, Namespace, RunNumber};
 use flotilla_engine::limits::{OPEN_LOCKS_INSTRUCTIONS_MAX, OPEN_LOCKS_MAX};
 use flotilla_engine::rows::{
-    Definitions, Exclusion, ExclusionRecord, Exclusions, LockCounts, LockHolders, Locks, OpenLocks,
-    RunRecord, RunStatus, Runs, SchemaChecks, TargetHolders,
+    Activation, ActivationState, Definitions, Exclusion, ExclusionRecord, Exclusions, LockCounts,
+    LockHolders, Locks, OpenLocks, RunRecord, RunStatus, Runs, SchemaChecks, TargetHolders,
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view::LOCKS_CHECK;
@@ -34,7 +34,7 @@ pub(super) fn check(store: &MemoryStore) {
             *exclusion != Exclusion::Released,
             "{id}: an open run holds its target and locks"
         );
-        check_locks(store, *number, run, &own, &mut held);
+        check_locks(store, (*number, run), &own, &mut held);
         if let Some(target) = own.target.filter(|_| run.status.is_open()) {
             let key = (run.namespace.clone(), target.digest);
             targets.entry(key).or_default().insert(*number);
@@ -51,8 +51,7 @@ pub(super) fn check(store: &MemoryStore) {
 /// A run that holds locks has a place at each of them.
 fn check_locks(
     store: &MemoryStore,
-    number: RunNumber,
-    run: &RunRecord,
+    (number, run): (RunNumber, &RunRecord),
     own: &ExclusionRecord,
     held: &mut Holders,
 ) {
@@ -179,5 +178,26 @@ fn check_locked(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>, hold
                 of_holder.id
             );
         }
+    }
+}
+
+/// Whether a run waits for something before it begins.
+pub(super) fn is_delayed(run: &RunRecord) -> bool {
+    run.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
+}
+
+/// What a check is requested for waits for it.
+pub(super) fn check_requests(
+    store: &MemoryStore,
+    activations: &BTreeMap<(RunNumber, u64), Activation>,
+) {
+    let requested = rows::<SchemaChecks>(store, &()).into_iter();
+    let of_steps = requested.filter(|((_, activation), ())| *activation != LOCKS_CHECK);
+    for (at, ()) in of_steps {
+        let state = activations.get(&at).map(|active| &active.state);
+        assert!(matches!(
+            state,
+            Some(ActivationState::ChildInput { .. } | ActivationState::OutputCheck(_))
+        ));
     }
 }

@@ -14,6 +14,7 @@ mod queries;
 mod resumed_trees;
 mod schedule;
 mod triggers;
+mod verdicts;
 mod visits;
 
 use crate::invariants;

@@ -3,28 +3,28 @@
 use super::data;
 use super::definitions::DEFINITIONS;
 use super::moves::{Intent, Move, OfferPlan};
-use super::{dead_letters, schedule};
+use super::{dead_letters, schedule, verdicts};
 use crate::invariants::rows;
-use crate::script::{define, lock};
+use crate::script::define;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, RunNumber, SignalId, SignalType, WorkerId, WorkflowName,
+    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRuns, ActionType, ActivationState, Activations, DefinitionNumber, Exclusions, Process,
-    ProcessKind, Runs, SchemaChecks, TimerKey, TimerKind, Timers, WorkerType,
+    ActionRuns, ActionType, DefinitionNumber, Process, ProcessKind, TimerKey, TimerKind, Timers,
+    WorkerType,
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
-    Command, CompleteTask, CreateDefinition, DecideLocks, DecideSchemaCheck, DeleteAction,
-    DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry,
-    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
-    LocksVerdict, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker,
-    ReportTask, RequestId, RequeueDeadLetters, ResetPlan, ResumeRun, SchemaVerdict,
-    SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, SweepRuns,
-    TaskReport, TaskToken, TouchTask, TraceContext, VersionChoice, view,
+    Command, CompleteTask, CreateDefinition, DeleteAction, DeleteWorkflow, DeregisterWorker,
+    DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
+    FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
+    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
+    RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled, SignalRun,
+    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
+    VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -287,7 +287,7 @@ impl Player {
                 pick,
                 is_valid,
                 is_stale,
-            } => self.decide(*pick, *is_valid, *is_stale),
+            } => verdicts::decide(&self.store, *pick, *is_valid, *is_stale),
             other => panic!("{other:?} is about something else"),
         }
     }
@@ -296,51 +296,6 @@ impl Player {
     fn trace(&self) -> TraceContext {
         let parent_id = (self.raft_index + 1).to_be_bytes();
         TraceContext::new([7; 16], parent_id, true).expect("both ids name something")
-    }
-
-    fn decide(&self, pick: u8, is_valid: bool, is_stale: bool) -> Body {
-        let checks = rows::<SchemaChecks>(&self.store, &());
-        let position = usize::from(pick) % checks.len().max(1);
-        let check = checks.get(position).map(|(check, ())| *check);
-        let (run, activation) = check.unwrap_or((RunNumber(1), 1));
-        if activation == view::LOCKS_CHECK {
-            return self.decide_locks(run, is_valid, is_stale);
-        }
-        let active = crate::invariants::read::<Activations>(&self.store, &(run, activation));
-        let of_run = crate::invariants::read::<Runs>(&self.store, &run);
-        let attempt = active.as_ref().map_or(1, |active| active.attempt);
-        let definition = match active.map(|active| active.state) {
-            Some(ActivationState::ChildInput { definition }) if !is_stale => definition,
-            Some(ActivationState::OutputCheck(_)) if !is_stale => {
-                of_run.expect("an active run").definition
-            }
-            _ => DefinitionNumber(99),
-        };
-        Body::DecideSchemaCheck(DecideSchemaCheck {
-            run,
-            activation,
-            attempt,
-            definition,
-            verdict: if is_valid {
-                SchemaVerdict::Valid
-            } else {
-                let detail = "/n".to_owned();
-                SchemaVerdict::Invalid { detail }
-            },
-        })
-    }
-
-    fn decide_locks(&self, run: RunNumber, is_valid: bool, is_stale: bool) -> Body {
-        let own = crate::invariants::read::<Exclusions>(&self.store, &run);
-        let patterns = own.expect("a run that waits for its locks").patterns;
-        let locks = patterns.iter().skip(usize::from(is_stale));
-        let verdict = match is_valid {
-            true => LocksVerdict::Compiled(locks.map(|pattern| lock(pattern)).collect()),
-            false => LocksVerdict::Invalid {
-                detail: "it is invalid".to_owned(),
-            },
-        };
-        Body::DecideLocks(DecideLocks { run, verdict })
     }
 
     fn on_tasks(&self, intent: &Intent) -> Body {
