@@ -17,7 +17,8 @@ use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
     Compensations, Cursor, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
-    ResumableScopes, ResumableSteps, SignalsWaiting, StepResults, TakenSignals, Work, encode_key,
+    ResumableScopes, ResumableSteps, Scopes, SignalsWaiting, StepResults, TakenSignals, Work,
+    encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +111,10 @@ impl Named {
                 .as_ref()
                 .and_then(|cursor| cursor.at.payload()),
         );
+        turn.visit::<Scopes>(&run.number, |_, scope| {
+            self.add(scope.cursor.as_ref().and_then(Cursor::payload));
+            ControlFlow::Continue(())
+        })?;
         turn.visit::<ResumableScopes>(&run.number, |_, scope| {
             self.add(scope.cursor.as_ref().and_then(Cursor::payload));
             ControlFlow::Continue(())

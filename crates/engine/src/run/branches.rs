@@ -145,14 +145,14 @@ pub(super) fn time_out(
 }
 
 /// A step with branches of which one has ended, or that was decided.
-struct Settling {
-    active: Draft<Activation>,
+pub(super) struct Settling {
+    pub(super) active: Draft<Activation>,
     /// Whether it was not decided before.
-    is_new: bool,
+    pub(super) is_new: bool,
 }
 
 /// Ends the step if it is decided and no branch is open. If it has just been decided, the open branches are cancelled.
-fn settle(
+pub(super) fn settle(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
@@ -318,55 +318,6 @@ pub(super) fn forget_results(
     for (key, _) in turn.list::<BranchResults>(&(run.number, active.number), usize::MAX)? {
         turn.delete::<BranchResults>(&key);
     }
-    Ok(())
-}
-
-/// Continues a step that has failed or was cancelled (W89): the branches that succeeded keep their results, the others
-/// continue where they have stopped.
-pub(super) fn resume(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    mut active: Draft<Activation>,
-) -> TurnResult<()> {
-    let ActivationState::Branches(mut state) = active.state else {
-        panic!("only a step with branches waits for them");
-    };
-    let total = scope::branches_count(run, active.step);
-    let is_open = |position: &u32| state.good & (1 << position) == 0;
-    let open: Vec<u32> = (0..state.begun_count).filter(is_open).collect();
-    if open.is_empty() && state.begun_count == total {
-        // Only what follows from the ends of its branches has failed.
-        let is_new = false;
-        return settle(turn, queue, run, Settling { active, is_new });
-    }
-    state.decision = None;
-    state.ended_count = state.begun_count - u32::try_from(open.len()).expect("it is bounded");
-    active.state = ActivationState::Branches(state);
-    let place = |position| BranchPlace {
-        activation: active.number,
-        position,
-    };
-    if state.begun_count < total {
-        queue.push(run.number, Work::BeginBranch(place(state.begun_count)));
-    }
-    let branches = run.definition.clone();
-    let branches = branches.definition.branches(active.step);
-    let mut works = Vec::new();
-    for position in open {
-        let key = (run.number, active.number, position);
-        if turn.get::<BranchResults>(&key)?.is_some() {
-            turn.delete::<BranchResults>(&key);
-        }
-        let new = NewScope {
-            number: state.scope(position),
-            block: branches[position as usize].block,
-            position,
-        };
-        works.push(scope::open_again(turn, run, &active, new)?);
-    }
-    queue.push_all(run.number, works.into_iter().rev());
-    run.put_back(active);
     Ok(())
 }
 

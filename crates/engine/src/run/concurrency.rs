@@ -370,7 +370,7 @@ pub(super) fn take(
     if let Some(link) = run.record.parent {
         let work = Work::ChildBegan {
             activation: link.activation,
-            child: run.number,
+            child: run.record.first_attempt(run.number),
         };
         queue.push(link.run, work);
     }
@@ -380,7 +380,7 @@ pub(super) fn take(
 /// Whether a run waits for its keys or its locks.
 pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, run: RunNumber) -> Result<bool, StoreError> {
     let record = turn.run_record(run)?;
-    Ok(record.is_some_and(|record| record.awaited_keys().is_some() || record.awaits_locks()))
+    Ok(record.is_some_and(|record| record.is_held_up()))
 }
 
 /// The run has ended: it no longer holds its keys, nor waits for them.

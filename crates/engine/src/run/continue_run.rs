@@ -2,7 +2,7 @@
 
 use super::child::Above;
 use super::reopen::reopen;
-use super::{branches, enter, for_each, linked_attempts, run_timeout, timeout_timers};
+use super::{enter, for_each, linked_attempts, resumed_branches, run_timeout, timeout_timers};
 use crate::definition::{BlockIndex, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::run::work_queue::WorkQueue;
@@ -41,10 +41,17 @@ pub(super) fn continue_scope(
             let step = run.definition.definition.block(block).start;
             queue.push(run.number, Work::Enter { scope, step });
         }
-        Some(Cursor::Step { step, visits_count }) => {
+        Some(Cursor::Step {
+            step,
+            visits_count,
+            is_entered,
+        }) => {
             let visit = visits_count + 1;
             let visit = visit_after(turn, run, NewVisit { scope, step, visit })?;
-            continue_step(turn, queue, run, visit)?;
+            match is_entered {
+                true => continue_step(turn, queue, run, visit)?,
+                false => enter::enter_again(turn, queue, run, visit)?,
+            }
         }
         Some(Cursor::FinishStep {
             step,
@@ -144,7 +151,7 @@ fn continue_blocks(
     }
     match active.state {
         ActivationState::Iterations(_) => for_each::resume(turn, queue, run, active),
-        _ => branches::resume(turn, queue, run, active),
+        _ => resumed_branches::resume(turn, queue, run, active),
     }
 }
 
@@ -181,10 +188,17 @@ fn continue_child(
         return Ok(false);
     };
     let activation = run.record.activations_count + 1;
+    let cursor = child.record.cursor.as_ref();
+    // Nothing says with which step it would continue.
+    let is_after_success = cursor.is_some_and(|cursor| cursor.is_after_success);
     let work = match child.record.status {
         RunStatus::Ended(TerminalStatus::Completed) => {
             let child = first;
             Some((run.number, Work::ChildEnded { activation, child }))
+        }
+        RunStatus::Ended(_) if is_after_success => {
+            turn.put_back_run(child);
+            return Ok(false);
         }
         RunStatus::Ended(_) => match reopen(turn, &mut child, &above) {
             Ok(work) => work.map(|work| (last, work)),
@@ -194,14 +208,18 @@ fn continue_child(
             }
             Err(Abort::Store(error)) => return Err(Abort::Store(error)),
         },
-        // It was resumed by itself.
-        _ => None,
+        // It was resumed by itself, and has not ended again.
+        _ if child.record.fixed_end.is_none() => None,
+        _ => {
+            turn.put_back_run(child);
+            return Ok(false);
+        }
     };
     child.record.parent = Some(ParentLink {
         run: run.number,
         activation,
     });
-    let is_queued = child.record.awaited_keys().is_some() || child.record.awaits_locks();
+    let is_queued = child.record.is_held_up();
     turn.put_back_run(child);
     let mut active = run.activate(turn.now_ms(), visit);
     assert_eq!(active.number, activation, "no step was activated meanwhile");

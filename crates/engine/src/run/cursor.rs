@@ -153,6 +153,7 @@ pub(super) fn note_refused(run: &mut LoadedRun, scope: ScopeNumber, step: StepIn
     let cursor = Cursor::Step {
         step,
         visits_count: 0,
+        is_entered: false,
     };
     match scope {
         ScopeNumber::ROOT => set(run, cursor),
@@ -201,7 +202,11 @@ fn active_steps(
                     visits_count,
                     target_result: target_result.clone(),
                 },
-                None => Cursor::Step { step, visits_count },
+                None => Cursor::Step {
+                    step,
+                    visits_count,
+                    is_entered,
+                },
             };
             cursors.insert(active.scope, cursor);
         }
@@ -217,7 +222,9 @@ fn of_pending(
     pending: &PendingWork,
 ) -> Result<Option<Cursor>, StoreError> {
     Ok(match pending.next.get(&scope) {
-        Some(Work::Enter { step, .. }) => Some(after_visits(turn, run, (scope, *step))?),
+        Some(Work::Enter { step, .. }) => {
+            Some(after_visits(turn, run, (scope, *step))?.before_entry())
+        }
         Some(Work::EndScope(end)) if is_good(&end.outcome) => Some(Cursor::EndScope(end.clone())),
         Some(Work::EndScope(end)) => Some(after_visits(turn, run, (scope, end.step))?),
         Some(Work::Finish(ending)) if status_at(run, ending) == TerminalStatus::Completed => {
@@ -241,6 +248,7 @@ pub(super) fn after_visits(
     Ok(Cursor::Step {
         step,
         visits_count: former.map_or(0, |former| former.visit),
+        is_entered: true,
     })
 }
 
@@ -283,7 +291,11 @@ pub(super) fn place_at(
     {
         if !is_stopped_here {
             let visits_count = former.map_or(0, |former| former.visit);
-            cursor.at = Cursor::Step { step, visits_count };
+            cursor.at = Cursor::Step {
+                step,
+                visits_count,
+                is_entered: true,
+            };
         }
         cursor.is_after_success = false;
         return Ok(true);

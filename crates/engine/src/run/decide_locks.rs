@@ -51,6 +51,7 @@ impl DecideLocks {
             None => begun(&mut run),
         };
         let parent = run.record.parent;
+        let child = run.record.first_attempt(self.run);
         turn.put_back_run(run);
         let Some(work) = work else {
             return Ok(Done {});
@@ -58,7 +59,7 @@ impl DecideLocks {
         if let Some(link) = parent {
             let began = Work::ChildBegan {
                 activation: link.activation,
-                child: self.run,
+                child,
             };
             advance(turn, link.run, began)?;
         }

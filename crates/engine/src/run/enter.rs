@@ -119,7 +119,8 @@ pub(super) fn begin(
     loop_warning::note_visit(run, &active);
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
-    if active.visit > 1 && entered.is_resumable() {
+    let may_be_kept = active.visit > 1 || run.record.resumes_count > 0;
+    if may_be_kept && entered.is_resumable() {
         scope::hide_former(turn, queue, run, entry)?;
     }
     if let Some(target_result) = ended_by_condition(turn, run, entry)? {

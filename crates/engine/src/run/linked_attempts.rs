@@ -82,7 +82,7 @@ pub(super) fn follows(run: &LoadedRun, ending: &mut Ending) -> bool {
     );
     // A run that has not begun has not failed.
     let is_wanted = has_failed && (is_asked || retry.on_failure);
-    if !is_wanted || run.record.activations_count == 0 {
+    if !is_wanted || run.record.activations_count == 0 || run.record.is_held_up() {
         return false;
     }
     let is_any_left = attempt_of(run) < retry.max_attempts;

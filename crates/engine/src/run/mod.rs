@@ -50,6 +50,7 @@ mod render;
 mod reopen;
 mod resumable;
 mod resume;
+mod resumed_branches;
 mod retry;
 mod run_timeout;
 mod schema_check;

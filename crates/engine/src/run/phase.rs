@@ -24,7 +24,7 @@ pub(super) fn cause(run: &LoadedRun, ending: &Ending) -> Option<Json> {
     let definition = &run.definition.definition;
     let handler = definition.handler_at(ending.terminal);
     // A run that has not begun has nothing to handle.
-    handler.filter(|_| run.record.activations_count > 0)?;
+    handler.filter(|_| run.record.activations_count > 0 && !run.record.is_held_up())?;
     Some(match phase_of_handler(definition, ending.terminal) {
         Phase::OnCancel => cancel_cause(ending),
         Phase::Cancelling | Phase::Compensating | Phase::OnError => error_cause(run, ending),

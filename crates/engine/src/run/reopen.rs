@@ -8,7 +8,9 @@ use crate::rejection::Rejection;
 use crate::resume_rejection::ResumeRejection;
 use crate::schedule;
 use crate::store::StoreError;
-use crate::tables::{CompensationProgress, EventKind, RunStatus, ScopeProgress, TriggeredBy, Work};
+use crate::tables::{
+    CompensationProgress, EventKind, PendingWorks, RunStatus, ScopeProgress, TriggeredBy, Work,
+};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::workflow::newest;
 
@@ -65,6 +67,7 @@ pub(super) fn reopen(
     if let Some(prepared) = prepared {
         exclusion::hold(turn, run, prepared)?;
     }
+    drop_deferred(turn, run)?;
     let from = cursor::step_of(run);
     run.note_run(EventKind::RunResumed { from });
     let record = &mut run.record;
@@ -89,6 +92,26 @@ pub(super) fn reopen(
         Acquired::Queued(work) => work,
         Acquired::Existing(_) => panic!("a run that is resumed is not replaced"),
     })
+}
+
+/// Deletes the work that was deferred before the run ended, and that no longer applies: its cursor says what is left of it.
+fn drop_deferred(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
+    if run.record.continuation.is_none() {
+        return Ok(());
+    }
+    for (key, work) in turn.list::<PendingWorks>(&run.number, usize::MAX)? {
+        let is_cleanup = matches!(
+            *work,
+            Work::ForgetItems(_)
+                | Work::ForgetBranches(_)
+                | Work::ForgetWrites
+                | Work::SettleSignals(_)
+        );
+        if !is_cleanup {
+            turn.delete::<PendingWorks>(&key);
+        }
+    }
+    Ok(())
 }
 
 /// A run that a firing started counts as open again.

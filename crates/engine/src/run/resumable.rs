@@ -82,13 +82,22 @@ pub(super) fn leave(
     left: &LeftStep<'_>,
 ) -> Result<(), StoreError> {
     let active = left.active;
-    if !left.has_failed || left.undone == Some(Dropped::All) {
+    let is_undone = match left.undone {
+        Some(Dropped::All) => true,
+        Some(Dropped::Failed) => matches!(active.state, ActivationState::Iterations(_)),
+        Some(Dropped::Nothing) | None => false,
+    };
+    let is_of_handler = run.definition.definition.is_handler(active.step);
+    if !left.has_failed || is_undone || is_of_handler {
         return forget(turn, queue, run, active);
     }
     keep_step(turn, run, active)?;
     let branches = active.state.branches();
     if let Some(branches) = branches.filter(|_| left.undone == Some(Dropped::Failed)) {
-        let is_undone = |position: &u32| branches.decision != Some(JoinDecision::First(*position));
+        let is_undone = |position: &u32| match branches.decision {
+            Some(JoinDecision::First(winner)) => *position != winner,
+            _ => branches.good & (1 << position) == 0,
+        };
         for position in (0..branches.begun_count).filter(is_undone) {
             let undone = FormerBranches {
                 first_scope: branches.scope(position),

@@ -39,7 +39,7 @@ impl ResumeRun {
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());
         let work = reopen(turn, &mut run, &Above::default())?;
-        let is_queued = run.record.awaited_keys().is_some() || run.record.awaits_locks();
+        let is_queued = run.record.is_held_up();
         turn.put_back_run(run);
         if let Some(work) = work {
             advance(turn, number, work)?;

@@ -1,11 +1,11 @@
 //! The scopes below a run: how they begin and end (W51–W53).
 
 use super::branches::{self, EndedScope};
-use super::cursor;
 use super::for_each;
 use super::outcome::{is_good, keeps_writes};
 use super::render::{self, DataContext};
 use super::resumable::{self, FormerStep};
+use super::{cursor, state};
 use crate::definition::{BlockIndex, Definition, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
 use crate::run::enter::Entry;
@@ -99,8 +99,16 @@ pub(super) fn end(
     if has_succeeded {
         run.close_scope(end.scope);
     } else {
-        let at = cursor::after_visits(turn, run, (end.scope, end.step))?;
-        run.scope_mut(end.scope).expect("the scope is open").cursor = Some(at);
+        let last = turn.get::<StepResults>(&(run.number, end.scope, end.step))?;
+        let cursor = match last.is_some_and(|last| is_good(&last.outcome)) {
+            // To execute this step again would lead to the same end: the scope starts from its beginning.
+            true => {
+                state::forget(turn, run, end.scope)?;
+                None
+            }
+            false => Some(cursor::after_visits(turn, run, (end.scope, end.step))?),
+        };
+        run.scope_mut(end.scope).expect("the scope is open").cursor = cursor;
         resumable::close_scope(turn, run, end.scope)?;
     }
     let result = BranchResult {

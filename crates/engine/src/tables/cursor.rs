@@ -32,6 +32,8 @@ pub enum Cursor {
         step: StepIndex,
         /// The visits to it so far.
         visits_count: u32,
+        /// Whether the last of them has stopped: what it has begun continues. Otherwise the next visit was about to begin.
+        is_entered: bool,
     },
     /// A step that calls nothing is left: it had its result before it stopped.
     FinishStep {
@@ -49,6 +51,20 @@ pub enum Cursor {
 }
 
 impl Cursor {
+    /// The same step, if its next visit was about to begin.
+    pub(crate) fn before_entry(self) -> Self {
+        match self {
+            Self::Step {
+                step, visits_count, ..
+            } => Self::Step {
+                step,
+                visits_count,
+                is_entered: false,
+            },
+            other => other,
+        }
+    }
+
     /// The payload that it names.
     pub(crate) fn payload(&self) -> Option<PayloadRef> {
         match self {

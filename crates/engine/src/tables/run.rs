@@ -134,6 +134,12 @@ impl RunRecord {
         self.exclusion == Some(Exclusion::Compiling)
     }
 
+    /// Whether it cannot begin or continue now: it waits for its concurrency keys or its locks.
+    #[must_use]
+    pub fn is_held_up(&self) -> bool {
+        self.awaited_keys().is_some() || self.awaits_locks()
+    }
+
     /// The size of what the definition takes from payloads, in bytes.
     fn content_bytes(&self) -> usize {
         self.attributes.values().map(AttributeValue::bytes).sum()

@@ -29,10 +29,10 @@ impl LoadedRun {
         }
     }
 
-    /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like. A step that
-    /// an iteration visits again is: the history bounds what the run keeps of it.
+    /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like; nor those
+    /// that follow a resume. A step that an iteration visits again is: the history bounds what the run keeps of it.
     pub(crate) fn is_silent(&self, scope: &ScopeId, visit: u32) -> bool {
-        visit <= 1 && self.is_of_iteration(scope)
+        visit <= 1 + self.record.resumes_count && self.is_of_iteration(scope)
     }
 
     /// Whether a scope is an iteration or below one: only some events of it are kept (W57).

@@ -383,6 +383,7 @@ fn scope_rows() -> Vec<Row> {
         cursor: Some(Cursor::Step {
             step: StepIndex(1),
             visits_count: 2,
+            is_entered: true,
         }),
     };
     let result = BranchResult {

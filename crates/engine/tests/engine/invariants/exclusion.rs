@@ -51,10 +51,11 @@ pub(super) fn check(store: &MemoryStore) {
 /// A run that holds locks has a place at each of them.
 fn check_locks(
     store: &MemoryStore,
-    (number, run): (RunNumber, &RunRecord),
+    numbered: (RunNumber, &RunRecord),
     own: &ExclusionRecord,
     held: &mut Holders,
 ) {
+    let (number, run) = numbered;
     let id = &run.id;
     let is_requested = read::<SchemaChecks>(store, &(number, LOCKS_CHECK)).is_some();
     assert_eq!(run.awaits_locks(), is_requested, "{id}: its locks");
@@ -164,7 +165,8 @@ fn check_locked(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>, hold
         .collect();
     for ((lock, _), holder) in holders {
         let of_holder = &runs[holder];
-        if has_computed(of_holder) {
+        // Later runs may have started before it was resumed.
+        if has_computed(of_holder) || of_holder.resumes_count > 0 {
             continue;
         }
         let lock = read::<Locks>(store, lock).expect("a lock that is held");

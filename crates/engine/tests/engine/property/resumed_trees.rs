@@ -95,7 +95,9 @@ fn play_cut(player: &mut Player, run: RunNumber, cuts: &[Cut]) {
             }
             if status(player, run).is_open() {
                 cancel(player, is_forced);
-                go_on(player, run);
+                if status(player, run).is_open() || !is_early {
+                    go_on(player, run);
+                }
                 // It may have completed before it was cancelled.
                 if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
                     resume(player);

@@ -30,6 +30,7 @@ pub(super) fn record() -> RunRecord {
             at: Cursor::Step {
                 step: StepIndex(1),
                 visits_count: 2,
+                is_entered: true,
             },
             is_after_success: true,
         }),
