@@ -177,7 +177,6 @@ mod tests {
             steps: BTreeMap::from([("charge".to_owned(), charged())]),
             started_at_ms: 1_000,
             history_event_count: 6,
-            triggered_by: "api".to_owned(),
             ..v1::Run::default()
         };
         let text = serde_json::to_string_pretty(&RunView::from(run)).expect("printable");

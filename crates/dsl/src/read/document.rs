@@ -11,7 +11,10 @@ use super::{
 use crate::tree::Node;
 use crate::{Code, Finding};
 use flotilla_engine::{
-    definition::{Block, Definition, DefinitionExtensions, Step, StepKind, Trigger, note_repeats},
+    definition::{
+        Block, ConcurrencyLimit, Definition, DefinitionExtensions, LockSource, Step, StepKind,
+        Template, Trigger, note_repeats,
+    },
     limits,
 };
 
@@ -44,9 +47,7 @@ pub(super) fn read<'doc>(
     });
     let state = optional(sections.state, context, state::read);
     let output = optional(sections.output, context, output::of_run);
-    let concurrency = optional(sections.concurrency, context, concurrency::read);
-    let target = optional(sections.target, context, exclusion::target);
-    let locks = optional(sections.locks, context, exclusion::locks);
+    let conflicts = Conflicts::read(sections.conflicts, context);
     let defaults = optional(sections.defaults, context, defaults::read);
     let attributes = optional(sections.attributes, context, attributes::read);
     let known = metadata.as_ref().ok();
@@ -76,9 +77,9 @@ pub(super) fn read<'doc>(
         max_steps: metadata.max_steps,
         loop_warn_after: metadata.loop_warn_after,
         retry_run: metadata.retry_run,
-        concurrency: concurrency?.unwrap_or_default(),
-        target: target?,
-        locks: locks?.unwrap_or_default(),
+        concurrency: conflicts.concurrency?.unwrap_or_default(),
+        target: conflicts.target?,
+        locks: conflicts.locks?.unwrap_or_default(),
         input_schema: metadata.input.schema,
         input_defaults: metadata.input.defaults,
         state: state?,
@@ -174,9 +175,7 @@ struct Sections<'doc> {
     output: Option<Field<'doc>>,
     defaults: Option<Field<'doc>>,
     state: Option<Field<'doc>>,
-    concurrency: Option<Field<'doc>>,
-    target: Option<Field<'doc>>,
-    locks: Option<Field<'doc>>,
+    conflicts: ConflictSections<'doc>,
     terminals: Option<Field<'doc>>,
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
@@ -190,14 +189,40 @@ impl<'doc> Sections<'doc> {
             output: fields.take("output", context),
             defaults: fields.take("defaults", context),
             state: fields.take("state", context),
-            concurrency: fields.take("concurrency", context),
-            target: fields.take("target", context),
-            locks: fields.take("locks", context),
+            conflicts: ConflictSections {
+                concurrency: fields.take("concurrency", context),
+                target: fields.take("target", context),
+                locks: fields.take("locks", context),
+            },
             terminals: fields.take("terminals", context),
             attributes: fields.take("searchAttributes", context),
             schedule: fields.take("schedule", context),
             trigger: fields.take("trigger", context),
             plans: fields.take("plans", context),
+        }
+    }
+}
+
+/// The sections that say which runs may be open at the same time.
+struct ConflictSections<'doc> {
+    concurrency: Option<Field<'doc>>,
+    target: Option<Field<'doc>>,
+    locks: Option<Field<'doc>>,
+}
+
+/// What these sections say.
+struct Conflicts {
+    concurrency: Result<Option<Vec<ConcurrencyLimit>>, Reported>,
+    target: Result<Option<Template>, Reported>,
+    locks: Result<Option<Vec<LockSource>>, Reported>,
+}
+
+impl Conflicts {
+    fn read<'doc>(sections: ConflictSections<'doc>, context: &mut Context<'doc>) -> Self {
+        Self {
+            concurrency: optional(sections.concurrency, context, concurrency::read),
+            target: optional(sections.target, context, exclusion::target),
+            locks: optional(sections.locks, context, exclusion::locks),
         }
     }
 }

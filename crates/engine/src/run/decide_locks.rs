@@ -4,7 +4,7 @@ use super::advance::advance;
 use super::cursor;
 use super::exclusion::{self, LOCKS};
 use crate::definition::{BuiltInTerminal, Lock};
-use crate::ids::{Namespace, RunNumber};
+use crate::ids::{Namespace, RunNumber, ScopeNumber};
 use crate::message::cut;
 use crate::rejection::Rejection;
 use crate::reply::Done;
@@ -109,6 +109,7 @@ fn begun(run: &mut LoadedRun) -> Option<Work> {
     if record.starts_at_ms.is_some() || record.awaited_keys().is_some() {
         return None;
     }
+    run.end_wait(ScopeNumber::ROOT);
     run.note_run(EventKind::RunBegan);
     Some(cursor::first_work(run))
 }

@@ -34,7 +34,10 @@ pub(super) fn check(store: &MemoryStore) {
             *exclusion != Exclusion::Released,
             "{id}: an open run holds its target and locks"
         );
-        check_locks(store, (*number, run), &own, &mut held);
+        for place in places(store, *number, run, &own) {
+            let replaced = held.insert(place, *number);
+            assert_eq!(replaced, None, "{id}: a place is taken once");
+        }
         if let Some(target) = own.target.filter(|_| run.status.is_open()) {
             let key = (run.namespace.clone(), target.digest);
             targets.entry(key).or_default().insert(*number);
@@ -48,36 +51,33 @@ pub(super) fn check(store: &MemoryStore) {
     check_locked(store, &runs, &holders);
 }
 
-/// A run that holds locks has a place at each of them.
-fn check_locks(
+/// The places of a run at its locks, which must be those of its patterns.
+fn places(
     store: &MemoryStore,
-    numbered: (RunNumber, &RunRecord),
+    number: RunNumber,
+    run: &RunRecord,
     own: &ExclusionRecord,
-    held: &mut Holders,
-) {
-    let (number, run) = numbered;
+) -> Vec<(LockNumber, u64)> {
     let id = &run.id;
     let is_requested = read::<SchemaChecks>(store, &(number, LOCKS_CHECK)).is_some();
     assert_eq!(run.awaits_locks(), is_requested, "{id}: its locks");
-    match &run.exclusion {
+    let locks = match &run.exclusion {
+        Some(Exclusion::Held { locks }) => locks,
         Some(Exclusion::Compiling) => {
             assert_eq!(run.status, RunStatus::Pending, "{id}: it waits");
+            return Vec::new();
         }
-        Some(Exclusion::Held { locks }) => {
-            let patterns = locks.iter().map(|place| {
-                let lock = read::<Locks>(store, &place.lock).expect("a lock that is held");
-                lock.pattern
-            });
-            let patterns: BTreeSet<String> = patterns.collect();
-            let wanted: BTreeSet<String> = own.patterns.iter().cloned().collect();
-            assert_eq!(patterns, wanted, "{id}: its locks");
-            for place in locks {
-                let replaced = held.insert((place.lock, place.position), number);
-                assert_eq!(replaced, None, "{id}: a place is taken once");
-            }
-        }
-        Some(Exclusion::Released) | None => {}
-    }
+        Some(Exclusion::Released) | None => return Vec::new(),
+    };
+    let patterns = locks.iter().map(|place| {
+        let lock = read::<Locks>(store, &place.lock).expect("a lock that is held");
+        lock.pattern
+    });
+    let patterns: BTreeSet<String> = patterns.collect();
+    let wanted: BTreeSet<String> = own.patterns.iter().cloned().collect();
+    assert_eq!(patterns, wanted, "{id}: its locks");
+    let places = locks.iter().map(|place| (place.lock, place.position));
+    places.collect()
 }
 
 /// The counts of a lock are those of its rows, an unused lock is deleted, and a namespace has a bounded number of them.
