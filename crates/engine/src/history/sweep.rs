@@ -105,6 +105,27 @@ impl Named {
             self.add(result.output);
             ControlFlow::Continue(())
         })?;
+        self.add_of_resume(turn, run)?;
+        turn.visit::<SignalsWaiting>(&run.number, |_, signal| {
+            self.add([signal.payload]);
+            ControlFlow::Continue(())
+        })?;
+        turn.visit::<TakenSignals>(&run.number, |_, taken| {
+            self.add([taken.signal.payload]);
+            ControlFlow::Continue(())
+        })?;
+        turn.visit::<PendingWorks>(&run.number, |_, work| {
+            match &*work {
+                Work::FinishStep { target_result, .. } => self.add(target_result.output),
+                Work::DecideOutput { output, .. } => self.add(output.payloads()),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// What a resume of the run would need (W89).
+    fn add_of_resume(&mut self, turn: &Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
         self.add(
             run.record
                 .cursor
@@ -123,22 +144,6 @@ impl Named {
             let undoing = step.undoing.as_ref();
             self.add([step.input]);
             self.add(undoing.and_then(|undoing| undoing.target_result.output));
-            ControlFlow::Continue(())
-        })?;
-        turn.visit::<SignalsWaiting>(&run.number, |_, signal| {
-            self.add([signal.payload]);
-            ControlFlow::Continue(())
-        })?;
-        turn.visit::<TakenSignals>(&run.number, |_, taken| {
-            self.add([taken.signal.payload]);
-            ControlFlow::Continue(())
-        })?;
-        turn.visit::<PendingWorks>(&run.number, |_, work| {
-            match &*work {
-                Work::FinishStep { target_result, .. } => self.add(target_result.output),
-                Work::DecideOutput { output, .. } => self.add(output.payloads()),
-                _ => {}
-            }
             ControlFlow::Continue(())
         })
     }

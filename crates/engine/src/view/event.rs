@@ -2,7 +2,7 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use crate::definition::{CallRole, Definition, StepKind};
+use crate::definition::{CallRole, Definition, StepIndex, StepKind};
 use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
@@ -225,6 +225,11 @@ fn event_type(kind: &EventKind) -> EventType {
     }
 }
 
+/// The name of a step; empty without one.
+fn step_name(definition: &Definition, step: Option<StepIndex>) -> String {
+    step.map_or_else(String::new, |step| definition.step(step).name.to_string())
+}
+
 /// The detail that the manual defines for the type: a name, an outcome, a reason.
 fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
@@ -249,19 +254,13 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::PollScheduled { .. }
         | EventKind::WaitStarted { .. }
         | EventKind::ApprovalOpened { .. }
-        | EventKind::PollExhausted { .. } => {
-            let name = |step| definition.step(step).name.to_string();
-            event.step.map_or_else(String::new, name)
-        }
+        | EventKind::PollExhausted { .. } => step_name(definition, event.step),
         EventKind::FallbackStarted { .. } => fallback_target(definition, event),
         EventKind::WaitingForSignal { signal_type, .. }
         | EventKind::SignalReceived { signal_type, .. }
         | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
         EventKind::PhaseChanged { phase } => phase.name().to_owned(),
-        EventKind::RunResumed { from } => {
-            let step = from.map(|step| definition.step(step).name.to_string());
-            step.unwrap_or_default()
-        }
+        EventKind::RunResumed { from } => step_name(definition, *from),
         EventKind::ActionNotFound { action }
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),

@@ -193,11 +193,8 @@ fn kind_in_words(
         | EventKind::ChildStarted { .. }
         | EventKind::RunRetried { .. }
         | EventKind::ChildCompleted { .. } => target_in_words(kind),
-        EventKind::RunResumed { from } => {
-            let step = from.map(|step| step_name(definition, step));
-            ("run_resumed", step.unwrap_or_default().to_string())
-        }
-        EventKind::WorkflowCompleted { .. }
+        EventKind::RunResumed { .. }
+        | EventKind::WorkflowCompleted { .. }
         | EventKind::WorkflowFailed { .. }
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. }
@@ -338,6 +335,10 @@ fn target_in_words(kind: &EventKind) -> (&'static str, String) {
 
 fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
     match kind {
+        EventKind::RunResumed { from } => {
+            let step = from.map(|step| step_name(definition, step));
+            ("run_resumed", step.unwrap_or_default().to_string())
+        }
         EventKind::WorkflowCompleted { terminal } => {
             ("workflow_completed", target(definition, *terminal))
         }

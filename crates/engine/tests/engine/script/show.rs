@@ -81,10 +81,6 @@ fn reply_in_words(reply: &Reply) -> String {
         }
         Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
         Reply::HeartbeatRecorded(worker) => or(worker.is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted(_)
-        | Reply::RunCancelled(_)
-        | Reply::RunResumed(_)
-        | Reply::StepReported(_) => of_step(reply),
         Reply::CacheInvalidated(cache) => {
             let more = or(cache.next.is_some(), ", more follow", "");
             format!("invalidated {}{more}", cache.plan_count)
@@ -103,6 +99,7 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
         Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
+        other => of_step(other),
     }
 }
 

@@ -11,6 +11,18 @@ use flotilla_engine::rows::{
     RunConcurrency, RunCursor, RunRecord, RunStatus, SignalCounts, TriggeredBy,
 };
 
+/// Where it continues.
+fn cursor() -> RunCursor {
+    RunCursor {
+        at: Cursor::Step {
+            step: StepIndex(1),
+            visits_count: 2,
+            is_entered: true,
+        },
+        is_after_success: true,
+    }
+}
+
 /// A run that has been through everything.
 pub(super) fn record() -> RunRecord {
     let payload = samples::payload();
@@ -26,14 +38,7 @@ pub(super) fn record() -> RunRecord {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
         fixed_end: Some(fixed_end()),
-        cursor: Some(RunCursor {
-            at: Cursor::Step {
-                step: StepIndex(1),
-                visits_count: 2,
-                is_entered: true,
-            },
-            is_after_success: true,
-        }),
+        cursor: Some(cursor()),
         resumes_count: 1,
         compensations: CompensationCounts {
             entered_count: 3,
