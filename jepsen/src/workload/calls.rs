@@ -5,6 +5,7 @@ use crate::checker::Attempt;
 use crate::history::{History, Operation};
 use flotilla_client::{Client, ClientError, v1};
 use flotilla_tests::Flo;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -136,4 +137,60 @@ pub(super) async fn await_end(
         rows = runs(&session.client, workflow).await?;
     }
     Ok(rows)
+}
+
+/// Waits as [`await_end`] does, and reads each of the runs, by its id.
+pub(super) async fn read_ended<T: Serialize>(
+    session: &Session,
+    workflow: &str,
+    looks_max: usize,
+    read: impl AsyncFn(&Session, &str) -> Result<T, ClientError>,
+) -> Result<Value, ClientError> {
+    let mut found = Vec::new();
+    for row in await_end(session, workflow, looks_max).await? {
+        found.push(read(session, &row.run_id).await?);
+    }
+    Ok(json!(found))
+}
+
+/// Cancels a run. The history has no operation for it.
+pub(super) async fn cancel(session: &Session, run_id: String) {
+    let request = v1::CancelRunRequest {
+        run_id,
+        ..v1::CancelRunRequest::default()
+    };
+    // The checker judges what became of the run.
+    let _ = session.client.cancel_run(request).await;
+}
+
+/// The entries of the log that created a run, began it and ended it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunEntries {
+    /// The index of an entry, and the position in the order of starts.
+    pub(super) created: (u64, u64),
+    pub(super) began: Option<u64>,
+    pub(super) ended: Option<u64>,
+}
+
+/// Reads the entries of a run from its history.
+pub(super) async fn entries(client: &Client, run_id: &str) -> Result<RunEntries, ClientError> {
+    let events = events(client, run_id).await?;
+    let first = |names: &[&str]| {
+        let mut events = events.iter();
+        let found = events.find(|event| names.contains(&event.r#type.as_str()));
+        found.map(|event| event.raft_index)
+    };
+    let number = run_id.strip_prefix("wfrun-").map(str::parse);
+    Ok(RunEntries {
+        created: (
+            first(&["workflow_started"]).unwrap_or_default(),
+            number.and_then(Result::ok).unwrap_or_default(),
+        ),
+        began: first(&["step_started"]),
+        ended: first(&[
+            "workflow_completed",
+            "workflow_failed",
+            "workflow_cancelled",
+        ]),
+    })
 }

@@ -1,7 +1,7 @@
 //! Runs that fail or are cancelled, whose steps external workers execute: each acknowledged run ends as it must, what it has
 //! done is undone once, in the reverse order, and its handler is executed after that.
 
-use super::calls::{attempts, await_end, define, events, run, start};
+use super::calls::{attempts, define, events, read_ended, run, start};
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
@@ -121,14 +121,7 @@ impl Workload for Compensations {
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
-        async move {
-            let mut ended = Vec::new();
-            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
-                ended.push(read(session, &row.run_id).await?);
-            }
-            Ok(json!(ended))
-        }
-        .boxed()
+        read_ended(session, WORKFLOW, LOOKS_MAX, read).boxed()
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {

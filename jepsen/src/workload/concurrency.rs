@@ -1,17 +1,17 @@
 //! Runs that hold a concurrency key, some of which are cancelled: never more than the limit hold it at the same time, they
 //! begin in the order in which they were started, and each of them ends.
 
-use super::calls::{attempts, await_end, define, events, run, start};
+use super::calls::{attempts, cancel, define, entries, read_ended, run, start};
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once};
 use crate::history::History;
-use flotilla_client::{ClientError, v1};
+use flotilla_client::ClientError;
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -70,11 +70,7 @@ impl Workload for Concurrency {
             if let Ok(run_id) = start(session, WORKFLOW, &key).await
                 && is_cancelled
             {
-                let request = v1::CancelRunRequest {
-                    run_id,
-                    ..v1::CancelRunRequest::default()
-                };
-                let _ = session.client.cancel_run(request).await;
+                cancel(session, run_id).await;
             }
             session.rest(PAUSE).await;
         }
@@ -82,14 +78,7 @@ impl Workload for Concurrency {
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
-        async move {
-            let mut found = Vec::new();
-            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
-                found.push(read(session, &row.run_id).await?);
-            }
-            Ok(json!(found))
-        }
-        .boxed()
+        read_ended(session, WORKFLOW, LOOKS_MAX, read).boxed()
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
@@ -144,28 +133,15 @@ fn overtaken(all: &[Attempted]) -> Option<Violation> {
 
 async fn read(session: &Session, run_id: &str) -> Result<Attempted, ClientError> {
     let run = run(&session.client, run_id).await?;
-    let events = events(&session.client, run_id).await?;
+    let entries = entries(&session.client, run_id).await?;
     let input: Value = serde_json::from_slice(&run.input).unwrap_or_default();
-    let first = |names: &[&str]| {
-        let mut events = events.iter();
-        let found = events.find(|event| names.contains(&event.r#type.as_str()));
-        found.map(|event| event.raft_index)
-    };
-    let number = run_id.strip_prefix("wfrun-").map(str::parse);
     Ok(Attempted {
         key: input["key"].as_str().unwrap_or_default().to_owned(),
         run_id: run_id.to_owned(),
         attempt: run.run_attempt,
-        created: (
-            first(&["workflow_started"]).unwrap_or_default(),
-            number.and_then(Result::ok).unwrap_or_default(),
-        ),
-        began: first(&["step_started"]),
-        ended: first(&[
-            "workflow_completed",
-            "workflow_failed",
-            "workflow_cancelled",
-        ]),
+        created: entries.created,
+        began: entries.began,
+        ended: entries.ended,
     })
 }
 

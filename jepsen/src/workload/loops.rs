@@ -2,7 +2,7 @@
 //! each of its items once, with the state as it is without faults. The first attempt at the block fails, and leaves
 //! nothing in the state.
 
-use super::calls::{attempts, await_end, define, events, run, start};
+use super::calls::{attempts, define, events, read_ended, run, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
@@ -109,14 +109,7 @@ impl Workload for Loops {
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
-        async move {
-            let mut ended = Vec::new();
-            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
-                ended.push(read(session, &row.run_id).await?);
-            }
-            Ok(json!(ended))
-        }
-        .boxed()
+        read_ended(session, WORKFLOW, LOOKS_MAX, read).boxed()
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {

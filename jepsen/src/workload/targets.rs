@@ -1,7 +1,7 @@
 //! Runs with targets and locks, some of which are cancelled: no two open runs have the same target, no run starts whose
 //! target is locked, and each run ends.
 
-use super::calls::{await_end, define, events, run};
+use super::calls::{cancel, define, entries, read_ended, run};
 use super::{Session, Workload};
 use crate::checker::Violation;
 use crate::history::History;
@@ -30,6 +30,8 @@ steps:
 ";
 /// The targets that the runs have.
 const TARGETS: u32 = 4;
+/// The codes of a start that is refused because of its target.
+const REFUSALS: [&str; 2] = ["target_active", "target_locked"];
 const PAUSE: Duration = Duration::from_millis(60);
 /// How often to check whether the runs have ended, after all faults are healed.
 const LOOKS_MAX: usize = 240;
@@ -80,22 +82,18 @@ impl Workload for Targets {
                 },
                 ..v1::StartRunRequest::default()
             };
-            let call = session.client.start_run(request);
+            let input = json!({"target": target});
             let started = session.call(
                 "start",
-                json!({"target": target}),
-                call,
-                |started| json!({"made": started.run_id}),
+                input,
+                start(session, request),
+                |run_id| json!({"made": run_id}),
             );
             // The history has the outcome.
-            if let Ok(started) = started.await
+            if let Ok(Some(run_id)) = started.await
                 && random.random_ratio(1, 6)
             {
-                let request = v1::CancelRunRequest {
-                    run_id: started.run_id,
-                    ..v1::CancelRunRequest::default()
-                };
-                let _ = session.client.cancel_run(request).await;
+                cancel(session, run_id).await;
             }
             session.rest(PAUSE).await;
         }
@@ -103,14 +101,7 @@ impl Workload for Targets {
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
-        async move {
-            let mut found = Vec::new();
-            for row in await_end(session, WORKFLOW, LOOKS_MAX).await? {
-                found.push(read(session, &row.run_id).await?);
-            }
-            Ok(json!(found))
-        }
-        .boxed()
+        read_ended(session, WORKFLOW, LOOKS_MAX, read).boxed()
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
@@ -124,6 +115,18 @@ impl Workload for Targets {
         violations.extend(together(&found));
         violations.extend(locked(&found));
         violations
+    }
+}
+
+/// Starts a run; `None` if it is refused because of its target, which is an expected answer and not a failure.
+async fn start(
+    session: &Session,
+    request: v1::StartRunRequest,
+) -> Result<Option<String>, ClientError> {
+    match session.client.start_run(request).await {
+        Ok(started) => Ok(Some(started.run_id)),
+        Err(error) if REFUSALS.contains(&error.code()) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -169,14 +172,8 @@ fn locked(all: &[Attempted]) -> Option<Violation> {
 
 async fn read(session: &Session, run_id: &str) -> Result<Attempted, ClientError> {
     let run = run(&session.client, run_id).await?;
-    let events = events(&session.client, run_id).await?;
+    let entries = entries(&session.client, run_id).await?;
     let input: Value = serde_json::from_slice(&run.input).unwrap_or_default();
-    let first = |names: &[&str]| {
-        let mut events = events.iter();
-        let found = events.find(|event| names.contains(&event.r#type.as_str()));
-        found.map(|event| event.raft_index)
-    };
-    let number = run_id.strip_prefix("wfrun-").map(str::parse);
     let lock = run.locks.first().filter(|_| input["lock"].is_null());
     Ok(Attempted {
         run_id: run_id.to_owned(),
@@ -184,15 +181,8 @@ async fn read(session: &Session, run_id: &str) -> Result<Attempted, ClientError>
         target: run.target.unwrap_or_default(),
         input: input.to_string(),
         lock: lock.map(|lock| lock.trim_matches(['^', '$']).to_owned()),
-        created: (
-            first(&["workflow_started"]).unwrap_or_default(),
-            number.and_then(Result::ok).unwrap_or_default(),
-        ),
-        ended: first(&[
-            "workflow_completed",
-            "workflow_failed",
-            "workflow_cancelled",
-        ]),
+        created: entries.created,
+        ended: entries.ended,
     })
 }
 
