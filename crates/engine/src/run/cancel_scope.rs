@@ -335,8 +335,8 @@ fn close(
         run.note_scope(scope.id.clone(), EventKind::ScopeEnded { outcome });
         resumable::close_scope(turn, run, scope.id.number)?;
     }
-    let works = settling.into_iter();
-    Ok(works.map(|work| (run.number, work)).collect())
+    let settling = settling.into_iter();
+    Ok(settling.map(|work| (run.number, work)).collect())
 }
 
 /// The work that settles the signals that the block of a step has taken, if the block has ended and the step has not.

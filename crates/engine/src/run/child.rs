@@ -179,6 +179,16 @@ pub(super) fn metadata_of(
         .transpose()
 }
 
+/// The work that tells the parent of a run that the run begins, after it has waited; `None` without a parent.
+pub(super) fn began(run: &LoadedRun) -> Option<(RunNumber, Work)> {
+    let link = run.record.parent?;
+    let work = Work::ChildBegan {
+        activation: link.activation,
+        child: run.record.first_attempt(run.number),
+    };
+    Some((link.run, work))
+}
+
 /// The child that waited for its concurrency keys or its locks has begun: from now on, the time of the attempt counts (W70).
 pub(super) fn note_began(
     turn: &mut Turn<'_, '_>,

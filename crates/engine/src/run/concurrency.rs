@@ -4,7 +4,7 @@
 //! when it is the first one in all these queues and none of the keys is at its limit: no run overtakes another one. The
 //! run that leaves a key, or a queue, wakes the first one that waits there.
 
-use super::{concurrency_key, cursor};
+use super::{child, concurrency_key, cursor};
 use crate::definition::OnLimit;
 use crate::ids::{ConcurrencyKeyNumber, RunId, RunNumber, ScopeNumber};
 use crate::limits::{CONCURRENCY_CANCELLED_MAX, CONCURRENCY_LISTED_MAX, CONCURRENCY_WAITING_MAX};
@@ -367,12 +367,8 @@ pub(super) fn take(
     }
     run.note_run(EventKind::RunBegan);
     queue.push(run.number, cursor::first_work(run));
-    if let Some(link) = run.record.parent {
-        let work = Work::ChildBegan {
-            activation: link.activation,
-            child: run.record.first_attempt(run.number),
-        };
-        queue.push(link.run, work);
+    if let Some((parent, work)) = child::began(run) {
+        queue.push(parent, work);
     }
     Ok(())
 }

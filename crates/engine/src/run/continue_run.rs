@@ -1,7 +1,7 @@
 //! Continuing a run that was resumed, and the scopes below it, where they have stopped (W89).
 
 use super::child::Above;
-use super::reopen::reopen;
+use super::reopen::{check, reopen};
 use super::{enter, for_each, linked_attempts, resumed_branches, run_timeout, timeout_timers};
 use crate::definition::{BlockIndex, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
@@ -200,14 +200,16 @@ fn continue_child(
             turn.put_back_run(child);
             return Ok(false);
         }
-        RunStatus::Ended(_) => match reopen(turn, &mut child, &above) {
-            Ok(work) => work.map(|work| (last, work)),
-            Err(Abort::Rejected(_)) => {
-                turn.put_back_run(child);
-                return Ok(false);
+        RunStatus::Ended(_) => {
+            match check(turn, &child).and_then(|()| reopen(turn, &mut child, &above)) {
+                Ok(work) => work.map(|work| (last, work)),
+                Err(Abort::Rejected(_)) => {
+                    turn.put_back_run(child);
+                    return Ok(false);
+                }
+                Err(Abort::Store(error)) => return Err(Abort::Store(error)),
             }
-            Err(Abort::Store(error)) => return Err(Abort::Store(error)),
-        },
+        }
         // It was resumed by itself, and has not ended again.
         _ if child.record.fixed_end.is_none() => None,
         _ => {

@@ -67,8 +67,8 @@ pub(crate) enum Creation {
 }
 
 /// Creates a run, not yet on any step, and adds it to the turn. Its input is completed with the defaults of its
-/// definition (W68). If that makes it too large, or a concurrency limit (W84) or another run (W85) does not allow it, the run is
-/// rejected, and the turn is as before.
+/// definition (W68). If that makes it too large, or a concurrency limit (W84) or another run (W85) does not allow it, the
+/// run is rejected, and the turn is as before.
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Creation> {
     let definition = turn.pinned(new_run.definition)?;
     let input_text = input::complete(turn, &definition.definition, new_run.input.clone())?;
@@ -133,13 +133,8 @@ fn admit(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, new_run: &NewRun) -> Turn
         Some(_) => None,
         None => exclusion::prepare(turn, run, &new_run.exclusion)?,
     };
-    let conflict = match &prepared {
-        Some(prepared) => {
-            let above = parent.map_or(&[][..], |parent| &parent.above.runs);
-            exclusion::conflict(turn, &new_run.namespace, prepared, above)?
-        }
-        None => None,
-    };
+    let above = parent.map_or(&[][..], |parent| &parent.above.runs);
+    let conflict = exclusion::conflict(turn, &new_run.namespace, prepared.as_ref(), above)?;
     let acquired = match (run.record.starts_at_ms, conflict) {
         (Some(_), Some(conflict)) => return Err(Rejection::from(conflict).into()),
         // Its keys are requested when its time has come.

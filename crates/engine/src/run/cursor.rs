@@ -58,10 +58,9 @@ impl PendingWork {
             } => {
                 self.results.insert(*activation, target_result.clone());
             }
-            Work::Enter { scope, .. } | Work::Finish(Ending { scope, .. }) => {
-                self.next.insert(*scope, work.clone());
-            }
-            Work::EndScope(ScopeEnd { scope, .. }) => {
+            Work::Enter { scope, .. }
+            | Work::Finish(Ending { scope, .. })
+            | Work::EndScope(ScopeEnd { scope, .. }) => {
                 self.next.insert(*scope, work.clone());
             }
             _ => {}
@@ -238,7 +237,7 @@ fn of_pending(
     })
 }
 
-/// The next visit to a step.
+/// The last visit to a step so far.
 pub(super) fn after_visits(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,

@@ -1,8 +1,8 @@
 //! The compiled locks of a run: an obligation fulfilled outside `apply` (W85).
 
 use super::advance::advance;
-use super::cursor;
 use super::exclusion::{self, LOCKS};
+use super::{child, cursor};
 use crate::definition::{BuiltInTerminal, Lock};
 use crate::ids::{Namespace, RunNumber, ScopeNumber};
 use crate::message::cut;
@@ -50,18 +50,13 @@ impl DecideLocks {
             Some(refusal) => Some(refused(refusal)),
             None => begun(&mut run),
         };
-        let parent = run.record.parent;
-        let child = run.record.first_attempt(self.run);
+        let began = child::began(&run);
         turn.put_back_run(run);
         let Some(work) = work else {
             return Ok(Done {});
         };
-        if let Some(link) = parent {
-            let began = Work::ChildBegan {
-                activation: link.activation,
-                child,
-            };
-            advance(turn, link.run, began)?;
+        if let Some((parent, began)) = began {
+            advance(turn, parent, began)?;
         }
         advance(turn, self.run, work)?;
         Ok(Done {})

@@ -79,9 +79,12 @@ pub(super) fn prepare_again(
 pub(super) fn conflict(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
-    prepared: &Prepared,
+    prepared: Option<&Prepared>,
     above: &[RunNumber],
 ) -> Result<Option<StartRejection>, StoreError> {
+    let Some(prepared) = prepared else {
+        return Ok(None);
+    };
     if let Some(target) = &prepared.target {
         if let Some(run) = other_holder(turn, namespace, target, above)? {
             let (target, run) = (target.text.clone(), shown(turn, run)?);

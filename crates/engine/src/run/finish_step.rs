@@ -7,7 +7,7 @@ use super::kept_signals::{self, EndedAttempt};
 use super::outcome::{Destination, destination, name};
 use super::resumable::{self, LeftStep};
 use super::retry::{self, Retry};
-use super::scope::branches_count;
+use super::scope::branches_of;
 use super::step_timer::wake_timer;
 use super::{
     branches, compensation, delayed_entry, on_cancel, output, phase, state, timeout_timers,
@@ -17,8 +17,8 @@ use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Dropped, EventKind, FormerBranches, PayloadRef, StepResult,
-    StepResults, TargetResult, UndoOwner, Undoing, Work,
+    Activation, ActivationState, Dropped, EventKind, PayloadRef, StepResult, StepResults,
+    TargetResult, UndoOwner, Undoing, Work,
 };
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
@@ -243,11 +243,7 @@ fn retry_or_leave(
         branches::forget_results(turn, run, &active)?;
         retry::retry(turn, queue, run, Retry { active, due_ms });
         if let Some(ended) = ended {
-            let former = FormerBranches {
-                first_scope: ended.scope,
-                count: branches_count(run, of),
-                keeps_results: false,
-            };
+            let former = branches_of(run, of, ended.scope);
             queue.push(run.number, Work::ForgetBranches(former));
             kept_signals::settle_later(turn, queue, run, ended)?;
         }

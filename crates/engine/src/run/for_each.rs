@@ -10,7 +10,7 @@ use super::loop_result::{self, EndedLoop};
 use super::outcome::is_good;
 use super::render::{self, DataContext, Mapped};
 use super::scope::{self, NewScope};
-use super::state;
+use super::{resumable, state};
 use crate::definition::{Definition, ForEachStep, OnFailure, StepKind};
 use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
@@ -60,7 +60,7 @@ fn begin_iterations(
     };
     let text = turn.payload(items)?;
     let text = text.as_str();
-    let Some(offset) = first_offset(text) else {
+    let Some(first) = first_item(text, active.number) else {
         let message = format!("expected `items` to be an array, but it is {text}");
         return Ok(Err(failed(turn, run, "items_not_a_list", cut(&message))));
     };
@@ -93,18 +93,18 @@ fn begin_iterations(
     run.record.scopes_count += count as u64;
     active.input = items;
     active.state = ActivationState::Iterations(iterations);
-    Ok(Ok(ItemPosition {
-        activation: active.number,
-        index: 0,
-        offset: u32::try_from(offset).expect("a payload is bounded"),
-    }))
+    Ok(Ok(first))
 }
 
-/// The byte offset of the first element of an array; `None` if the text is not an array. A whole payload is as its sender
-/// wrote it.
-fn first_offset(text: &str) -> Option<usize> {
+/// The position of the first item; `None` if the text is not an array. A whole payload is as its sender wrote it.
+fn first_item(text: &str, activation: u64) -> Option<ItemPosition> {
     let elements = json::inside_array(text.trim_start_matches(json::is_space))?;
-    Some(text.len() - elements.len())
+    let offset = text.len() - elements.len();
+    Some(ItemPosition {
+        activation,
+        index: 0,
+        offset: u32::try_from(offset).expect("a payload is bounded"),
+    })
 }
 
 /// Writes a bounded number of items to rows; after the last one, the first iteration begins.
@@ -119,22 +119,20 @@ pub(super) fn split(
         mut index,
         offset,
     } = place;
+    let definition = run.definition.clone();
     let active = run.activation(turn, activation)?;
     let Some(active) = active.filter(|active| active.cancelled_with.is_none()) else {
         return Ok(());
     };
-    let ActivationState::Iterations(state) = active.state else {
-        panic!("only a step with items has iterations");
-    };
-    let (input, begun_count) = (active.input, state.begun_count);
-    let text = turn.payload(input)?;
+    let (_, state) = of(&definition.definition, active);
+    let text = turn.payload(active.input)?;
     let mut rest = &text.as_str()[offset as usize..];
     for _ in 0..ITEMS_PER_BATCH_MAX {
         let Some((value, after)) = json::next_element(rest) else {
             break;
         };
         // After a resume, the items of iterations that succeeded are not needed.
-        if index >= begun_count || is_kept(turn, run, state.scope(index))? {
+        if index >= state.begun_count || resumable::is_kept(turn, run, state.scope(index))? {
             let value = Json::from_checked(value);
             turn.put::<Items>(&(run.number, activation, index), ItemRecord { value });
         }
@@ -152,15 +150,6 @@ pub(super) fn split(
     };
     queue.push(run.number, work);
     Ok(())
-}
-
-/// Whether the iteration with this scope did not succeed.
-fn is_kept(
-    turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-    scope: ScopeNumber,
-) -> Result<bool, StoreError> {
-    Ok(turn.get::<ResumableScopes>(&(run.number, scope))?.is_some())
 }
 
 /// Continues a step that has failed or was cancelled (W89): the iterations that succeeded keep their results, the others
@@ -191,15 +180,8 @@ pub(super) fn resume(
         return conclude(turn, queue, run, activation);
     }
     let text = turn.payload(input)?;
-    let offset = first_offset(text.as_str()).expect("the items are an array");
-    queue.push(
-        run.number,
-        Work::SplitItems(ItemPosition {
-            activation,
-            index: 0,
-            offset: u32::try_from(offset).expect("a payload is bounded"),
-        }),
-    );
+    let first = first_item(text.as_str(), activation).expect("the items are an array");
+    queue.push(run.number, Work::SplitItems(first));
     Ok(())
 }
 
@@ -360,11 +342,7 @@ pub(super) fn note_end(
         None => {}
     }
     if has_succeeded {
-        let former = FormerBranches {
-            first_scope: scope.id.number,
-            count: 1,
-            keeps_results: false,
-        };
+        let former = FormerBranches::of_scope(scope.id.number);
         queue.push(run.number, Work::ForgetBranches(former));
     }
     Ok(())
@@ -460,9 +438,9 @@ pub(super) fn forget(
     let end = former.total_count.min(former.index + ITEMS_PER_BATCH_MAX);
     for index in former.index..end {
         let key = (run.number, former.activation, index);
+        let scope = ScopeNumber(former.first_scope.0 + u64::from(index));
         if let Some(result) = turn.get::<IterationResults>(&key)? {
             if result.has_written {
-                let scope = ScopeNumber(former.first_scope.0 + u64::from(index));
                 state::forget(turn, run, scope)?;
             }
             turn.delete::<IterationResults>(&key);
@@ -470,13 +448,8 @@ pub(super) fn forget(
         if turn.get::<Items>(&key)?.is_some() {
             turn.delete::<Items>(&key);
         }
-        let scope = ScopeNumber(former.first_scope.0 + u64::from(index));
-        if former.has_resumable && is_kept(turn, run, scope)? {
-            let stopped = FormerBranches {
-                first_scope: scope,
-                count: 1,
-                keeps_results: false,
-            };
+        if former.has_resumable && resumable::is_kept(turn, run, scope)? {
+            let stopped = FormerBranches::of_scope(scope);
             queue.push(run.number, Work::ForgetBranches(stopped));
         }
     }

@@ -41,22 +41,16 @@ pub(super) fn check(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> 
     }
 }
 
-/// Reopens an ended run, which requests its target, its locks and its concurrency keys as a new run does; returns the work that continues it, if it
-/// does not wait for its keys. A run that is rejected is as before.
+/// Reopens an ended run that was [checked](check): it requests its target, its locks and its concurrency keys as a new run
+/// does. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
 pub(super) fn reopen(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     above: &Above,
 ) -> TurnResult<Option<Work>> {
-    check(turn, run)?;
     let prepared = exclusion::prepare_again(turn, run.number)?;
-    let conflict = match &prepared {
-        Some(prepared) => {
-            let namespace = &run.record.namespace;
-            exclusion::conflict(turn, namespace, prepared, &above.runs)?
-        }
-        None => None,
-    };
+    let namespace = &run.record.namespace;
+    let conflict = exclusion::conflict(turn, namespace, prepared.as_ref(), &above.runs)?;
     let request = Request {
         held_above: &above.held_keys,
         may_use_existing: false,

@@ -1,17 +1,26 @@
 //! What a resume needs of steps and scopes that did not succeed, and when it is deleted (W89): once the step that opened the
 //! scopes ends otherwise than with a failure, is tried again, or is entered again.
 
-use super::scope::branches_count;
+use super::scope::branches_of;
 use super::{branches, state};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, BranchResults, Dropped, FormerBranches, FormerItems, JoinDecision,
+    Activation, ActivationState, Dropped, FormerBranches, FormerItems, JoinDecision,
     ResumableScopes, ResumableSteps, ScopeId, ScopeRecord, StepResults, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
+
+/// Whether a scope did not succeed, and is kept for a resume.
+pub(super) fn is_kept(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    scope: ScopeNumber,
+) -> Result<bool, StoreError> {
+    Ok(turn.get::<ResumableScopes>(&(run.number, scope))?.is_some())
+}
 
 /// Keeps what a resume needs of a step that has failed or was cancelled: what it has opened, or its child.
 pub(super) fn keep_step(
@@ -24,9 +33,7 @@ pub(super) fn keep_step(
         ActivationState::Branches(_) | ActivationState::Iterations(_) => true,
         _ => false,
     };
-    let is_of_handler = run.definition.definition.is_handler(active.step)
-        || is_below_handler(run, &run.scope_id(active.scope));
-    if is_of_handler {
+    if is_of_handler(run, active) {
         return branches::forget_results(turn, run, active);
     }
     if is_needed {
@@ -58,6 +65,12 @@ pub(super) fn close_scope(
     Ok(())
 }
 
+/// Whether a step is a handler of the run, or below one.
+fn is_of_handler(run: &LoadedRun, active: &Activation) -> bool {
+    let is_handler = run.definition.definition.is_handler(active.step);
+    is_handler || is_below_handler(run, &run.scope_id(active.scope))
+}
+
 /// Whether a scope is below a handler of the run, which a resume never continues.
 fn is_below_handler(run: &LoadedRun, scope: &ScopeId) -> bool {
     let outermost = scope.path.0.first();
@@ -87,8 +100,7 @@ pub(super) fn leave(
         Some(Dropped::Failed) => matches!(active.state, ActivationState::Iterations(_)),
         Some(Dropped::Nothing) | None => false,
     };
-    let is_of_handler = run.definition.definition.is_handler(active.step);
-    if !left.has_failed || is_undone || is_of_handler {
+    if !left.has_failed || is_undone || is_of_handler(run, active) {
         return forget(turn, queue, run, active);
     }
     keep_step(turn, run, active)?;
@@ -99,11 +111,7 @@ pub(super) fn leave(
             _ => branches.good & (1 << position) == 0,
         };
         for position in (0..branches.begun_count).filter(is_undone) {
-            let undone = FormerBranches {
-                first_scope: branches.scope(position),
-                count: 1,
-                keeps_results: false,
-            };
+            let undone = FormerBranches::of_scope(branches.scope(position));
             queue.push(run.number, Work::ForgetBranches(undone));
         }
     }
@@ -121,10 +129,10 @@ fn forget(
         ActivationState::Branches(branches) => {
             branches::forget_results(turn, run, active)?;
             if branches.good_count < branches.begun_count {
+                let all = branches_of(run, active.step, branches.first_scope);
                 let former = FormerBranches {
-                    first_scope: branches.first_scope,
-                    count: branches_count(run, active.step),
                     keeps_results: true,
+                    ..all
                 };
                 queue.push(run.number, Work::ForgetBranches(former));
             }
@@ -161,18 +169,15 @@ pub(super) fn forget_step(
     turn.delete::<ResumableSteps>(&key);
     match &stopped.state {
         ActivationState::Branches(branches) => {
-            let results = (run.number, stopped.number);
-            for (key, _) in turn.list::<BranchResults>(&results, usize::MAX)? {
-                turn.delete::<BranchResults>(&key);
-            }
+            branches::forget_results(turn, run, &stopped)?;
             // Those of branches that succeeded were not joined, if the step was cancelled.
             for position in 0..branches.begun_count {
                 state::forget(turn, run, branches.scope(position))?;
             }
+            let all = branches_of(run, former.step, branches.first_scope);
             let branches = FormerBranches {
-                first_scope: branches.first_scope,
-                count: branches_count(run, former.step),
                 keeps_results: former.keeps_results,
+                ..all
             };
             queue.push(run.number, Work::ForgetBranches(branches));
         }
@@ -213,11 +218,7 @@ pub(super) fn forget_branches(
         for ((_, _, step), result) in turn.list::<StepResults>(&key, usize::MAX)? {
             turn.delete::<StepResults>(&(run.number, scope, step));
             if let Some(first_scope) = result.first_scope {
-                let former = FormerBranches {
-                    first_scope,
-                    count: branches_count(run, step),
-                    keeps_results: false,
-                };
+                let former = branches_of(run, step, first_scope);
                 queue.push(run.number, Work::ForgetBranches(former));
             }
         }

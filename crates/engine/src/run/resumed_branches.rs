@@ -16,9 +16,7 @@ pub(super) fn resume(
     run: &mut LoadedRun,
     mut active: Draft<Activation>,
 ) -> TurnResult<()> {
-    let ActivationState::Branches(mut state) = active.state else {
-        panic!("only a step with branches waits for them");
-    };
+    let mut state = *active.state.branches().expect("a step with branches");
     let total = scope::branches_count(run, active.step);
     let open = stopped_branches(turn, run, &active)?;
     let is_won = match state.decision {

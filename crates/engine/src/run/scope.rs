@@ -55,7 +55,8 @@ pub(super) fn open(run: &mut LoadedRun, opener: &Activation, new: NewScope) -> W
     }
 }
 
-/// Opens a scope again that did not succeed; returns the work that continues it. What was undone starts from its beginning (W89).
+/// Opens a scope again that did not succeed; returns the work that continues it. What was undone starts from its
+/// beginning (W89).
 pub(super) fn open_again(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
@@ -188,13 +189,22 @@ pub(super) fn hide_former(
         ..Arc::unwrap_or_clone(former)
     };
     turn.put::<StepResults>(&key, hidden);
-    let former = FormerBranches {
+    let former = branches_of(run, step, first_scope);
+    queue.push(run.number, Work::ForgetBranches(former));
+    Ok(())
+}
+
+/// The branches of a former visit to a step, with the results of their steps.
+pub(super) fn branches_of(
+    run: &LoadedRun,
+    step: StepIndex,
+    first_scope: ScopeNumber,
+) -> FormerBranches {
+    FormerBranches {
         first_scope,
         count: branches_count(run, step),
         keeps_results: false,
-    };
-    queue.push(run.number, Work::ForgetBranches(former));
-    Ok(())
+    }
 }
 
 /// How many branches a step has.

@@ -1,10 +1,11 @@
 //! Finding the scope that a caller names (W61a).
 
+use super::resumable;
 use crate::ids::{ScopeNumber, ScopePathText};
 use crate::rejection::Rejection;
 use crate::scope_path;
 use crate::store::StoreError;
-use crate::tables::{ActivationState, ResumableScopes, ScopePath, ScopeStep, StepResults};
+use crate::tables::{ActivationState, ScopePath, ScopeStep, StepResults};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::undeliverable::Undeliverable;
 use std::cmp::Ordering;
@@ -108,20 +109,10 @@ fn below(
     Ok(match (has_begun, is_decided) {
         (true, _) if run.is_scope_live(turn, number)? => Found::Open(number),
         // After a resume, it has not continued yet.
-        (true, false) if may_continue && is_kept(turn, run, number)? => Found::NotBegun,
+        (true, false) if may_continue && resumable::is_kept(turn, run, number)? => Found::NotBegun,
         (true, _) | (false, true) => Found::Ended,
         (false, false) => Found::NotBegun,
     })
-}
-
-/// Whether a scope did not succeed.
-fn is_kept(
-    turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-    number: ScopeNumber,
-) -> Result<bool, StoreError> {
-    let stopped = turn.get::<ResumableScopes>(&(run.number, number))?;
-    Ok(stopped.is_some())
 }
 
 /// The visit and state of a step that is active in `scope`.

@@ -348,6 +348,17 @@ pub struct FormerBranches {
     pub keeps_results: bool,
 }
 
+impl FormerBranches {
+    /// A single scope, with the results of its steps.
+    pub(crate) fn of_scope(scope: ScopeNumber) -> Self {
+        Self {
+            first_scope: scope,
+            count: 1,
+            keeps_results: false,
+        }
+    }
+}
+
 /// What is known of a failure beside its outcome, reason and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCause {
