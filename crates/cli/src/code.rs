@@ -128,7 +128,7 @@ codes! {
     SignalHandlerFailed "signal_handler_failed" Machine
         "The process cannot install signal handlers.";
     TriggerNotFound "trigger_not_found" NotFound
-        "`flo workflow trigger`: the workflow has no trigger.";
+        "`flo workflow trigger`: the workflow has no triggers.";
     Usage "usage" Usage
         "The command line is invalid.";
     WaitTimeout "wait_timeout" Retryable

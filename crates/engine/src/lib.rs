@@ -115,7 +115,7 @@ pub use task::{
 };
 pub use timer::FireTimer;
 pub use trace::TraceContext;
-pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
+pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, TriggerKey, input as trigger_input};
 pub use turn::{Budgets, Spent};
 pub use undeliverable::Undeliverable;
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};

@@ -388,6 +388,8 @@ pub const PENDING_MAX: u32 = 10_000;
 pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 /// The default maximum number of deliveries of a record (A31).
 pub const DELIVERIES_DEFAULT: u32 = 10;
+/// Triggers of a workflow (W93).
+pub const TRIGGERS_MAX: usize = 16;
 /// Records of one batch of a trigger (W41).
 pub const TRIGGER_BATCH_MAX: u32 = 1_000;
 /// Runs that one firing of a trigger starts at most (W41): none is started once the

@@ -239,6 +239,8 @@ replies! {
         run_count: u32,
         /// The number of records that went to the dead-letter stream.
         refused_count: u32,
+        /// The number of records for which the trigger's condition is false.
+        skipped_count: u32,
     }
     /// Of [`DeleteNamespace`](crate::command::Body::DeleteNamespace).
     NamespaceDeleted {

@@ -24,6 +24,7 @@ pub(super) const TARGET: Target = Target {
         "terminals:",
         "schedule: {cron: \"0 0 * * *\"}\n",
         "trigger: {stream: s}\n",
+        "triggers: [{stream: s, when: record.payload.a == 1}]\n",
         "searchAttributes:",
         "output:",
         "transitions:",

@@ -73,8 +73,8 @@ impl Workload for Triggers {
                     name: WORKFLOW.to_owned(),
                     ..v1::GetWorkflowRequest::default()
                 };
-                let trigger = session.client.get_workflow(workflow).await?.trigger;
-                if trigger.is_some_and(|trigger| trigger.lag == 0) {
+                let triggers = session.client.get_workflow(workflow).await?.triggers;
+                if triggers.iter().any(|trigger| trigger.lag == 0) {
                     break;
                 }
                 tokio::time::sleep(LOOK_PAUSE).await;

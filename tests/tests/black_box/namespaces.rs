@@ -273,7 +273,7 @@ fn triggers_of_two_namespaces_are_apart() {
         let run = flo.json(&["workflow", "status", &started]);
         assert_eq!(run["input"], text, "{run}");
         let trigger = flo.json(&["workflow", "trigger", "orders"]);
-        assert_eq!(trigger["stream"], "orders", "{trigger}");
+        assert_eq!(trigger["triggers"][0]["stream"], "orders", "{trigger}");
     }
     for flo in halves.both() {
         let runs = column(flo, &["workflow", "runs"], "run_id");

@@ -123,7 +123,7 @@ fn a_trigger_waits_for_its_stream_and_shows_itself_to_people() {
     let warning = "warning[E507]: stream \"orders\" does not exist yet in namespace \"prod\"";
     assert!(created.stderr.contains(warning), "{}", created.show());
     let show = ["workflow", "trigger", "order-processor"];
-    assert_eq!(flo.json(&show)["state"], "no_stream");
+    assert_eq!(flo.json(&show)["triggers"][0]["state"], "no_stream");
 
     let append = ["-n", "prod", "stream", "append", "orders", "{}", "not JSON"];
     let _ = flo.text(&append);
@@ -134,7 +134,7 @@ fn a_trigger_waits_for_its_stream_and_shows_itself_to_people() {
     assert!(shown.contains("wf-orders (shared)"), "{shown}");
     assert!(shown.contains("2 of 2 records"), "{shown}");
     let workflow = flo.json(&["workflow", "show", "order-processor"]);
-    assert_eq!(workflow["trigger"], trigger, "{workflow}");
+    assert_eq!(workflow["triggers"], json!([trigger]), "{workflow}");
 
     let runs = flo.json(&["workflow", "runs", "--workflow", "order-processor"]);
     let items = runs["items"].as_array().expect("a list has items");
@@ -154,11 +154,44 @@ fn a_trigger_waits_for_its_stream_and_shows_itself_to_people() {
         .expect(1, "workflow_not_found");
 }
 
-/// Waits until a workflow's trigger matches, and returns it.
+#[test]
+fn several_triggers_start_runs_for_the_records_that_they_take() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let file = fixture("listening.yaml");
+    let _ = flo.text(&["workflow", "create", "-f", &file]);
+    let payments = ["{\"total\": 50}", "{\"total\": 500}", "cash"];
+    for payment in payments {
+        let _ = flo.text(&["stream", "append", "payments", payment]);
+    }
+    let _ = flo.text(&["stream", "append", "refunds", "{\"total\": 5}"]);
+    let paid = await_trigger(&flo, "listening", |trigger| trigger["lag"] == 0);
+    assert_eq!(paid["stream"], "payments", "{paid}");
+    assert_eq!(paid["when"], "record.payload.total > 100", "{paid}");
+    let counts = ["run_count", "skipped_count", "refused_count"].map(|count| &paid[count]);
+    assert_eq!(counts, [1, 1, 1], "{paid}");
+    let dead = flo.json(&["stream", "read", "payments.wf-listening.dlq"]);
+    let reason = dead["items"][0]["headers"]["flo-reason"].to_string();
+    assert!(reason.contains("record.payload.total > 100"), "{dead}");
+
+    wait_until("two runs", TIMEOUT, || {
+        let runs = flo.json(&["workflow", "runs", "--workflow", "listening"]);
+        match runs["items"].as_array().map(Vec::len) {
+            Some(2) => Ok(()),
+            _ => Err(runs.to_string()),
+        }
+    });
+    let shown = flo.text(&["workflow", "trigger", "listening"]);
+    assert!(shown.contains("skipped     1 record\n"), "{shown}");
+    assert!(shown.contains("refunds in default"), "{shown}");
+}
+
+/// Waits until a workflow's first trigger matches, and returns it.
 fn await_trigger(flo: &Flo, workflow: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
     wait_until("the trigger to match", TIMEOUT, || {
         let answer = flo.run(&["-o", "json", "workflow", "trigger", workflow]);
-        let trigger = serde_json::from_str(&answer.stdout).unwrap_or_default();
+        let mut shown: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
+        let trigger = shown["triggers"][0].take();
         if answer.code == 0 && is_reached(&trigger) {
             return Ok(trigger);
         }

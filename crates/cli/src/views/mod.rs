@@ -45,7 +45,7 @@ pub(crate) use run::RunView;
 pub(crate) use run_row::RunRow;
 pub(crate) use schedule::ScheduleView;
 pub(crate) use stream::StreamView;
-pub(crate) use trigger::TriggerView;
+pub(crate) use trigger::{TriggerView, TriggersView};
 pub(crate) use worker::WorkerView;
 pub(crate) use workflow::{WorkflowRow, WorkflowView};
 

@@ -25,7 +25,7 @@ pub(crate) struct WorkflowRow {
 pub(crate) struct WorkflowView {
     #[serde(flatten)]
     row: WorkflowRow,
-    trigger: Option<TriggerView>,
+    triggers: Vec<TriggerView>,
     source: String,
 }
 
@@ -56,7 +56,10 @@ impl From<v1::Workflow> for WorkflowView {
     fn from(mut workflow: v1::Workflow) -> Self {
         Self {
             source: std::mem::take(&mut workflow.source),
-            trigger: workflow.trigger.take().map(TriggerView::from),
+            triggers: std::mem::take(&mut workflow.triggers)
+                .into_iter()
+                .map(TriggerView::from)
+                .collect(),
             row: workflow.into(),
         }
     }
@@ -94,7 +97,7 @@ mod tests {
             created_at_ms: 5,
             ..v1::Workflow::default()
         });
-        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"latest":true,"created_at_ms":5,"signature":"","content_hash":"","description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"latest":true,"created_at_ms":5,"signature":"","content_hash":"","description":null,"triggers":[],"source":"kind: Workflow\n"}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
         assert_eq!(view.source(), "kind: Workflow\n");
     }

@@ -28,12 +28,15 @@ pub(super) enum Visible {
     Start,
     /// Nothing: in `state`.
     Nothing,
+    /// The record, and not even the input: in the `when` of a trigger, which is asked before there is a run.
+    Record,
 }
 
 impl Visible {
     /// What must come first where little is visible, if `first` cannot.
     pub(super) fn why_refused(self, first: &str) -> Option<&'static str> {
         match (self, first) {
+            (Self::Record, _) => Some("expected it to begin with `record` here"),
             (_, "input") | (Self::Start, "flo" | "meta") => None,
             (Self::Start, _) => {
                 Some("expected it to begin with `$.input`, `$.meta` or `$.flo` here")
@@ -52,7 +55,12 @@ pub(super) fn sees_error(visible: Visible, handler: Option<Handler>) -> Option<R
             Some(Root::EndCause)
         }
         (
-            Visible::Run | Visible::Result | Visible::Output | Visible::Start | Visible::Nothing,
+            Visible::Run
+            | Visible::Result
+            | Visible::Output
+            | Visible::Start
+            | Visible::Nothing
+            | Visible::Record,
             _,
         ) => None,
     }
@@ -61,7 +69,8 @@ pub(super) fn sees_error(visible: Visible, handler: Option<Handler>) -> Option<R
 /// What `cancel` stands for where things are visible, in the steps of a handler.
 pub(super) fn sees_cancel(visible: Visible, handler: Option<Handler>) -> Option<Root> {
     match (visible, handler) {
-        (Visible::Start | Visible::Nothing, _) | (_, Some(Handler::Error) | None) => None,
+        (Visible::Start | Visible::Nothing | Visible::Record, _)
+        | (_, Some(Handler::Error) | None) => None,
         (_, Some(Handler::Cancel)) => Some(Root::EndCause),
     }
 }

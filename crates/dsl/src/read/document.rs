@@ -55,11 +55,8 @@ pub(super) fn read<'doc>(
     let schedule = optional(sections.schedule, context, |field, context| {
         schedule::read(field, input, context)
     });
-    let trigger = optional(sections.trigger, context, |field, context| {
-        trigger::read(field, known, context)
-    });
-    let known_trigger = trigger.as_ref().ok().and_then(Option::as_ref);
-    lint_whole(known, known_trigger, context);
+    let triggers = trigger::read_all(sections.trigger, sections.triggers, known, context);
+    lint_whole(known, triggers.as_deref().unwrap_or_default(), context);
     context.references.sort_by_key(|reference| reference.span);
 
     keys_known.and(terminals.map(drop)).and(plans.map(drop))?;
@@ -90,7 +87,7 @@ pub(super) fn read<'doc>(
         terminals: terminals_read?,
         search_attributes: attributes?.unwrap_or_default(),
         schedule: schedule?,
-        trigger: trigger?,
+        triggers: triggers?,
         plans: plans_read?,
         ends: context.names.take_ends(),
         blocks,
@@ -107,11 +104,9 @@ fn handler_timeout_ms(metadata: Option<&Metadata>) -> u64 {
 }
 
 /// Warns of what can only be seen once the whole definition is read.
-fn lint_whole(metadata: Option<&Metadata>, trigger: Option<&Trigger>, context: &mut Context<'_>) {
-    if let Some(trigger) = trigger {
-        let namespace = metadata.and_then(|metadata| metadata.namespace.as_ref());
-        trigger::warn_emits(trigger, namespace, context);
-    }
+fn lint_whole(metadata: Option<&Metadata>, triggers: &[Trigger], context: &mut Context<'_>) {
+    let namespace = metadata.and_then(|metadata| metadata.namespace.as_ref());
+    trigger::warn_emits(triggers, namespace, context);
     lint_waits(metadata, context);
 }
 
@@ -180,6 +175,7 @@ struct Sections<'doc> {
     attributes: Option<Field<'doc>>,
     schedule: Option<Field<'doc>>,
     trigger: Option<Field<'doc>>,
+    triggers: Option<Field<'doc>>,
     plans: Option<Field<'doc>>,
 }
 
@@ -198,6 +194,7 @@ impl<'doc> Sections<'doc> {
             attributes: fields.take("searchAttributes", context),
             schedule: fields.take("schedule", context),
             trigger: fields.take("trigger", context),
+            triggers: fields.take("triggers", context),
             plans: fields.take("plans", context),
         }
     }

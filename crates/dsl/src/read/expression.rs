@@ -158,7 +158,12 @@ const fn of_fact(fact: RunFact) -> (&'static str, Variable) {
 impl expression::Names for RunNames<'_, '_> {
     fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
         let (node, segments) = match segments {
-            ["input", ..] => (self.variable(Variable::Root(Root::Input)), 1),
+            ["record", ..] if self.visible == Visible::Record => {
+                (self.variable(Variable::Record), 1)
+            }
+            ["input", ..] if self.visible != Visible::Record => {
+                (self.variable(Variable::Root(Root::Input)), 1)
+            }
             [first, ..] if self.visible.why_refused(first).is_some() => return Ok(None),
             ["meta", ..] => (self.variable(Variable::Root(Root::Meta)), 1),
             ["state", ..] => (self.variable(Variable::Root(Root::State)), 1),
@@ -201,6 +206,7 @@ impl expression::Names for RunNames<'_, '_> {
             Visible::Output => &["input", "state", "steps", "meta", "flo", "result", "output"],
             Visible::Start => &["input", "meta", "flo"],
             Visible::Nothing => &["input"],
+            Visible::Record => &["record"],
         };
         let items: &[(String, Root)] = match self.visible {
             Visible::Run
@@ -208,10 +214,13 @@ impl expression::Names for RunNames<'_, '_> {
             | Visible::Error
             | Visible::Attempt
             | Visible::Output => &self.items,
-            Visible::Start | Visible::Nothing => &[],
+            Visible::Start | Visible::Nothing | Visible::Record => &[],
         };
         let items = items.iter().map(|(name, _)| name.clone());
-        let sees_run = !matches!(self.visible, Visible::Start | Visible::Nothing);
+        let sees_run = !matches!(
+            self.visible,
+            Visible::Start | Visible::Nothing | Visible::Record
+        );
         let of_handler = match self.handler.filter(|_| sees_run) {
             Some(Handler::Error) => Some("error".to_owned()),
             Some(Handler::Cancel) => Some("cancel".to_owned()),

@@ -9,7 +9,7 @@ use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::view::{DueCursor, InputJudge, TimerCursor, payload, trigger_firings};
 use flotilla_engine::{
     AppendRecords, Body, Command, CreateDefinition, ENGINE_VERSION, Engine, Entry, FireTimer,
-    NewRecord, NodeId, Rejection, Reply, SetWorkflowEnabled, Stamp,
+    NewRecord, NodeId, Rejection, Reply, SetWorkflowEnabled, Stamp, TriggerKey,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    fn fire_trigger(&mut self, key: &(Namespace, WorkflowName)) {
+    fn fire_trigger(&mut self, key: &TriggerKey) {
         let firings = trigger_firings(&self.store, key, self.now_ms, BATCH_MAX)
             .expect("memory does not fail");
         let commands = firings

@@ -25,7 +25,7 @@ const fn block(heading: &'static str, inner: &'static str, definition: &'static 
     }
 }
 
-const BLOCKS: [Block; 29] = [
+const BLOCKS: [Block; 30] = [
     block("Top level", "", "qqqqqqqq: 1\n"),
     block("Defaults", "", "defaults: {qqqqqqqq: 1}\n"),
     block("An input", "", "inputs: {n: {qqqqqqqq: 1}}\n"),
@@ -93,6 +93,7 @@ const BLOCKS: [Block; 29] = [
     ),
     block("A schedule", "", "schedule: {qqqqqqqq: 1}\n"),
     block("A trigger", "", "trigger: {qqqqqqqq: 1}\n"),
+    block("A trigger", "", "triggers: [{qqqqqqqq: 1}]\n"),
     block(
         "A search attribute",
         "",

@@ -30,6 +30,7 @@ mod state;
 mod structure;
 mod timeouts;
 mod tracking;
+mod triggers;
 mod waits;
 
 use expect_test::Expect;

@@ -295,8 +295,8 @@ fn a_schedule_has_the_defaults_of_w3() {
 #[test]
 fn a_trigger_has_the_defaults_of_w3() {
     let trigger = accept_block("trigger: {stream: orders}\n")
-        .trigger
-        .expect("the block is there");
+        .triggers
+        .remove(0);
     assert_eq!(trigger.consumer_group.as_str(), "wf-w");
     assert_eq!(
         (
@@ -366,8 +366,8 @@ fn a_trigger_with_everything_reaches_the_definition() {
         let trigger = accept_block(&format!(
             "trigger: {{stream: orders, namespace: prod, consumer_group: billing, mode: {word}, batch_size: 20, batch_timeout_ms: 700}}\n"
         ))
-        .trigger
-        .expect("the block is there");
+        .triggers
+        .remove(0);
         let namespace = trigger.namespace.as_ref().map(|name| name.as_str());
         assert_eq!(
             (

@@ -81,7 +81,7 @@ fn e100_an_unknown_key() {
               |
             4 | retries: 3
               | ^^^^^^^
-              = hint: the known keys here are kind, name, version, description, metadata, namespace, idempotency, retention_ms, timeout, timeoutMs, handlerTimeout, handlerTimeoutMs, maxSteps, loopWarnAfter, retryRun, input, inputs, output, defaults, state, concurrency, target, locks, terminals, searchAttributes, schedule, trigger, plans, start, steps, onError, onCancel
+              = hint: the known keys here are kind, name, version, description, metadata, namespace, idempotency, retention_ms, timeout, timeoutMs, handlerTimeout, handlerTimeoutMs, maxSteps, loopWarnAfter, retryRun, input, inputs, output, defaults, state, concurrency, target, locks, terminals, searchAttributes, schedule, trigger, triggers, plans, start, steps, onError, onCancel
         "#]],
     );
 }

@@ -24,4 +24,6 @@ pub enum Variable {
     Now,
     /// `attempt`: the number of the attempt that has ended, in `retry.when` (W71).
     Attempt,
+    /// `record`: the record that a trigger has read, in its `when` (W93).
+    Record,
 }

@@ -31,7 +31,7 @@ pub use plan::{
     Selection, Tracking,
 };
 pub use retry::{RetryDelays, RetryPolicy, RunRetry, Setting, StepRetry};
-pub use source::{GroupMode, Schedule, Timing, Trigger};
+pub use source::{GroupMode, Schedule, Timing, Trigger, TriggerIndex};
 pub use step::{
     ApprovalStep, Arm, BlockStep, Branch, EmitStep, EndIndex, ForEachStep, Join, Merge, MergeRule,
     OnFailure, ParallelStep, RunStep, SignalTypeValue, StateWrites, Step, StepExtensions,
@@ -99,8 +99,8 @@ pub struct Definition {
     pub search_attributes: Vec<SearchAttribute>,
     /// The schedule (W40).
     pub schedule: Option<Schedule>,
-    /// The stream trigger (W41).
-    pub trigger: Option<Trigger>,
+    /// The stream triggers (W41, W93), in document order.
+    pub triggers: Vec<Trigger>,
     /// Inline plans (W30), in document order.
     pub plans: Vec<Plan>,
     /// The outcomes of `flo.End.NAME` (W51).
@@ -332,6 +332,12 @@ impl Definition {
         let mut branches = self.branches(opener).iter();
         let position = branches.position(|branch| branch.block == block);
         position.expect("a block is a branch of the step that opens it")
+    }
+
+    /// The trigger at `index`; `None` if the definition has fewer.
+    #[must_use]
+    pub fn trigger(&self, index: TriggerIndex) -> Option<&Trigger> {
+        self.triggers.get(index.position())
     }
 
     /// The plan called `name`.

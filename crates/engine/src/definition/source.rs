@@ -1,5 +1,6 @@
 //! What starts runs without a caller: schedules (W40) and stream triggers (W41).
 
+use super::{Expression, step::index};
 use crate::ids::{GroupName, Namespace, StreamName};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,13 @@ pub enum Timing {
     },
 }
 
-/// The `trigger` block (W41).
+index! {
+    /// The position of a trigger in [`super::Definition::triggers`].
+    TriggerIndex
+}
+
+/// An entry of `triggers`, or the `trigger` block (W41, W93). In a definition, its stream and its consumer group identify
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trigger {
     /// The source stream.
@@ -51,6 +58,16 @@ pub struct Trigger {
     pub batch_size: u32,
     /// When a partial batch is flushed, in milliseconds.
     pub batch_timeout_ms: u64,
+    /// Which records start runs; `None` for all (W93).
+    pub when: Option<Expression>,
+}
+
+impl Trigger {
+    /// The namespace of its stream, if its workflow is in `own`.
+    #[must_use]
+    pub fn namespace<'t>(&'t self, own: &'t Namespace) -> &'t Namespace {
+        self.namespace.as_ref().unwrap_or(own)
+    }
 }
 
 /// A consumer group's mode (A31).

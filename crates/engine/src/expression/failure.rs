@@ -13,7 +13,17 @@ pub struct Failure {
 /// Characters of a value that a message quotes.
 const QUOTED_CHARS_MAX: usize = 64;
 
+/// Bytes of an expression that a message quotes.
+const QUOTED_BYTES_MAX: usize = 256;
+
 impl Failure {
+    /// Says that the expression with this text has no value, and why.
+    pub(crate) fn of_expression(&self, text: &str) -> String {
+        let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
+        let more = if end < text.len() { "…" } else { "" };
+        format!("expression \"{}{more}\": {self}", &text[..end])
+    }
+
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

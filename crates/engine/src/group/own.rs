@@ -19,7 +19,7 @@ pub(crate) struct Claim {
     /// Whether the stream keeps the records that the trigger has not consumed (A32).
     pub(crate) is_holding: bool,
     /// The trigger's workflow.
-    pub(crate) trigger: (Namespace, WorkflowName),
+    pub(crate) workflow: (Namespace, WorkflowName),
 }
 
 /// Dedicates a group to a trigger. A new group begins at the start of the stream; an existing one keeps its position.
@@ -54,7 +54,7 @@ pub(crate) fn claim(
     let was_left = group.left_at_ms.take().is_some();
     group.settings = group.settings.with_mode(claim.mode);
     group.trigger = Some(GroupTrigger {
-        workflow: claim.trigger,
+        workflow: claim.workflow,
         is_creator: is_new || was_left,
         holds_retention: false,
     });

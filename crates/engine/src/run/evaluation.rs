@@ -70,18 +70,8 @@ impl Evaluation {
             Err(Stop::Variables(error)) => return Err(error),
         };
         turn.spend_units(self.meter.spent() - spent);
-        Ok(converted.map_err(|failure| describe(expression, &failure)))
+        Ok(converted.map_err(|failure| failure.of_expression(&expression.text)))
     }
-}
-
-/// Bytes of an expression that a message quotes.
-const QUOTED_BYTES_MAX: usize = 256;
-
-fn describe(expression: &Expression, failure: &Failure) -> String {
-    let text = &expression.text;
-    let end = text.floor_char_boundary(QUOTED_BYTES_MAX);
-    let more = if end < text.len() { "…" } else { "" };
-    format!("expression \"{}{more}\": {failure}", &text[..end])
 }
 
 /// The variables of one expression.
@@ -118,6 +108,8 @@ impl RunVariables<'_, '_, '_> {
                 let attempt = self.context.last_attempt.map_or(0, |last| last.attempt);
                 return Ok(Value::Int(i64::from(attempt)));
             }
+            // Only triggers read it, before there is a run.
+            Variable::Record => return Ok(Value::Null),
             Variable::Root(root) => root,
         };
         let text = render::text_of(self.turn, self.run, self.context, root);

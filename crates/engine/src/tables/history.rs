@@ -1,7 +1,7 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
 use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepTimeout, TaskError, tables};
-use crate::definition::{StepIndex, Target};
+use crate::definition::{StepIndex, Target, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
     SignalType, StateKey, StreamName, WorkerId,
@@ -367,8 +367,10 @@ pub enum EventKind {
         /// The time that the schedule names, in milliseconds.
         firing_ms: u64,
     },
-    /// Records of the workflow's trigger started the run (W41).
+    /// Records of a trigger of the workflow started the run (W41).
     TriggerStarted {
+        /// The trigger.
+        trigger: TriggerIndex,
         /// The partition of the stream.
         partition: u32,
         /// Their ids, in their order.

@@ -1,6 +1,6 @@
 //! Order-preserving encoding of keys.
 
-use crate::definition::StepIndex;
+use crate::definition::{StepIndex, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
     ConsumerName, EventName, ExecutorName, GroupName, GroupNumber, IdempotencyKey, KvKey,
@@ -138,15 +138,20 @@ impl Key for [u8; 32] {
     }
 }
 
-impl Key for StepIndex {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.0.encode(out);
-    }
+macro_rules! index_keys {
+    ($($index:ident),*) => {$(
+        impl Key for $index {
+            fn encode(&self, out: &mut Vec<u8>) {
+                self.0.encode(out);
+            }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        u16::decode(bytes).map(Self)
-    }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                u16::decode(bytes).map(Self)
+            }
+        }
+    )*};
 }
+index_keys!(StepIndex, TriggerIndex);
 
 /// Short, since most rows belong to the run itself: the number of bytes, then the bytes without leading zeros.
 impl Key for ScopeNumber {

@@ -137,7 +137,9 @@ pub use stream::{
     StreamSettings, Streams, Trim,
 };
 pub use timer::{TimerKey, TimerKind, Timers};
-pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
+pub use trigger::{
+    LiveTrigger, TriggerCounts, TriggerRecord, Triggers, TriggersByStream, TriggersDue,
+};
 pub use worker::{
     GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace, LeaseWatch, Process,
     ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,

@@ -4,7 +4,7 @@ use super::{
     CompensationCounts, Continuation, DefinitionNumber, PayloadRef, RunCursor, ScopeProgress,
     SignalCounts, tables,
 };
-use crate::definition::{StepIndex, Target, TerminalStatus};
+use crate::definition::{StepIndex, Target, TerminalStatus, TriggerIndex};
 use crate::ids::{
     ConcurrencyKeyNumber, IdempotencyKey, LockNumber, Namespace, RunId, RunNumber, WorkflowName,
 };
@@ -349,8 +349,10 @@ pub enum TriggeredBy {
         /// The firing, in milliseconds.
         firing_ms: u64,
     },
-    /// Its workflow's trigger (W41).
+    /// A trigger of its workflow (W41).
     Trigger {
+        /// The trigger.
+        trigger: TriggerIndex,
         /// The first of the records that it began with.
         first: RecordId,
     },

@@ -1,38 +1,49 @@
-//! Triggers: streams whose records start runs (W41).
+//! Triggers: streams whose records start runs (W41, W93).
 
 use super::{DefinitionNumber, tables};
+use crate::definition::TriggerIndex;
 use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By workflow, once one of its revisions was the latest with a trigger. Lives as long as the
-    /// workflow, so that counters outlast a revision.
-    59 Triggers((Namespace, WorkflowName)) -> TriggerRecord, HOT;
-    /// Live triggers by the namespace and name of their stream, which may not exist. Live until the latest revision has
-    /// another stream or no trigger.
-    60 TriggersByStream((Namespace, StreamName, Namespace, WorkflowName)) -> ();
+    /// The triggers of each workflow's latest revision, by their position in its list. Live until the latest revision
+    /// has no such trigger.
+    59 Triggers((Namespace, WorkflowName, TriggerIndex)) -> TriggerRecord, HOT;
+    /// Triggers by the namespace and name of their stream, which may not exist. Live as long as those.
+    60 TriggersByStream((Namespace, StreamName, Namespace, WorkflowName, TriggerIndex)) -> ();
     /// Triggers that have records to fire, by the time from which the driver must look. Live until
     /// nothing is left to fire or the trigger is stopped.
-    61 TriggersDue((u64, Namespace, WorkflowName)) -> ();
+    61 TriggersDue((u64, Namespace, WorkflowName, TriggerIndex)) -> ();
 }
 
-/// A workflow's trigger.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A trigger of a workflow's latest revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriggerRecord {
-    /// The trigger of the latest revision; `None` if it has no trigger (W5).
-    pub live: Option<LiveTrigger>,
+    /// Where it stands.
+    pub live: LiveTrigger,
+    /// What it has done.
+    pub counts: TriggerCounts,
+}
+
+/// What a trigger has done since the workflow has had it: revisions that have it too continue to count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerCounts {
+    /// Since when, in milliseconds.
+    pub since_ms: u64,
     /// Runs that it started.
     pub run_count: u64,
     /// Records that these runs began with.
     pub record_count: u64,
-    /// Records whose start was refused: they went to the dead-letter stream.
+    /// Records for which its condition was false.
+    pub skipped_count: u64,
+    /// Records whose condition failed or whose start was refused: they went to the dead-letter stream.
     pub refused_count: u64,
     /// The last firing, in milliseconds.
     pub last_fired_ms: Option<u64>,
 }
 
-/// The trigger of the latest revision.
+/// Where a trigger of the latest revision stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveTrigger {
     /// The revision.

@@ -1,6 +1,6 @@
 //! Due rows of triggers: when a trigger has records to fire.
 
-use crate::definition::Trigger;
+use crate::definition::{Trigger, TriggerIndex};
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkflowName};
 use crate::store::StoreError;
@@ -11,8 +11,8 @@ use crate::tables::{
 };
 use crate::turn::Turn;
 
-/// Whose trigger.
-pub(super) type TriggerKey = (Namespace, WorkflowName);
+/// Whose trigger, and which.
+pub type TriggerKey = (Namespace, WorkflowName, TriggerIndex);
 
 /// Updates the due row of a trigger after a change to its stream, its group or its workflow.
 pub(super) fn rearm(
@@ -28,7 +28,7 @@ pub(super) fn rearm(
     disarm(turn, key, live);
     live.due_ms = due_ms;
     if let Some(due_ms) = due_ms {
-        turn.put::<TriggersDue>(&(due_ms, key.0.clone(), key.1.clone()), ());
+        turn.put::<TriggersDue>(&due_row(due_ms, key), ());
         turn.effect(Effect::ArmTrigger { due_ms });
     }
     Ok(())
@@ -37,22 +37,29 @@ pub(super) fn rearm(
 /// Takes the trigger out of the due ones.
 pub(super) fn disarm(turn: &mut Turn<'_, '_>, key: &TriggerKey, live: &mut LiveTrigger) {
     if let Some(due_ms) = live.due_ms.take() {
-        turn.delete::<TriggersDue>(&(due_ms, key.0.clone(), key.1.clone()));
+        turn.delete::<TriggersDue>(&due_row(due_ms, key));
     }
 }
 
-/// The trigger of the live revision.
+/// The key of the row of a trigger that is due.
+fn due_row(due_ms: u64, key: &TriggerKey) -> (u64, Namespace, WorkflowName, TriggerIndex) {
+    let (namespace, workflow, index) = key.clone();
+    (due_ms, namespace, workflow, index)
+}
+
+/// The trigger, as the live revision defines it.
 ///
 /// # Panics
-/// If the revision has no trigger: only a revision with a trigger is live.
+/// If the revision has no such trigger: only those of the revision are live.
 pub(super) fn block(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
+    index: TriggerIndex,
 ) -> Result<Trigger, StoreError> {
     let record = turn.get::<Definitions>(&definition)?;
     let record = record.expect("a definition is kept as long as anything refers to it");
-    let trigger = record.definition.trigger.clone();
-    Ok(trigger.expect("the live trigger is that of its definition"))
+    let trigger = record.definition.trigger(index).cloned();
+    Ok(trigger.expect("a live trigger is one of its definition"))
 }
 
 /// From when on there is something to fire, in milliseconds: from the past where a partition has a
@@ -65,7 +72,7 @@ fn find_due(
     let Some(number) = live.group else {
         return Ok(None);
     };
-    let workflow = turn.get::<Workflows>(key)?;
+    let workflow = turn.get::<Workflows>(&(key.0.clone(), key.1.clone()))?;
     let is_enabled = workflow.is_some_and(|workflow| workflow.is_enabled);
     if !is_enabled || turn.is_trigger_quarantined(live.definition) {
         return Ok(None);
@@ -77,7 +84,7 @@ fn find_due(
     if group.lag(&stream) == 0 {
         return Ok(None);
     }
-    let trigger = block(turn, live.definition)?;
+    let trigger = block(turn, live.definition, key.2)?;
     let whole_ms = whole_since_ms(&trigger, &group, &stream);
     if whole_ms.is_some() {
         return Ok(whole_ms);

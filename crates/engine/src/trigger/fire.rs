@@ -1,9 +1,11 @@
 //! Firing a trigger (W41).
 
 use super::batch::{TriggerBatch, input};
+use super::condition::{Candidate, Verdict};
 use super::due::{TriggerKey, block, rearm};
-use super::live::load;
-use crate::definition::Trigger;
+use super::live::find;
+use crate::definition::{Trigger, TriggerIndex};
+use crate::expression::Meter;
 use crate::group;
 use crate::ids::{Namespace, RunNumber, WorkflowName};
 use crate::json::Json;
@@ -16,7 +18,7 @@ use crate::run::{self, Creation, GivenExclusion, NewRun};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
-    DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
+    DefinitionNumber, EventKind, Groups, RecordContent, Records, TriggerCounts, TriggerRecord,
     TriggeredBy, Triggers, Work,
 };
 use crate::turn::{Abort, Turn, TurnResult};
@@ -34,6 +36,8 @@ pub struct FireTrigger {
     pub workflow: WorkflowName,
     /// The revision whose schema was asked.
     pub definition: DefinitionNumber,
+    /// Which of its triggers.
+    pub trigger: TriggerIndex,
     /// The partition that is read.
     pub partition: u32,
     /// Where the trigger's group stands in it.
@@ -51,11 +55,12 @@ struct Firing<'a> {
     command: &'a FireTrigger,
     trigger: Trigger,
     group: group::NumberedGroup,
-    record: TriggerRecord,
+    counts: TriggerCounts,
     /// What the runs that it starts do first, unless they wait for something.
     first_works: Vec<(RunNumber, Work)>,
     runs_count: u32,
     refused_count: u32,
+    skipped_count: u32,
     /// Batches that were carried out.
     batches_count: usize,
 }
@@ -68,16 +73,31 @@ enum Carried {
     Waits,
 }
 
+/// What became of the run of a batch.
+enum Begun {
+    /// It was started, or is not needed.
+    Started,
+    /// It cannot be started, for this reason.
+    Refused(String),
+    /// It is started later.
+    Waits,
+}
+
 impl FireTrigger {
     pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<TriggerFired> {
-        let key = (namespace.clone(), self.workflow.clone());
-        let (record, mut live) = self.expected(turn, &key)?;
+        let key = (namespace.clone(), self.workflow.clone(), self.trigger);
+        let record = find(turn, &key)?.ok_or_else(|| self.moved())?;
+        let mut live = record.live;
+        // It is live by this revision, with something to fire.
+        if live.definition != self.definition || live.due_ms.is_none() {
+            return Err(self.moved().into());
+        }
         live.waits_until_ms = None;
-        let trigger = block(turn, self.definition)?;
+        let trigger = block(turn, self.definition, self.trigger)?;
         self.check(&trigger)?;
         let number = live.group.ok_or_else(|| self.moved())?;
         let mut firing = Firing {
@@ -85,16 +105,17 @@ impl FireTrigger {
             command: self,
             trigger,
             group: group::load(turn, number)?,
-            record,
+            counts: record.counts,
             first_works: Vec::new(),
             runs_count: 0,
             refused_count: 0,
+            skipped_count: 0,
             batches_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
         for batch in &self.batches {
             // What is left is fired again, by another command.
-            if firing.is_begun() && turn.is_spent() {
+            if firing.is_begun() && (turn.is_spent() || firing.has_started_most()) {
                 break;
             }
             let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
@@ -105,41 +126,25 @@ impl FireTrigger {
             }
             firing.batches_count += 1;
         }
-        let is_begun = firing.is_begun();
+        let mut counts = firing.counts;
+        if firing.is_begun() {
+            counts.last_fired_ms = Some(turn.now_ms());
+        }
         let (number, group) = firing.group;
         let stream = group.stream;
         turn.put::<Groups>(&number, group);
         stream::hold_moved(turn, stream)?;
         rearm(turn, &key, &mut live)?;
-        let mut record = firing.record;
-        record.live = Some(live);
-        if is_begun {
-            record.last_fired_ms = Some(turn.now_ms());
-        }
-        turn.put::<Triggers>(&key, record);
+        turn.put::<Triggers>(&key, TriggerRecord { live, counts });
         // The runs may append to the trigger's own stream, so they advance when all of its state is stored.
         for (run, work) in firing.first_works {
             run::advance(turn, run, work)?;
         }
-        let run_count = firing.runs_count;
         Ok(TriggerFired {
-            run_count,
+            run_count: firing.runs_count,
             refused_count: firing.refused_count,
+            skipped_count: firing.skipped_count,
         })
-    }
-
-    /// The trigger as the command expects it: live by this revision, with something to fire.
-    fn expected(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        key: &TriggerKey,
-    ) -> TurnResult<(TriggerRecord, LiveTrigger)> {
-        let record = load(turn, key)?;
-        let is_named =
-            |live: &LiveTrigger| live.definition == self.definition && live.due_ms.is_some();
-        let live = record.live.clone().filter(is_named);
-        let live = live.ok_or_else(|| self.moved())?;
-        Ok((record, live))
     }
 
     fn moved(&self) -> Rejection {
@@ -155,7 +160,8 @@ impl FireTrigger {
         if record_count > READ_RECORDS_MAX {
             return Err(Rejection::too_many("records in a firing", READ_RECORDS_MAX));
         }
-        if self.batches.len() > TRIGGER_RUNS_MAX {
+        // With a condition, most batches may start no run.
+        if trigger.when.is_none() && self.batches.len() > TRIGGER_RUNS_MAX {
             return Err(Rejection::too_many("batches in a firing", TRIGGER_RUNS_MAX));
         }
         let size_max = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
@@ -182,8 +188,8 @@ impl FireTrigger {
 }
 
 /// The hops of the record that took the most.
-fn hops(records: &[Read]) -> u8 {
-    let hops = records.iter().map(|(_, content)| content.hops);
+fn hops(taken: &[(&Read, bool)]) -> u8 {
+    let hops = taken.iter().map(|((_, content), _)| content.hops);
     hops.max().unwrap_or_default()
 }
 
@@ -191,6 +197,11 @@ impl Firing<'_> {
     /// Whether a batch was carried out.
     fn is_begun(&self) -> bool {
         self.batches_count > 0
+    }
+
+    /// Whether it has started as many runs as one firing may.
+    fn has_started_most(&self) -> bool {
+        self.runs_count as usize >= TRIGGER_RUNS_MAX
     }
 
     /// Reads the records that are named, which must lie where the group stands.
@@ -233,53 +244,111 @@ impl Firing<'_> {
         Ok(records)
     }
 
-    /// Moves the group on behind the records of a batch, and starts its run or gives them to the
-    /// dead-letter stream.
+    /// Starts the run of a batch, without the records that the trigger does not take, and moves the group on behind all
+    /// of its records. Those that are refused go to the dead-letter stream.
     fn carry_out(
         &mut self,
         turn: &mut Turn<'_, '_>,
         batch: &TriggerBatch,
         records: &[Read],
     ) -> TurnResult<Carried> {
-        if let Some(refusal) = &batch.refusal {
-            self.refuse(turn, records, refusal)?;
-            return Ok(Carried::Done);
-        }
-        if hops(records) > HOPS_MAX {
-            let refusal =
-                format!("expected the record to have at most {HOPS_MAX} hops, but it has more");
-            self.refuse(turn, records, &refusal)?;
-            return Ok(Carried::Done);
-        }
-        let flags = batch.records.iter().map(|record| record.is_json);
-        let payloads = records.iter().zip(flags);
-        let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
-        let input = input(self.trigger.batch_size, payloads);
-        match self.start(turn, input, records) {
-            Ok(()) => self.pass(records),
-            Err(Abort::Rejected(refusal)) if refusal.is_temporary_conflict() => {
-                return Ok(Carried::Waits);
+        let verdicts = self.judge(turn, batch, records);
+        let taken = records.iter().zip(&batch.records).zip(&verdicts);
+        let taken = taken.filter(|(_, verdict)| **verdict == Verdict::Taken);
+        let taken: Vec<(&Read, bool)> = taken
+            .map(|((record, batched), _)| (record, batched.is_json))
+            .collect();
+        let refusal = match self.begin(turn, batch, &taken)? {
+            Begun::Started => None,
+            Begun::Refused(refusal) => Some(refusal),
+            Begun::Waits => return Ok(Carried::Waits),
+        };
+        for ((id, content), verdict) in records.iter().zip(verdicts) {
+            group::pass(
+                &mut self.group.1,
+                self.command.partition,
+                *id,
+                content.position,
+            );
+            match (verdict, &refusal) {
+                (Verdict::Taken, None) => self.group.1.acked_count += 1,
+                (Verdict::Taken, Some(refusal)) => self.refuse(turn, *id, refusal)?,
+                (Verdict::Failed(reason), _) => self.refuse(turn, *id, &reason)?,
+                (Verdict::Skipped, _) => {
+                    self.group.1.acked_count += 1;
+                    self.counts.skipped_count += 1;
+                    self.skipped_count += 1;
+                }
             }
-            Err(Abort::Rejected(refusal)) if records.len() == 1 || refusal.is_start_conflict() => {
-                self.refuse(turn, records, &refusal.to_string())?;
-            }
-            Err(abort) => return Err(abort),
         }
         Ok(Carried::Done)
     }
 
-    /// Moves the group on behind the records.
-    fn pass(&mut self, records: &[Read]) {
-        for (id, content) in records {
-            let partition = self.command.partition;
-            group::pass(&mut self.group.1, partition, *id, content.position);
+    /// Which records of a batch the trigger takes. The conditions of a batch together cost at most what one evaluation
+    /// may cost; the driver cuts batches accordingly.
+    fn judge(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        batch: &TriggerBatch,
+        records: &[Read],
+    ) -> Vec<Verdict> {
+        let mut meter = Meter::default();
+        let verdicts = records.iter().zip(&batch.records);
+        let verdicts = verdicts.map(|((id, content), batched)| {
+            let candidate = Candidate {
+                id: *id,
+                partition: self.command.partition,
+                content,
+                is_json: batched.is_json,
+            };
+            candidate.judge(&self.trigger, &mut meter)
+        });
+        let verdicts = verdicts.collect();
+        turn.spend_units(meter.spent());
+        verdicts
+    }
+
+    /// Starts a run for the records that are taken, each with whether it is JSON.
+    fn begin(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        batch: &TriggerBatch,
+        taken: &[(&Read, bool)],
+    ) -> TurnResult<Begun> {
+        if taken.is_empty() {
+            return Ok(Begun::Started);
+        }
+        if let Some(refusal) = &batch.refusal {
+            return Ok(Begun::Refused(refusal.clone()));
+        }
+        if hops(taken) > HOPS_MAX {
+            return Ok(Begun::Refused(format!(
+                "expected the record to have at most {HOPS_MAX} hops, but it has more"
+            )));
+        }
+        let payloads = taken
+            .iter()
+            .map(|((_, content), is_json)| (&content.payload[..], *is_json));
+        let input = input(self.trigger.batch_size, payloads);
+        match self.start(turn, input, taken) {
+            Ok(()) => Ok(Begun::Started),
+            Err(Abort::Rejected(refusal)) if refusal.is_temporary_conflict() => Ok(Begun::Waits),
+            Err(Abort::Rejected(refusal)) if taken.len() == 1 || refusal.is_start_conflict() => {
+                Ok(Begun::Refused(refusal.to_string()))
+            }
+            Err(abort) => Err(abort),
         }
     }
 
-    fn start(&mut self, turn: &mut Turn<'_, '_>, input: Json, records: &[Read]) -> TurnResult<()> {
+    fn start(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        input: Json,
+        taken: &[(&Read, bool)],
+    ) -> TurnResult<()> {
         let partition = self.command.partition;
-        let hops = hops(records);
-        let records: Vec<RecordId> = records.iter().map(|(id, _)| *id).collect();
+        let (trigger, hops) = (self.command.trigger, hops(taken));
+        let records: Vec<RecordId> = taken.iter().map(|((id, _), _)| *id).collect();
         let new_run = NewRun {
             namespace: self.key.0.clone(),
             run_id: None,
@@ -287,7 +356,10 @@ impl Firing<'_> {
             input,
             metadata: None,
             idempotency_key: None,
-            triggered_by: TriggeredBy::Trigger { first: records[0] },
+            triggered_by: TriggeredBy::Trigger {
+                trigger,
+                first: records[0],
+            },
             parent: None,
             nesting: 0,
             hops,
@@ -297,40 +369,41 @@ impl Firing<'_> {
             exclusion: GivenExclusion::default(),
         };
         let created = run::create(turn, new_run)?;
-        self.group.1.acked_count += records.len() as u64;
-        self.record.record_count += records.len() as u64;
         let run = match created {
             Creation::Run(run) => run,
             // The run that holds the key stands for the records.
             Creation::Existing(_) => return Ok(()),
         };
-        self.record.run_count += 1;
+        self.counts.run_count += 1;
+        self.counts.record_count += records.len() as u64;
         self.runs_count += 1;
-        let kind = EventKind::TriggerStarted { partition, records };
+        let kind = EventKind::TriggerStarted {
+            trigger,
+            partition,
+            records,
+        };
         turn.note_run(run.number, kind)?;
         self.first_works
             .extend(run.first_work.map(|work| (run.number, work)));
         Ok(())
     }
 
+    /// Gives a record to the dead-letter stream of the group.
     fn refuse(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        records: &[Read],
+        id: RecordId,
         reason: &str,
     ) -> Result<(), StoreError> {
-        self.pass(records);
-        for (id, _) in records {
-            let dead = group::DeadRecord {
-                partition: self.command.partition,
-                id: *id,
-                deliveries: 1,
-                reason: Some(reason),
-            };
-            group::move_to_dead_letters(turn, &mut self.group.1, &dead)?;
-            self.record.refused_count += 1;
-            self.refused_count += 1;
-        }
+        let dead = group::DeadRecord {
+            partition: self.command.partition,
+            id,
+            deliveries: 1,
+            reason: Some(reason),
+        };
+        group::move_to_dead_letters(turn, &mut self.group.1, &dead)?;
+        self.counts.refused_count += 1;
+        self.refused_count += 1;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Triggers: runs that start for the records of a stream (W41, W42).
+//! Triggers: runs that start for the records of a stream (W41, W42, W93).
 //!
 //! A trigger reads its stream through a dedicated consumer group, which no consumer may join. A firing names the cursor
 //! and the records at it, and advances the cursor in the turn that starts the runs; so each record starts exactly one
@@ -7,14 +7,17 @@
 //! created.
 
 mod batch;
+mod condition;
 mod due;
 mod fire;
 mod live;
 mod source;
 
 pub use batch::{BatchedRecord, TriggerBatch, input};
+pub use due::TriggerKey;
 pub use fire::FireTrigger;
 
+pub(crate) use condition::{Candidate, Verdict};
 pub(crate) use due::Unread;
 pub(crate) use live::{delete, make_live, quarantine, release_from_quarantine, set_enabled};
 pub(crate) use source::{stream_appeared, stream_changed, stream_gone};

@@ -1,7 +1,7 @@
 //! Notifies triggers of changes to their stream.
 
 use super::due::{TriggerKey, disarm, rearm};
-use super::live::{attach, load};
+use super::live::{attach, find};
 use crate::ids::{Namespace, StreamName};
 use crate::limits::GROUPS_MAX;
 use crate::store::StoreError;
@@ -39,12 +39,12 @@ fn change_each(
     change: impl Fn(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> TurnResult<()>,
 ) -> Result<(), StoreError> {
     let triggers = turn.list::<TriggersByStream>(source, GROUPS_MAX as usize)?;
-    for ((_, _, namespace, workflow), _) in triggers {
-        let key = (namespace, workflow);
-        let mut record = load(turn, &key)?;
-        let Some(mut live) = record.live.clone() else {
+    for ((_, _, namespace, workflow, index), _) in triggers {
+        let key = (namespace, workflow, index);
+        let Some(mut record) = find(turn, &key)? else {
             continue;
         };
+        let mut live = record.live.clone();
         let subject = Subject::Trigger(live.definition);
         match turn.with_subject(subject, |turn| change(turn, &key, &mut live)) {
             Ok(()) => {}
@@ -53,8 +53,8 @@ fn change_each(
                 panic!("a trigger's group was checked when it became live, but {rejection}")
             }
         }
-        if record.live.as_ref() != Some(&live) {
-            record.live = Some(live);
+        if record.live != live {
+            record.live = live;
             turn.put::<Triggers>(&key, record);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use crate::definition::{CallRole, Definition, StepIndex, StepKind};
+use crate::definition::{CallRole, Definition, StepIndex, StepKind, TriggerIndex};
 use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
@@ -238,7 +238,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::RunQuarantined
         | EventKind::RunBegan
         | EventKind::RunReleased => String::new(),
-        EventKind::TriggerStarted { .. } => stream_name(definition),
+        EventKind::TriggerStarted { trigger, .. } => stream_name(definition, *trigger),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
         EventKind::StepStarted
         | EventKind::CompensationStarted
@@ -368,9 +368,14 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
-        EventKind::TriggerStarted { partition, records } => {
-            of_trigger(definition, *partition, records)
-        }
+        EventKind::TriggerStarted {
+            trigger,
+            partition,
+            records,
+        } => Attributes::default()
+            .text("stream", &stream_name(definition, *trigger))
+            .number("partition", u64::from(*partition))
+            .texts("record_ids", records.iter().map(RecordId::to_string)),
         EventKind::StepStarted
         | EventKind::CompensationStarted
         | EventKind::CompensationCompleted
@@ -468,16 +473,8 @@ fn of_end(definition: &Definition, kind: &EventKind) -> Attributes {
     }
 }
 
-/// The attributes of the start by a trigger.
-fn of_trigger(definition: &Definition, partition: u32, records: &[RecordId]) -> Attributes {
-    Attributes::default()
-        .text("stream", &stream_name(definition))
-        .number("partition", u64::from(partition))
-        .texts("record_ids", records.iter().map(RecordId::to_string))
-}
-
-/// The stream of the definition's trigger.
-fn stream_name(definition: &Definition) -> String {
-    let trigger = definition.trigger.as_ref();
+/// The stream of a trigger of the definition.
+fn stream_name(definition: &Definition, trigger: TriggerIndex) -> String {
+    let trigger = definition.trigger(trigger);
     trigger.map_or_else(String::new, |trigger| trigger.stream.to_string())
 }

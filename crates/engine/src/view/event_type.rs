@@ -53,7 +53,7 @@ macro_rules! types {
 types! {
     WorkflowStarted "workflow_started" "The run started." [""] ["parent_run_id"];
     ScheduleStarted "schedule_started" "A firing of the workflow's schedule started the run." [""] ["scheduled_at_ms"];
-    TriggerStarted "trigger_started" "A firing of the workflow's trigger started the run."
+    TriggerStarted "trigger_started" "A firing of a trigger of the workflow started the run."
         ["the stream"] ["stream" "partition" "record_ids"];
     ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch` or `block`"] [];
     ScopeEnded "scope_ended" "A scope ended." ["the outcome"] [];

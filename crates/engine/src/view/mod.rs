@@ -75,7 +75,7 @@ pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use timer::{DueTimers, TimerCursor};
 pub use trace::{TaskVisit, VisitKey, run_trace, task_visit};
-pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
+pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger_firings, triggers};
 pub use trigger_firing::{InputJudge, ReadRecord, TriggerFiring};
 pub use worker::{
     WorkerView, WorkerWithCounts, is_leased, leased_tasks, namespaces_of_node, worker,

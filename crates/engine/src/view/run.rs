@@ -326,9 +326,9 @@ pub fn run(
 fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
     match run.triggered_by {
         TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(firing_ms)),
-        TriggeredBy::Trigger { first } => {
-            let trigger = definition.trigger.as_ref()?;
-            let namespace = trigger.namespace.as_ref().unwrap_or(&run.namespace);
+        TriggeredBy::Trigger { trigger, first } => {
+            let trigger = definition.trigger(trigger)?;
+            let namespace = trigger.namespace(&run.namespace);
             let stream = &trigger.stream;
             Some(IdempotencyKey::of_record(namespace, stream, first))
         }

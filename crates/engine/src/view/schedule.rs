@@ -150,7 +150,7 @@ impl DueCursor {
         now_ms: u64,
         limit: usize,
     ) -> Result<DueSchedules, StoreError> {
-        let (keys, next_due_ms) = self.read::<SchedulesDue>(reader, now_ms, limit)?;
+        let (keys, next_due_ms) = self.read::<SchedulesDue, _>(reader, now_ms, limit)?;
         let mut schedules = Vec::with_capacity(keys.len());
         for (namespace, workflow) in keys {
             let key = (namespace, workflow);

@@ -3,20 +3,20 @@
 use super::due::DueCursor;
 use super::is_quarantined;
 use super::trigger_firing::{ReadRecord, TriggerFiring};
-use crate::definition::Trigger;
+use crate::definition::{Trigger, TriggerIndex};
 use crate::ids::{Namespace, StreamNumber, WorkflowName, WorkflowVersion};
-use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX, TRIGGERS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
     DefinitionRecord, Definitions, GroupRecord, Groups, LiveTrigger, QuarantinedKind, Records,
-    StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key, range_from,
-    read, visit,
+    StreamRecord, Streams, TriggerCounts, TriggerRecord, Triggers, TriggersDue, Workflows,
+    decode_key, range_from, read, visit,
 };
-use crate::trigger::Unread;
+use crate::trigger::{TriggerKey, Unread};
 use std::ops::ControlFlow;
 
-/// A workflow's trigger.
+/// A trigger of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerView {
     /// What the latest revision says.
@@ -31,14 +31,8 @@ pub struct TriggerView {
     pub lag: u64,
     /// Records that the stream removed before it read them.
     pub lost_count: u64,
-    /// Runs that it started, by whatever revision.
-    pub run_count: u64,
-    /// Records that these runs began with.
-    pub record_count: u64,
-    /// Records whose start was refused: they went to the dead-letter stream.
-    pub refused_count: u64,
-    /// The last firing, in milliseconds.
-    pub last_fired_ms: Option<u64>,
+    /// What it has done.
+    pub counts: TriggerCounts,
 }
 
 /// Whether a trigger fires, and if not, why.
@@ -67,21 +61,32 @@ impl TriggerState {
     }
 }
 
-/// The trigger of a workflow's latest revision, if it has one.
+/// The triggers of a workflow's latest revision, in the order of its list.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
-pub fn trigger(
+pub fn triggers(
     reader: &dyn Reader,
     namespace: &Namespace,
     workflow: &WorkflowName,
-) -> Result<Option<TriggerView>, StoreError> {
-    let key = (namespace.clone(), workflow.clone());
-    let Some(found) = Live::find(reader, &key)? else {
-        return Ok(None);
+) -> Result<Vec<TriggerView>, StoreError> {
+    let owner = (namespace.clone(), workflow.clone());
+    let Some(record) = read::<Workflows>(reader, &owner)? else {
+        return Ok(Vec::new());
     };
+    let mut views = Vec::new();
+    for index in (0..).take(TRIGGERS_MAX).map(TriggerIndex) {
+        let key = (owner.0.clone(), owner.1.clone(), index);
+        match Live::find(reader, &key)? {
+            Some(found) => views.push(describe(reader, found, record.is_enabled)?),
+            None => break,
+        }
+    }
+    Ok(views)
+}
+
+fn describe(reader: &dyn Reader, found: Live, is_enabled: bool) -> Result<TriggerView, StoreError> {
     let source = found.source(reader)?;
-    let is_enabled = read::<Workflows>(reader, &key)?.is_some_and(|workflow| workflow.is_enabled);
     let quarantined = (QuarantinedKind::Trigger, found.live.definition.0);
     let state = if is_quarantined(reader, quarantined)? {
         TriggerState::Quarantined
@@ -94,25 +99,22 @@ pub fn trigger(
     };
     let of_source = source.map(|(group, stream)| (group.lag(&stream), group.lost_count));
     let (lag, lost_count) = of_source.unwrap_or_default();
-    Ok(Some(TriggerView {
+    Ok(TriggerView {
         trigger: found.trigger,
         version: found.definition.definition.version,
         revision: found.definition.revision,
         state,
         lag,
         lost_count,
-        run_count: found.record.run_count,
-        record_count: found.record.record_count,
-        refused_count: found.record.refused_count,
-        last_fired_ms: found.record.last_fired_ms,
-    }))
+        counts: found.counts,
+    })
 }
 
 /// Triggers that the driver must look at, and when to look again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueTriggers {
     /// Those that are due, by the age of what they have to fire.
-    pub triggers: Vec<(Namespace, WorkflowName)>,
+    pub triggers: Vec<TriggerKey>,
     /// When the next one that is not among them will be due, in milliseconds.
     pub next_due_ms: Option<u64>,
 }
@@ -128,7 +130,7 @@ impl DueCursor {
         now_ms: u64,
         limit: usize,
     ) -> Result<DueTriggers, StoreError> {
-        let (triggers, next_due_ms) = self.read::<TriggersDue>(reader, now_ms, limit)?;
+        let (triggers, next_due_ms) = self.read::<TriggersDue, _>(reader, now_ms, limit)?;
         Ok(DueTriggers {
             triggers,
             next_due_ms,
@@ -143,7 +145,7 @@ impl DueCursor {
 /// [`StoreError`] if the store fails.
 pub fn trigger_firings(
     reader: &dyn Reader,
-    key: &(Namespace, WorkflowName),
+    key: &TriggerKey,
     now_ms: u64,
     limit: usize,
 ) -> Result<Vec<TriggerFiring>, StoreError> {
@@ -176,6 +178,7 @@ pub fn trigger_firings(
             namespace: key.0.clone(),
             workflow: key.1.clone(),
             definition: found.live.definition,
+            index: key.2,
             schema: found.definition.definition.input_schema.clone(),
             trigger: found.trigger.clone(),
             partition,
@@ -190,30 +193,24 @@ pub fn trigger_firings(
 
 /// A live trigger with its revision.
 struct Live {
-    record: TriggerRecord,
     live: LiveTrigger,
+    counts: TriggerCounts,
     definition: DefinitionRecord,
     trigger: Trigger,
 }
 
 impl Live {
-    fn find(
-        reader: &dyn Reader,
-        key: &(Namespace, WorkflowName),
-    ) -> Result<Option<Self>, StoreError> {
-        let Some(record) = read::<Triggers>(reader, key)? else {
-            return Ok(None);
-        };
-        let Some(live) = record.live.clone() else {
+    fn find(reader: &dyn Reader, key: &TriggerKey) -> Result<Option<Self>, StoreError> {
+        let Some(TriggerRecord { live, counts }) = read::<Triggers>(reader, key)? else {
             return Ok(None);
         };
         let Some(definition) = read::<Definitions>(reader, &live.definition)? else {
             return Ok(None);
         };
-        let trigger = definition.definition.trigger.clone();
+        let trigger = definition.definition.trigger(key.2).cloned();
         Ok(trigger.map(|trigger| Self {
-            record,
             live,
+            counts,
             definition,
             trigger,
         }))
@@ -245,7 +242,12 @@ fn records(
     trigger: &Trigger,
 ) -> Result<(Vec<ReadRecord>, bool), StoreError> {
     let size = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
-    let count_max = size.saturating_mul(TRIGGER_RUNS_MAX).min(READ_RECORDS_MAX);
+    // With a condition, most batches may start no run.
+    let batches_max = match trigger.when {
+        Some(_) => READ_RECORDS_MAX,
+        None => TRIGGER_RUNS_MAX,
+    };
+    let count_max = size.saturating_mul(batches_max).min(READ_RECORDS_MAX);
     let mut records = Vec::new();
     let mut has_more = false;
     let mut bytes = 0;
@@ -257,11 +259,7 @@ fn records(
             has_more = true;
             return ControlFlow::Break(());
         }
-        records.push(ReadRecord {
-            id,
-            payload: content.payload,
-            hops: content.hops,
-        });
+        records.push(ReadRecord { id, content });
         ControlFlow::Continue(())
     })?;
     Ok((records, has_more))

@@ -5,7 +5,7 @@ use crate::definition::Definition;
 use crate::ids::Namespace;
 use crate::limits::{
     ATTRIBUTES_MAX, INVALIDATION_EVENTS_MAX, MAPPING_PATHS_MAX, PLANS_MAX, REVISIONS_BYTES_MAX,
-    REVISIONS_MAX, TRIGGER_BATCH_MAX, WORKFLOWS_MAX,
+    REVISIONS_MAX, TRIGGER_BATCH_MAX, TRIGGERS_MAX, WORKFLOWS_MAX,
 };
 use crate::plan::{self, RevisionChange};
 use crate::rejection::Rejection;
@@ -110,13 +110,15 @@ impl CreateDefinition {
                 return Err(Rejection::too_many(noun, INVALIDATION_EVENTS_MAX));
             }
         }
-        match &definition.trigger {
-            Some(trigger) if trigger.batch_size > TRIGGER_BATCH_MAX => {
-                let count_max = TRIGGER_BATCH_MAX as usize;
-                Err(Rejection::too_many("records in a batch", count_max))
-            }
-            Some(_) | None => Ok(()),
+        let mut triggers = definition.triggers.iter();
+        if triggers.len() > TRIGGERS_MAX {
+            return Err(Rejection::too_many("triggers", TRIGGERS_MAX));
         }
+        if triggers.any(|trigger| trigger.batch_size > TRIGGER_BATCH_MAX) {
+            let count_max = TRIGGER_BATCH_MAX as usize;
+            return Err(Rejection::too_many("records in a batch", count_max));
+        }
+        Ok(())
     }
 
     fn keep_existing(

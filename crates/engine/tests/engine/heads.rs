@@ -5,6 +5,7 @@ use crate::replica::{Counting, Replica};
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::bytes::Bytes;
+use flotilla_engine::definition::TriggerIndex;
 use flotilla_engine::ids::{KvKey, StreamName, StreamNumber, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
@@ -148,7 +149,7 @@ impl InputJudge for Accepts {
 /// Fires what the trigger has to fire now.
 fn fire(replica: &mut Replica) {
     let workflow = WorkflowName::new("order").expect("a name");
-    let key = (samples::namespace(), workflow);
+    let key = (samples::namespace(), workflow, TriggerIndex(0));
     let firings = view::trigger_firings(&replica.store, &key, replica.now_ms, 100);
     for firing in firings.expect("memory does not fail") {
         let command = firing.command(&Accepts).expect("something to fire");

@@ -440,7 +440,7 @@ pub(crate) fn definition() -> Definition {
             from: path(Root::Input),
         }],
         schedule: Some(schedule()),
-        trigger: Some(trigger()),
+        triggers: vec![trigger()],
         plans: vec![plan()],
         ends: vec![outcome()],
         blocks: vec![block(BlockForm::Graph), block(BlockForm::List)],
@@ -529,6 +529,7 @@ fn trigger() -> Trigger {
         consumption: GroupMode::KeyShared,
         batch_size: 10,
         batch_timeout_ms: 5_000,
+        when: Some(expression()),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
+use flotilla_engine::definition::TriggerIndex;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{EVENT_BYTES, PAYLOAD_PART_BYTES, SHARED_BYTES_MIN};
@@ -81,6 +82,7 @@ fn contents_count_the_same_in_every_build() {
         kind,
     };
     let triggered = EventKind::TriggerStarted {
+        trigger: TriggerIndex(0),
         partition: 0,
         records: vec![samples::record_id(); 3],
     };

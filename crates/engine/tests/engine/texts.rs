@@ -135,6 +135,7 @@ fn replies_of_data() -> Vec<Reply> {
         Reply::TriggerFired(reply::TriggerFired {
             run_count: 2,
             refused_count: 1,
+            skipped_count: 1,
         }),
         Reply::NamespaceDeleted(reply::NamespaceDeleted {
             is_found: true,

@@ -17,11 +17,14 @@ pub(crate) fn message(namespace: &Namespace, view: TriggerView) -> v1::Trigger {
         batch_timeout_ms: trigger.batch_timeout_ms,
         state: state(view.state).into(),
         lag: view.lag,
-        run_count: view.run_count,
-        record_count: view.record_count,
-        refused_count: view.refused_count,
+        run_count: view.counts.run_count,
+        record_count: view.counts.record_count,
+        refused_count: view.counts.refused_count,
         lost_count: view.lost_count,
-        last_fired_at_ms: view.last_fired_ms,
+        last_fired_at_ms: view.counts.last_fired_ms,
+        when: trigger.when.map(|when| when.text),
+        skipped_count: view.counts.skipped_count,
+        since_ms: view.counts.since_ms,
     }
 }
 

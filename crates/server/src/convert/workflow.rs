@@ -3,7 +3,7 @@
 use flotilla_api::v1;
 use flotilla_engine::view::WorkflowView;
 
-/// Converts a revision of a workflow, without its trigger; `source` is empty in lists.
+/// Converts a revision of a workflow, without its triggers; `source` is empty in lists.
 pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
     let definition = view.definition.definition;
     v1::Workflow {
@@ -17,6 +17,6 @@ pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
         latest: view.is_latest,
         created_at_ms: view.definition.created_at_ms,
         description: definition.description.unwrap_or_default(),
-        trigger: None,
+        triggers: Vec::new(),
     }
 }

@@ -14,17 +14,13 @@ use crate::limits::{
 };
 use crate::request;
 use crate::schemas::{self, Schema};
-use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, DueCursor, InputJudge, SchemaOf, TriggerFiring};
-use flotilla_engine::{Body, Command};
+use flotilla_engine::{Body, Command, TriggerKey};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 use tokio::time::{Instant, sleep_until};
-
-/// The workflow that owns the trigger.
-type TriggerKey = (Namespace, WorkflowName);
 
 /// Fires what is due, a few triggers at a time and independently of each other, longest-waiting
 /// records first; then sleeps until a batch is due or a stream grows.
@@ -95,7 +91,7 @@ async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, FiringResult) {
                 return (key, FiringResult::Done);
             }
             Err(refusal) => {
-                let (namespace, workflow) = &key;
+                let (namespace, workflow, _) = &key;
                 refusals_count += u32::from(!refusal.may_succeed_later());
                 if refusals_count == TRIGGER_REFUSALS_MAX {
                     tracing::warn!(%refusal, %namespace, %workflow, "a trigger cannot be fired");

@@ -19,7 +19,7 @@ async fn trigger(node: &Node, workflow: &str) -> v1::Trigger {
         ..Default::default()
     };
     let workflow = node.workflows().get_workflow(request).await.unwrap();
-    workflow.into_inner().trigger.unwrap()
+    workflow.into_inner().triggers.remove(0)
 }
 
 /// Waits until the trigger satisfies the condition, and returns it.

@@ -65,7 +65,7 @@ fn append(site: &Site) {
 }
 
 fn trigger(site: &Site) -> Value {
-    site.flo.json(&["workflow", "trigger", WORKFLOW])
+    site.flo.json(&["workflow", "trigger", WORKFLOW])["triggers"][0].take()
 }
 
 /// Waits until it has started this many runs and has no lag.

@@ -126,14 +126,15 @@ async fn create_stream(client: &Client, partitions: u32) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The number of runs that the trigger has started.
+/// The number of runs that the workflow's trigger has started.
 async fn started(client: &Client) -> Result<u64, Failure> {
     let request = GetWorkflowRequest {
         name: WORKFLOW.to_owned(),
         ..GetWorkflowRequest::default()
     };
     let workflow = client.get_workflow(request).await?;
-    Ok(workflow.trigger.map_or(0, |trigger| trigger.run_count))
+    let counts = workflow.triggers.iter().map(|trigger| trigger.run_count);
+    Ok(counts.sum())
 }
 
 /// What the clients and the worker share.

@@ -3,11 +3,11 @@
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::views::TriggerView;
+use crate::views::TriggersView;
 use clap::Args;
 use flotilla_client::v1::GetWorkflowRequest;
 
-/// Show a workflow's trigger and how far it has read its stream
+/// Show a workflow's triggers and how far they have read their streams
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo workflow trigger order-processor")]
 pub(crate) struct Trigger {
@@ -22,15 +22,14 @@ impl Trigger {
             ..GetWorkflowRequest::default()
         };
         let workflow = session.client()?.get_workflow(request).await?;
-        let trigger = workflow.trigger.ok_or_else(|| {
+        if workflow.triggers.is_empty() {
             let message = format!(
                 "expected workflow {:?} to have a trigger, but it does not have one",
                 self.name
             );
-            Failure::new(Code::TriggerNotFound, message)
-        })?;
-        session
-            .output
-            .value(&TriggerView::from(trigger), TriggerView::text)
+            return Err(Failure::new(Code::TriggerNotFound, message));
+        }
+        let triggers = TriggersView::from(workflow.triggers);
+        session.output.value(&triggers, TriggersView::text)
     }
 }

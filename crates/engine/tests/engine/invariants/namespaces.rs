@@ -42,7 +42,7 @@ pub(super) fn check(store: &MemoryStore) {
     for ((namespace, _), _) in rows::<Schedules>(store, &()) {
         check(&namespace);
     }
-    for ((namespace, _), _) in rows::<Triggers>(store, &()) {
+    for ((namespace, _, _), _) in rows::<Triggers>(store, &()) {
         check(&namespace);
     }
     for ((namespace, ..), _) in rows::<DeadLetters>(store, &()) {

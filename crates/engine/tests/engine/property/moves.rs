@@ -264,7 +264,7 @@ fn on_runs() -> impl Strategy<Value = Intent> {
 
 pub(super) fn on_tasks() -> impl Strategy<Value = Intent> {
     prop_oneof![
-        6 => (any::<u8>(), 0..5_u8)
+        6 => (any::<u8>(), 0..15_u8)
             .prop_map(|(token, outcome)| Intent::Complete { token, outcome }),
         3 => (any::<u8>(), 0..3_u8, prop::option::weighted(0.3, 0..3_u8))
             .prop_map(|(token, kind, code)| Intent::Fail { token, kind, code }),

@@ -2,6 +2,7 @@
 
 use super::data::stream_name;
 use super::player::{create, pick};
+use flotilla_engine::definition::TriggerIndex;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::DefinitionNumber;
@@ -14,14 +15,17 @@ const WORKFLOWS: [&str; 3] = ["follow", "chase", "watch"];
 /// Two of them are those of the consumers.
 const GROUPS: [&str; 3] = ["g", "h", "own"];
 
+/// None, one that depends on the record, and one that fails.
+const CONDITIONS: [&str; 4] = ["", "", " when=record.partition>0", " when=record.payload>4"];
+
 /// A command on triggers.
 #[derive(Clone, Debug)]
 pub(in crate::property) enum TriggerIntent {
     /// A revision of one of a few contents becomes the latest.
     Create {
         workflow: u8,
-        stream: Option<u8>,
-        group: u8,
+        /// Each with its stream, its group and its condition.
+        triggers: Vec<(u8, u8, u8)>,
         batch_size: u8,
     },
     Enable {
@@ -41,17 +45,16 @@ pub(in crate::property) enum TriggerIntent {
 }
 
 pub(super) fn intents() -> impl Strategy<Value = TriggerIntent> {
-    let stream = prop::option::weighted(0.9, 0..3_u8);
+    let triggers = prop::collection::vec((0..3_u8, 0..3_u8, 0..4_u8), 0..3);
     let wrong = prop::option::weighted(0.2, 0..4_u8);
     prop_oneof![
-        3 => (0..3_u8, stream, 0..3_u8, 1..4_u8).prop_map(
-            |(workflow, stream, group, batch_size)| TriggerIntent::Create {
+        3 => (0..3_u8, triggers, 1..4_u8).prop_map(|(workflow, triggers, batch_size)| {
+            TriggerIntent::Create {
                 workflow,
-                stream,
-                group,
+                triggers,
                 batch_size,
             }
-        ),
+        }),
         1 => (0..3_u8, prop::bool::weighted(0.7))
             .prop_map(|(workflow, is_enabled)| TriggerIntent::Enable { workflow, is_enabled }),
         1 => (0..3_u8).prop_map(|workflow| TriggerIntent::Delete { workflow }),
@@ -71,17 +74,18 @@ pub(super) fn body(store: &MemoryStore, intent: &TriggerIntent) -> Body {
     match intent {
         TriggerIntent::Create {
             workflow,
-            stream,
-            group,
+            triggers,
             batch_size,
         } => {
-            let trigger = stream.map_or_else(String::new, |stream| {
-                let (stream, group) = (stream_name(stream), pick(&GROUPS, *group));
-                format!(" trigger {stream} group={group} batch={batch_size} timeout=300\n")
-            });
+            let trigger = |(stream, group, condition): &(u8, u8, u8)| {
+                let (stream, group) = (stream_name(*stream), pick(&GROUPS, *group));
+                let when = pick(&CONDITIONS, *condition);
+                format!(" trigger {stream} group={group} batch={batch_size} timeout=300{when}\n")
+            };
+            let triggers: String = triggers.iter().map(trigger).collect();
             let name = pick(&WORKFLOWS, *workflow);
             let body = "start: wait go -> success=flo.Completed";
-            create(&format!("define {name} 1\n{trigger} {body}"), "triggered")
+            create(&format!("define {name} 1\n{triggers} {body}"), "triggered")
         }
         TriggerIntent::Enable {
             workflow,
@@ -117,12 +121,13 @@ fn firing(store: &MemoryStore, pick: u8, now_ms: u64, verdict: &Verdict) -> Fire
     let default = Namespace::default_namespace();
     let position = usize::from(pick) % due.triggers.len().max(1);
     let key = due.triggers.get(position).cloned();
-    let key = key.unwrap_or_else(|| (default, name("follow")));
+    let key = key.unwrap_or_else(|| (default, name("follow"), TriggerIndex(0)));
     let firings = view::trigger_firings(store, &key, now_ms, 1).expect("memory");
     let command = firings.first().and_then(|firing| firing.command(verdict));
     command.unwrap_or_else(|| FireTrigger {
         workflow: key.1,
         definition: DefinitionNumber(1),
+        trigger: key.2,
         partition: 0,
         cursor: RecordId::START,
         batches: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{labels, workflow};
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::definition::GroupMode;
+use flotilla_engine::definition::{GroupMode, TriggerIndex};
 use flotilla_engine::ids::{
     ActionRunNumber, ConsumerName, GroupName, KvKey, PartitionKey, StreamName,
 };
@@ -199,6 +199,7 @@ fn fire_trigger() -> Body {
     Body::FireTrigger(FireTrigger {
         workflow: super::workflow(),
         definition: DefinitionNumber(4),
+        trigger: TriggerIndex(1),
         partition: 1,
         cursor: record_id(),
         batches: vec![

@@ -43,7 +43,7 @@ pub(super) fn plant(world: &mut World, verb: &str, line: &mut Line) -> bool {
         "damage" => run(world, &line.word()),
         "damage-steps" => definition(world, &line.word(), |one| one.steps.clear()),
         "damage-schedule" => definition(world, &line.word(), |one| one.schedule = None),
-        "damage-trigger" => definition(world, &line.word(), |one| one.trigger = None),
+        "damage-trigger" => definition(world, &line.word(), |one| one.triggers.clear()),
         "damage-group" => group(world, &line.word()),
         "damage-stream" => stream(world, &line.word(), |one| one.record_count = 0),
         "damage-partitions" => stream(world, &line.word(), |one| one.partitions.clear()),

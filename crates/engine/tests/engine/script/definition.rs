@@ -39,11 +39,11 @@ use super::pattern::lock;
 use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
-    ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, GroupMode,
-    Idempotency, LockSource, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy, Root,
-    RunFact, RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults,
+    ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, Expression,
+    GroupMode, Idempotency, LockSource, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy,
+    Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults,
     StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
-    Trigger, note_repeats,
+    Trigger, Variable, note_repeats,
 };
 use flotilla_engine::ids::{
     AttributeName, ConcurrencyName, GroupName, Namespace, OutcomeName, StateKey, StepName,
@@ -95,7 +95,7 @@ pub(crate) fn define(text: &str) -> Definition {
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
         schedule: keyword(&body, "schedule").next().map(schedule),
-        trigger: keyword(&body, "trigger").next().map(trigger),
+        triggers: keyword(&body, "trigger").map(trigger).collect(),
         plans: plan::plans(&body),
         ends: names.ends.clone(),
         blocks: names.blocks(),
@@ -477,7 +477,7 @@ fn schedule(mut line: Line) -> Schedule {
     schedule
 }
 
-/// `events in=elsewhere group=work mode=exclusive batch=10 timeout=500`
+/// `events in=elsewhere group=work mode=exclusive batch=10 timeout=500 when=record.payload.n>1`
 fn trigger(mut line: Line) -> Trigger {
     let stream = StreamName::new(line.word()).expect("a stream's name");
     let group = line.option("group").unwrap_or_else(|| "work".to_owned());
@@ -495,9 +495,24 @@ fn trigger(mut line: Line) -> Trigger {
         },
         batch_size: line.number("batch").unwrap_or(1),
         batch_timeout_ms: line.number("timeout").unwrap_or(5_000),
+        when: line.option("when").map(|text| record_condition(&text)),
     };
     line.end();
     trigger
+}
+
+/// A condition with paths into `record`.
+fn record_condition(text: &str) -> Expression {
+    let below_record = |text: &str| Path {
+        root: Root::Input,
+        segments: (text.split('.').skip(1))
+            .map(|field| Segment::Field(field.to_owned()))
+            .collect(),
+    };
+    Expression {
+        variables: vec![Variable::Record],
+        ..condition(text, below_record)
+    }
 }
 
 /// `3 exponential 100 max=1000 within=5000`, or `3 listed=10,500`

@@ -253,7 +253,9 @@ fn start_in_words(kind: &EventKind) -> (&'static str, String) {
         EventKind::ScheduleStarted { firing_ms } => {
             ("schedule_started", format!("firing of {firing_ms}"))
         }
-        EventKind::TriggerStarted { partition, records } => {
+        EventKind::TriggerStarted {
+            partition, records, ..
+        } => {
             let ids: Vec<String> = records.iter().map(ToString::to_string).collect();
             let ids = ids.join(" ");
             ("trigger_started", format!("partition {partition} {ids}"))

@@ -93,6 +93,12 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::GroupJoined(joined) => format!("joined, ack within {}", joined.ack_timeout_ms),
         Reply::RecordsTaken(taken) => format!("taken {}", taken.count),
         Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
+        Reply::TriggerFired(fired) if fired.skipped_count > 0 => {
+            format!(
+                "fired {}, refused {}, skipped {}",
+                fired.run_count, fired.refused_count, fired.skipped_count
+            )
+        }
         Reply::TriggerFired(fired) => {
             format!("fired {}, refused {}", fired.run_count, fired.refused_count)
         }

@@ -3,14 +3,15 @@
 use super::line::Line;
 use super::show::option;
 use super::world::World;
+use flotilla_engine::definition::TriggerIndex;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::DefinitionNumber;
 use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
 use flotilla_engine::{Body, FireTrigger, RecordId};
 
-/// `fire-trigger W` fires what the driver would fire now, a command for each partition. What it says
-/// may be bent: `definition=N`, `cursor=ID`, `early` (whatever the time is), `joined` (in one batch),
+/// `fire-trigger W trigger=N` fires what the driver would fire now, a command for each partition; without a number, of the
+/// first trigger. What it says may be bent: `definition=N`, `cursor=ID`, `early` (whatever the time is), `joined` (in one batch),
 /// `forget` (the first record). Inputs with `bad` in them are refused.
 pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     let namespace = line.namespace();
@@ -20,7 +21,7 @@ pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     let (is_early, is_joined) = (line.flag("early"), line.flag("joined"));
     let is_forgetful = line.flag("forget");
     let now_ms = if is_early { u64::MAX } else { world.now_ms() };
-    let key = (namespace, workflow);
+    let key = (namespace, workflow, index(line));
     let firings = view::trigger_firings(&world.store, &key, now_ms, 100);
     let commands = firings.expect("memory does not fail").into_iter();
     let mut commands: Vec<FireTrigger> = commands
@@ -31,6 +32,7 @@ pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
         commands.push(FireTrigger {
             workflow: key.1,
             definition: DefinitionNumber(1),
+            trigger: key.2,
             partition: 0,
             cursor: RecordId::START,
             batches: vec![],
@@ -51,6 +53,11 @@ pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     commands.into_iter().map(Body::FireTrigger).collect()
 }
 
+/// `trigger=N`: which trigger of the workflow.
+fn index(line: &mut Line) -> TriggerIndex {
+    TriggerIndex(line.number("trigger").unwrap_or(0))
+}
+
 /// What scripts say of payloads and inputs.
 pub(crate) struct Script;
 
@@ -67,7 +74,7 @@ impl InputJudge for Script {
 
 pub(super) const QUESTIONS: [&str; 3] = ["trigger", "due-triggers", "firings"];
 
-/// `trigger W`, `due-triggers limit=N`, `firings W`
+/// `trigger W`, `due-triggers limit=N`, `firings W trigger=N`
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
     if !QUESTIONS.contains(&verb) {
         return None;
@@ -76,21 +83,38 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
     Some(match verb {
         "trigger" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
-            let found = view::trigger(&world.store, &namespace, &name);
+            let found = view::triggers(&world.store, &namespace, &name);
             let found = found.expect("memory does not fail");
-            found.map_or_else(|| "none\n".to_owned(), |found| describe(&found))
+            match &found[..] {
+                [] => "none\n".to_owned(),
+                [one] => describe(one),
+                several => several
+                    .iter()
+                    .map(|one| {
+                        format!(
+                            "{} {}: {}",
+                            one.trigger.stream,
+                            one.trigger.consumer_group,
+                            describe(one)
+                        )
+                    })
+                    .collect(),
+            }
         }
         "due-triggers" => {
             let limit = line.number("limit").unwrap_or(100);
             let due = DueCursor::default().due_triggers(&world.store, world.now_ms(), limit);
             let due = due.expect("memory does not fail");
-            let names = due.triggers.iter().map(|(_, name)| name.as_str());
+            let names = due.triggers.iter().map(|(_, name, index)| match index.0 {
+                0 => name.to_string(),
+                number => format!("{name}#{number}"),
+            });
             let names = names.collect::<Vec<_>>().join(" ");
             format!("due [{names}]{}\n", option(" then at ", &due.next_due_ms))
         }
         "firings" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
-            let key = (namespace, name);
+            let key = (namespace, name, index(line));
             let firings = view::trigger_firings(&world.store, &key, world.now_ms(), 100);
             let firings = firings.expect("memory does not fail");
             firings.iter().map(firing_in_words).collect()
@@ -100,17 +124,22 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
 }
 
 fn describe(view: &view::TriggerView) -> String {
+    let counts = &view.counts;
+    let skipped = match counts.skipped_count {
+        0 => String::new(),
+        count => format!(" skipped {count}"),
+    };
     format!(
-        "{} by {} revision {}, lag {} runs {} of {} refused {} lost {}{}\n",
+        "{} by {} revision {}, lag {} runs {} of {}{skipped} refused {} lost {}{}\n",
         view.state.name(),
         view.version,
         view.revision,
         view.lag,
-        view.run_count,
-        view.record_count,
-        view.refused_count,
+        counts.run_count,
+        counts.record_count,
+        counts.refused_count,
         view.lost_count,
-        option(" last at ", &view.last_fired_ms)
+        option(" last at ", &counts.last_fired_ms)
     )
 }
 

@@ -2,7 +2,9 @@
 
 use super::{error, plan};
 use crate::samples;
-use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalIndex};
+use flotilla_engine::definition::{
+    BuiltInTerminal, StepIndex, Target, TerminalIndex, TriggerIndex,
+};
 use flotilla_engine::ids::ActionRunNumber;
 use flotilla_engine::rows::{EventKind, Phase, StepTimeout};
 
@@ -14,6 +16,7 @@ pub(crate) fn events() -> Vec<EventKind> {
     events.extend(plan::events().into_iter().map(EventKind::Plan));
     events.push(EventKind::ScheduleStarted { firing_ms: 1_000 });
     events.push(EventKind::TriggerStarted {
+        trigger: TriggerIndex(0),
         partition: 1,
         records: vec![samples::record_id()],
     });

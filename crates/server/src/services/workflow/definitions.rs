@@ -25,10 +25,10 @@ pub(super) async fn get(
         let found = view::workflow(reader, &namespace, &workflow, version.as_ref())?;
         let found = match found {
             Some((latest, source)) if latest.is_latest => {
-                let trigger = view::trigger(reader, &namespace, &workflow)?;
-                Some((latest, source, trigger))
+                let triggers = view::triggers(reader, &namespace, &workflow)?;
+                Some((latest, source, triggers))
             }
-            Some((other, source)) => Some((other, source, None)),
+            Some((other, source)) => Some((other, source, Vec::new())),
             None => None,
         };
         Lookup::new(found, reader, &namespace, &workflow)
@@ -38,9 +38,11 @@ pub(super) async fn get(
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     let rejection = match (sought, version) {
-        (Lookup::Found((view, source, trigger)), _) => {
+        (Lookup::Found((view, source, triggers)), _) => {
             return Ok(v1::Workflow {
-                trigger: trigger.map(|trigger| convert::trigger::message(&namespace, trigger)),
+                triggers: (triggers.into_iter())
+                    .map(|trigger| convert::trigger::message(&namespace, trigger))
+                    .collect(),
                 ..convert::workflow::message(view, source)
             });
         }
