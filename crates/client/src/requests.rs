@@ -66,6 +66,7 @@ prepare_namespace! {
     GetPlanRequest
     ListRunsRequest
     GetHistoryRequest
+    ListInfoRequest
     WatchRunRequest
     GetScheduleRequest
     GetActionRequest
@@ -105,6 +106,8 @@ prepare_namespace_and_id! {
     DeleteWorkflowRequest.request_id
     StartRunRequest.request_id
     SignalRunRequest.request_id
+    AddInfoRequest.request_id
+    AddTaskInfoRequest.request_id
     DecideApprovalRequest.request_id
     CompleteStepRequest.request_id
     ResumeRunRequest.request_id

@@ -62,6 +62,10 @@ calls! { WorkflowServiceClient:
     Read list_runs(ListRunsRequest) -> ListRunsResponse = list_runs;
     /// Returns a page of a run's history (W23).
     Read get_history(GetHistoryRequest) -> GetHistoryResponse = get_history;
+    /// Adds an info entry to an open run (W92).
+    Write add_info(AddInfoRequest) -> AddInfoResponse = add_info;
+    /// Returns a page of a run's info entries (W92).
+    Read list_info(ListInfoRequest) -> ListInfoResponse = list_info;
     /// Approves or rejects what a step asks for (W61).
     Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
     /// Reports the outcome of a step's accepted task (W75).
@@ -144,6 +148,8 @@ calls! { WorkerServiceClient:
     Write fail_tasks(FailRequest) -> FailResponse = fail;
     /// Extends leases (A4).
     Write touch_tasks(TouchRequest) -> TouchResponse = touch;
+    /// Adds an info entry to the run of a task (W92).
+    Write add_task_info(AddTaskInfoRequest) -> AddTaskInfoResponse = add_task_info;
 }
 
 calls! { ClusterServiceClient:

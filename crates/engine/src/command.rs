@@ -21,13 +21,15 @@ use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
 use crate::run::{
-    CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, ResumeRun, SignalRun,
-    StartRun,
+    AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, ResumeRun,
+    SignalRun, StartRun,
 };
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
-use crate::task::{AcceptTask, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask};
+use crate::task::{
+    AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask,
+};
 use crate::timer::FireTimer;
 use crate::trigger::FireTrigger;
 use crate::turn::{Turn, TurnResult};
@@ -415,4 +417,10 @@ commands! {
     /// Delivers the compiled locks of a run (W85).
     DecideLocks(DecideLocks) "decide_locks" Progress -> Done,
         of |decision| Subject::RunNumber(decision.run);
+    /// Adds an info entry to a run (W92).
+    AddInfo(AddInfo) "add_info" Intake -> InfoAdded,
+        of |add| Subject::Run(add.run_id.clone());
+    /// Adds an info entry to the run of a task (W92).
+    AddTaskInfo(AddTaskInfo) "add_task_info" Intake -> InfoAdded,
+        of |add| Subject::ActionRun(add.token.action_run);
 }

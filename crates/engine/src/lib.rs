@@ -91,7 +91,7 @@ pub use request::SweepRequests;
 pub use resume_rejection::ResumeRejection;
 pub use retention::SweepRuns;
 pub use run::{
-    CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
+    AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
     ResumeRun, SignalRun, StartRun, StepSelector, VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
@@ -110,8 +110,8 @@ pub use tables::{
     WasmLimits, WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
-    AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
-    TaskReport, TaskToken, TokenInvalid, TouchTask,
+    AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,
+    ReportTask, TaskReport, TaskToken, TokenInvalid, TouchTask,
 };
 pub use timer::FireTimer;
 pub use trace::TraceContext;

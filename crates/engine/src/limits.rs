@@ -388,6 +388,11 @@ pub const PENDING_MAX: u32 = 10_000;
 pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 /// The default maximum number of deliveries of a record (A31).
 pub const DELIVERIES_DEFAULT: u32 = 10;
+/// An info entry of a run (W92). In bytes.
+pub const INFO_BYTES_MAX: usize = 64 << 10;
+/// Info entries of a run (W92).
+pub const INFOS_MAX: u32 = 1_000;
+
 /// Triggers of a workflow (W93).
 pub const TRIGGERS_MAX: usize = 16;
 /// Records of one batch of a trigger (W41).

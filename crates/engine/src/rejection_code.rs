@@ -205,6 +205,8 @@ codes! {
     TaskCancelled "task_cancelled" Conflict
         "The task is cancelled: its lease is not extended."
         => "stop the work, then complete or fail the task: until then, or until the lease expires, the run waits";
+    TaskWithoutRun "task_without_run" Conflict
+        "The task belongs to a stand-alone action run, which has no info entries.";
     TaskNotTracked "task_not_tracked" Conflict
         "Neither the step nor the executor of the task has `tracking: {mode: async}`, so the task cannot be accepted or reported."
         => "complete or fail the task instead";

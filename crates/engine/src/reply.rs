@@ -117,6 +117,11 @@ replies! {
         /// What the step ended with; `None` if further approvals are needed.
         outcome: Option<OutcomeName>,
     }
+    /// Of [`AddInfo`](crate::command::Body::AddInfo) and [`AddTaskInfo`](crate::command::Body::AddTaskInfo).
+    InfoAdded {
+        /// The number of the entry among those of its run, from 1.
+        number: u32,
+    }
     /// Of [`CompleteStep`](crate::command::Body::CompleteStep).
     StepReported {
         /// The step.

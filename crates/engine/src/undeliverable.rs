@@ -1,4 +1,5 @@
-//! Why an open run refuses a signal, a decision, a report, a touch or a cancellation (W54, W61, W61a, W75, W81).
+//! Why an open run refuses a signal, a decision, a report, a touch, an info entry or a cancellation (W54, W61, W61a, W75,
+//! W81, W92).
 
 use crate::ids::{ActionRunNumber, RunId, ScopePathText, SignalType};
 use crate::rejection_code::RejectionCode;
@@ -67,6 +68,9 @@ pub enum Undeliverable {
     /// The task is cancelled: its step waits only for the worker's answer (W54).
     #[error("expected a task that is not cancelled, but action run \"{0}\" is cancelled")]
     TaskCancelled(ActionRunNumber),
+    /// The task belongs to a stand-alone action run, which has no info entries (W92).
+    #[error("expected a task of a workflow run, but action run \"{0}\" belongs to none")]
+    TaskWithoutRun(ActionRunNumber),
     /// The type of the signal is the engine's own.
     #[error("expected a signal type that does not begin with `approval.`, but it is \"{0}\"")]
     SignalTypeReserved(SignalType),
@@ -83,6 +87,7 @@ impl Undeliverable {
             Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
             Self::RunEnding { .. } => RejectionCode::RunEnding,
             Self::TaskCancelled(_) => RejectionCode::TaskCancelled,
+            Self::TaskWithoutRun(_) => RejectionCode::TaskWithoutRun,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,
         }
     }

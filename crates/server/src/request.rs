@@ -8,8 +8,8 @@ use crate::span;
 use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{
-    JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    STEP_DELAY_MS_MAX, TARGET_BYTES_MAX,
+    INFO_BYTES_MAX, JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX, TARGET_BYTES_MAX,
 };
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{DueTime, NodeId, RequestId};
@@ -95,16 +95,24 @@ pub(crate) fn json(
 
 /// The metadata of a run, a JSON object; empty means none (W91).
 pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
-    const FIELD: &str = "metadata";
-    if bytes.is_empty() {
-        return Ok(None);
+    match bytes {
+        [] => Ok(None),
+        bytes => object(bytes, "metadata", METADATA_BYTES_MAX).map(Some),
     }
-    let text = json_text(bytes, FIELD, METADATA_BYTES_MAX)?.trim();
+}
+
+/// An info entry, a JSON object (W92).
+pub(crate) fn info(bytes: &[u8]) -> Result<Json, Refusal> {
+    object(bytes, "content", INFO_BYTES_MAX)
+}
+
+fn object(bytes: &[u8], field: &'static str, bytes_max: usize) -> Result<Json, Refusal> {
+    let text = json_text(bytes, field, bytes_max)?.trim();
     if !text.starts_with('{') {
-        let message = format!("expected {FIELD} to be a JSON object, but it is not");
-        return Err(Refusal::invalid(FIELD, message));
+        let message = format!("expected {field} to be a JSON object, but it is not");
+        return Err(Refusal::invalid(field, message));
     }
-    Ok(Some(Json::from_checked(text.to_owned())))
+    Ok(Json::from_checked(text.to_owned()))
 }
 
 /// The target of a run (W85).

@@ -22,7 +22,7 @@ fn every_verb_prints_json_and_yaml() {
     let lines = format!(
         "workflow create -f {parked} | workflow validate -f {parked} | workflow graph -f {parked} | \
          workflow start parked --run-id r-1 --idempotency-key k | workflow status r-1 | \
-         workflow signal r-1 --type odd --id s-1 | workflow history r-1 | \
+         workflow signal r-1 --type odd --id s-1 | workflow history r-1 | workflow info r-1 {{}} | workflow info r-1 | \
          workflow history r-1 --follow --limit 2 | workflow list | workflow runs | \
          workflow show parked | workflow graph parked | workflow disable parked | \
          workflow enable parked | workflow delete absent | action register pack | action list | action status {action_run} | \

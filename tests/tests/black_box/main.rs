@@ -19,6 +19,7 @@ mod first_minutes;
 mod formats;
 mod handlers;
 mod history;
+mod infos;
 mod keys;
 mod later_results;
 mod logs;

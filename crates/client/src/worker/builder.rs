@@ -208,6 +208,7 @@ impl WorkerBuilder {
             return Err(invalid("an interval between heartbeats, but it is 0"));
         }
         let setup = Setup {
+            client: self.client.clone(),
             worker_id: self.worker_id,
             machine_id: self.machine_id,
             metadata: self.metadata,
@@ -228,6 +229,7 @@ impl WorkerBuilder {
 
 /// The settings, which do not change while the worker runs.
 pub(super) struct Setup {
+    pub(super) client: Client,
     pub(super) worker_id: String,
     machine_id: String,
     metadata: Bytes,

@@ -2,10 +2,12 @@
 
 use super::HandlerError;
 use super::lease::Lease;
+use crate::client::Client;
 use crate::error::ClientError;
 use bytes::Bytes;
 use flotilla_api::v1;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// A task as its handler sees it.
 #[derive(Clone, Debug)]
 pub struct ActionContext {
+    client: Client,
     task: Arc<v1::TaskAssignment>,
     lease: Arc<Lease>,
     cancellation: CancellationToken,
@@ -21,11 +24,13 @@ pub struct ActionContext {
 
 impl ActionContext {
     pub(super) fn new(
+        client: Client,
         task: Arc<v1::TaskAssignment>,
         lease: Arc<Lease>,
         cancellation: CancellationToken,
     ) -> Self {
         Self {
+            client,
             task,
             lease,
             cancellation,
@@ -59,6 +64,22 @@ impl ActionContext {
     /// error: the handler is dropped.
     pub async fn touch(&self, extend_ms: u64) -> Result<(), ClientError> {
         self.lease.touch(Duration::from_millis(extend_ms)).await
+    }
+
+    /// Adds an info entry, a JSON object of at most 64 KiB, to the run that the task belongs to, for
+    /// example about its progress (W92). Returns the number of the entry among those of the run.
+    ///
+    /// # Errors
+    /// `task_without_run` for a stand-alone action run, `run_ended`, or another refusal of the
+    /// cluster. Usually, a handler should continue without the entry.
+    pub async fn add_info(&self, content: &Value) -> Result<u32, ClientError> {
+        let request = v1::AddTaskInfoRequest {
+            task_token: self.task.task_token.clone(),
+            content: content.to_string().into(),
+            ..v1::AddTaskInfoRequest::default()
+        };
+        let added = self.client.add_task_info(request).await?;
+        Ok(added.number)
     }
 
     /// The task's id, unique to the attempt.

@@ -129,7 +129,8 @@ async fn run(setup: Arc<Setup>, task: TaskAssignment, orders: mpsc::Sender<Touch
     let lease = Arc::new(Lease::new(task.task_token.clone(), length, orders));
     let cancellation = CancellationToken::new();
     let _cancelled_at_the_end = cancellation.clone().drop_guard();
-    let context = ActionContext::new(Arc::new(task), lease.clone(), cancellation);
+    let client = setup.client.clone();
+    let context = ActionContext::new(client, Arc::new(task), lease.clone(), cancellation);
     tokio::select! {
         biased;
         result = handler(context) => Report::of(result, can_accept),

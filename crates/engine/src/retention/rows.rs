@@ -6,7 +6,7 @@ use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, BranchResults, Compensations,
-    Exclusions, History, IdempotencyKeys, Items, IterationResults, PayloadOwner, Payloads,
+    Exclusions, History, IdempotencyKeys, Infos, Items, IterationResults, PayloadOwner, Payloads,
     PayloadsHeld, PendingWorks, ResumableScopes, ResumableSteps, RunNames, RunRecord, RunRemains,
     Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
 };
@@ -83,6 +83,7 @@ pub(super) fn sweep_remains(
     sweep::<Compensations>(turn, number, rows_left)?;
     sweep::<Items>(turn, number, rows_left)?;
     sweep::<IterationResults>(turn, number, rows_left)?;
+    sweep::<Infos>(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
     sweep::<States>(turn, number, rows_left)?;
     sweep::<BranchResults>(turn, number, rows_left)?;

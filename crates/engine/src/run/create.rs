@@ -221,6 +221,7 @@ fn record_of(
         output: None,
         payloads_count: 1 + u64::from(new_run.metadata.is_some()),
         signals: SignalCounts::default(),
+        infos_count: 0,
         compensations: CompensationCounts::default(),
         history: HistoryCursor::default(),
         started_at_ms: turn.now_ms(),

@@ -96,6 +96,7 @@ impl EventKind {
             Self::TriggerStarted { records, .. } => records.len() * RECORD_ID_BYTES,
             Self::WorkflowStarted { .. }
             | Self::RunBegan
+            | Self::Info { .. }
             | Self::StepDelayed { .. }
             | Self::PhaseChanged { .. }
             | Self::CompensationStarted
@@ -483,5 +484,10 @@ pub enum EventKind {
     RunResumed {
         /// The step of the run itself at which it continues; `None` if it ends or begins.
         from: Option<StepIndex>,
+    },
+    /// A caller, or a task of the step, added an info entry (W92).
+    Info {
+        /// The number of the entry.
+        number: u32,
     },
 }

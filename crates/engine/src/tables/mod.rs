@@ -20,6 +20,7 @@ mod exclusion;
 mod group;
 mod group_settings;
 mod history;
+mod info;
 mod item;
 mod key;
 mod kv;
@@ -90,6 +91,7 @@ pub use group::{
 };
 pub use group_settings::{AckTimeoutInvalid, GroupSettings};
 pub use history::{Event, EventKind, History, HistoryRecord};
+pub use info::{InfoRecord, InfoTask, Infos};
 pub use item::{ItemRecord, Items, IterationResult, IterationResults};
 pub use key::Key;
 pub(crate) use key::{KEY_BYTES_COMMON, KeyBytes, RowKey};

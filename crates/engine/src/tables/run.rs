@@ -102,6 +102,8 @@ pub struct RunRecord {
     pub payloads_count: u64,
     /// The counts of its signals (W19).
     pub signals: SignalCounts,
+    /// Its info entries: the number of the last one (W92).
+    pub infos_count: u32,
     /// What it can undo (W82).
     pub compensations: CompensationCounts,
     /// The state of its history.

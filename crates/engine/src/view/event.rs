@@ -181,6 +181,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::FallbackStarted { .. } => EventType::FallbackStarted,
         EventKind::StepTimeout { .. } => EventType::StepTimeout,
         EventKind::RunBegan => EventType::RunBegan,
+        EventKind::Info { .. } => EventType::Info,
         EventKind::ConcurrencyWaiting { .. } => EventType::ConcurrencyWaiting,
         EventKind::LoopWarning { .. } => EventType::LoopWarning,
         EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
@@ -237,6 +238,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::ScheduleStarted { .. }
         | EventKind::RunQuarantined
         | EventKind::RunBegan
+        | EventKind::Info { .. }
         | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { trigger, .. } => stream_name(definition, *trigger),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
@@ -368,6 +370,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
         EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
+        EventKind::Info { number } => Attributes::default().number("number", u64::from(*number)),
         EventKind::TriggerStarted {
             trigger,
             partition,

@@ -86,6 +86,7 @@ types! {
     PollScheduled "poll_scheduled" "The step's next poll was scheduled." ["the step"] ["poll" "due_at_ms"];
     PollExhausted "poll_exhausted" "The step reached its maximum number of polls." ["the step"] ["polls"];
     WaitingForSignal "waiting_for_signal" "The step started to wait for a signal." ["the signal's type"] ["deadline_at_ms"];
+    Info "info" "A caller or a task of the run added an info entry." [""] ["number"];
     SignalReceived "signal_received" "A signal arrived." ["its type"] ["signal_id"];
     SignalMatched "signal_matched" "A signal ended the step's wait." ["its type"] [];
     SignalTimeout "signal_timeout" "The step's wait for a signal expired." ["the next step or terminal"] [];

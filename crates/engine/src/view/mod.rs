@@ -11,6 +11,7 @@ mod event;
 mod event_type;
 mod group;
 mod history;
+mod info;
 mod kv;
 mod namespace;
 mod obligation;
@@ -53,6 +54,7 @@ pub use group::{
     has_records, pending,
 };
 pub use history::{HistoryPage, HistoryRange, history};
+pub use info::{InfoPage, InfoRange, InfoTaskView, InfoView, infos};
 pub use kv::{KeyCursor, KeySelection, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{

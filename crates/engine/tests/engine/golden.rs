@@ -131,5 +131,7 @@ fn position_of(body: &Body) -> usize {
         Body::CompleteStep(_) => 53,
         Body::ResumeRun(_) => 54,
         Body::DecideLocks(_) => 55,
+        Body::AddInfo(_) => 56,
+        Body::AddTaskInfo(_) => 57,
     }
 }

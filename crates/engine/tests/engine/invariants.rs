@@ -5,6 +5,7 @@ mod concurrency;
 mod dead_letters;
 mod exclusion;
 mod groups;
+mod infos;
 mod keys;
 mod namespaces;
 mod plans;
@@ -66,7 +67,7 @@ pub(crate) fn check(store: &MemoryStore) {
     dead_letters::check(store);
     approvals::check(store);
     timeouts::check(store);
-    timeouts::check_steps(store);
+    infos::check(store, &state.runs);
     keys::check(store);
     namespaces::check(store);
     streams::check(store);

@@ -8,6 +8,7 @@ mod forgetting;
 mod golden;
 mod groups;
 mod heads;
+mod infos;
 mod inputs;
 mod invalidation;
 mod invariants;

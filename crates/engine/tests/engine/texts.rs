@@ -92,6 +92,7 @@ fn replies_of_work() -> Vec<Reply> {
         Reply::TaskAccepted(reply::TaskAccepted {
             deadline_at_ms: Some(5_000),
         }),
+        Reply::InfoAdded(reply::InfoAdded { number: 3 }),
         Reply::StepReported(reply::StepReported {
             step: samples::name("gate"),
             visit: 2,
@@ -286,6 +287,7 @@ fn rejections_of_work() -> Vec<Rejection> {
         Rejection::LeaseLost(action_run),
         Rejection::TaskAccepted(action_run),
         Rejection::from(Undeliverable::TaskCancelled(action_run)),
+        Rejection::from(Undeliverable::TaskWithoutRun(action_run)),
         Rejection::TaskNotTracked(action_run),
         Rejection::ReportTokenMismatch(action_run),
         Rejection::PlanNotFound {

@@ -139,7 +139,7 @@ pub(super) fn touch_body(touch: &v1::TaskTouch) -> Result<Body, Refusal> {
     }))
 }
 
-fn token(text: &str) -> Result<TaskToken, Refusal> {
+pub(super) fn token(text: &str) -> Result<TaskToken, Refusal> {
     text.parse()
         .map_err(|error: flotilla_engine::TokenInvalid| {
             Refusal::invalid("task_token", error.to_string())

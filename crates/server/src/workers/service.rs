@@ -4,14 +4,16 @@ use super::forward::{Leaders, is_forwarded};
 use super::hub::Hub;
 use super::long_poll::{self, wait_of};
 use super::registry;
-use super::reports::{self, acceptance_body, completion_body, failure_body, touch_body};
+use super::reports::{self, acceptance_body, completion_body, failure_body, token, touch_body};
 use super::session::{Outgoing, Session};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
+use crate::request;
 use crate::services::serve_call;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
+use flotilla_engine::{AddTaskInfo, Command, reply};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
@@ -186,6 +188,26 @@ impl WorkerService for Workers {
             Ok(v1::TouchResponse {
                 results: results.await?,
             })
+        })
+        .await
+    }
+
+    async fn add_task_info(
+        &self,
+        call: Request<v1::AddTaskInfoRequest>,
+    ) -> Result<Response<v1::AddTaskInfoResponse>, Status> {
+        serve_call(call, async |deadline, request| {
+            let command = Command {
+                request_id: Some(request::request_id(&request.request_id)?),
+                namespace: request::namespace(&request.namespace)?,
+                body: AddTaskInfo {
+                    token: token(&request.task_token)?,
+                    content: request::info(&request.content)?,
+                },
+            };
+            let reply::InfoAdded { number } =
+                self.context.gateway.submit(command, deadline).await?;
+            Ok(v1::AddTaskInfoResponse { number })
         })
         .await
     }

@@ -11,6 +11,7 @@ mod enable;
 mod findings;
 mod graph;
 mod history;
+mod info;
 mod invalidate;
 mod list;
 mod resume;
@@ -36,6 +37,7 @@ pub(crate) enum WorkflowCommand {
     Start(start::Start),
     Status(status::Status),
     History(history::History),
+    Info(info::Info),
     Signal(signal::Signal),
     Approve(decision::Approve),
     Reject(decision::Reject),
@@ -62,6 +64,7 @@ impl WorkflowCommand {
             Self::Start(start) => start.run(session).await,
             Self::Status(status) => status.run(session).await,
             Self::History(history) => history.run(session).await,
+            Self::Info(info) => info.run(session).await,
             Self::Signal(signal) => signal.run(session).await,
             Self::Approve(approve) => approve.run(session).await,
             Self::Reject(reject) => reject.run(session).await,

@@ -80,6 +80,8 @@ service! { WorkflowService {
     list_runs(ListRunsRequest) -> ListRunsResponse;
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;
+    add_info(AddInfoRequest) -> AddInfoResponse;
+    list_info(ListInfoRequest) -> ListInfoResponse;
     decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
     complete_step(CompleteStepRequest) -> CompleteStepResponse;
     resume_run(ResumeRunRequest) -> ResumeRunResponse;
@@ -152,6 +154,7 @@ service! { WorkerService {
     accept(AcceptRequest) -> AcceptResponse;
     fail(FailRequest) -> FailResponse;
     touch(TouchRequest) -> TouchResponse;
+    add_task_info(AddTaskInfoRequest) -> AddTaskInfoResponse;
 }
     type StreamStream = ReceiverStream<Result<v1::ServerMessage, Status>>;
 

@@ -43,7 +43,7 @@ pub(super) fn has_step_timer(active: Option<&Activation>, timer: &TimerKey) -> b
 }
 
 /// Each deadline of a step has its timer, unless that has fired and what follows is deferred or the run is quarantined.
-pub(super) fn check_steps(store: &MemoryStore) {
+fn check_steps(store: &MemoryStore) {
     for ((run, number), active) in rows::<Activations>(store, &()) {
         if read::<Quarantine>(store, &(QuarantinedKind::Run, run.0)).is_some() {
             continue;
@@ -85,6 +85,7 @@ pub(super) fn check_steps(store: &MemoryStore) {
 
 /// An open run with a timeout has its timer, and nothing else has one.
 pub(super) fn check(store: &MemoryStore) {
+    check_steps(store);
     let timers = rows::<Timers>(store, &())
         .into_iter()
         .map(|(timer, ())| timer);

@@ -2,6 +2,9 @@
 
 use super::data::{self, DataIntent};
 use super::plan_moves;
+use flotilla_engine::ids::RunId;
+use flotilla_engine::json::Json;
+use flotilla_engine::{AddInfo, AddTaskInfo, Body, TaskToken};
 use proptest::prelude::*;
 
 /// What one entry is made of.
@@ -47,6 +50,11 @@ pub(super) enum Intent {
     },
     Cancel {
         run: u8,
+    },
+    /// An info entry, of a caller or of a task.
+    Info {
+        run: u8,
+        token: Option<u8>,
     },
     Decide {
         pick: u8,
@@ -256,6 +264,8 @@ fn on_runs() -> impl Strategy<Value = Intent> {
         5 => (0..10_u8, 0..3_u8, few())
             .prop_map(|(run, kind, id)| Intent::Signal { run, kind, id }),
         1 => (0..10_u8).prop_map(|run| Intent::Cancel { run }),
+        1 => (0..10_u8, prop::option::of(any::<u8>()))
+            .prop_map(|(run, token)| Intent::Info { run, token }),
         3 => (any::<u8>(), any::<bool>(), prop::bool::weighted(0.1))
             .prop_map(|(pick, is_valid, is_stale)| Intent::Decide { pick, is_valid, is_stale }),
         1 => (0..10_u8).prop_map(|run| Intent::Resume { run }),
@@ -338,4 +348,13 @@ fn on_registries() -> impl Strategy<Value = Intent> {
             .prop_map(|(action, dead_letter)| Intent::Purge { action, dead_letter }),
         1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
     ]
+}
+
+/// An info entry of a task, or of a caller.
+pub(super) fn info(run_id: RunId, token: Option<TaskToken>) -> Body {
+    let content = Json::from_checked("{\"info\":1}");
+    match token {
+        Some(token) => Body::AddTaskInfo(AddTaskInfo { token, content }),
+        None => Body::AddInfo(AddInfo { run_id, content }),
+    }
 }

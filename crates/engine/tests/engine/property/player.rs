@@ -2,7 +2,7 @@
 
 use super::data;
 use super::definitions::DEFINITIONS;
-use super::moves::{Intent, Move, OfferPlan};
+use super::moves::{self, Intent, Move, OfferPlan};
 use super::{dead_letters, schedule, verdicts};
 use crate::invariants::rows;
 use crate::script::define;
@@ -151,6 +151,7 @@ impl Player {
             | Intent::Signal { .. }
             | Intent::Resume { .. }
             | Intent::Cancel { .. }
+            | Intent::Info { .. }
             | Intent::Decide { .. } => self.on_runs(intent),
             Intent::Register { .. }
             | Intent::DeleteAction { .. }
@@ -278,6 +279,9 @@ impl Player {
                 run_id: run_id(*run),
                 from: None,
             }),
+            Intent::Info { run, token } => {
+                moves::info(run_id(*run), token.map(|token| self.token(token)))
+            }
             Intent::Cancel { run } => Body::CancelRun(CancelRun {
                 run_id: run_id(*run),
                 reason: None,

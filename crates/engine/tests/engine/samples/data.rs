@@ -8,12 +8,12 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::rows::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
-    AckRecords, AppendRecords, BatchedRecord, Body, CancelActionRun, CompleteStep, CreateGroup,
-    CreateNamespace, CreateStream, DecideApproval, DeleteGroup, DeleteKey, DeleteNamespace,
-    DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
-    NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined, ResumeRun, SetCondition,
-    SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream,
-    TrimTo,
+    AckRecords, AddInfo, AddTaskInfo, AppendRecords, BatchedRecord, Body, CancelActionRun,
+    CompleteStep, CreateGroup, CreateNamespace, CreateStream, DecideApproval, DeleteGroup,
+    DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings,
+    JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined,
+    ResumeRun, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords,
+    TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -48,6 +48,14 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.push(Body::ResumeRun(ResumeRun {
         run_id: super::run_id(),
         from: Some(super::step()),
+    }));
+    bodies.push(Body::AddInfo(AddInfo {
+        run_id: super::run_id(),
+        content: super::json(),
+    }));
+    bodies.push(Body::AddTaskInfo(AddTaskInfo {
+        token: super::token(),
+        content: super::json(),
     }));
     bodies
 }

@@ -15,13 +15,14 @@ use flotilla_engine::rows::{
     WorkerType,
 };
 use flotilla_engine::{
-    AcceptTask, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun, Command, CompleteStep,
-    CompleteTask, CreateDefinition, DecideApproval, DecideLocks, DecideSchemaCheck, DeleteAction,
-    DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime, FailKind, FailTask, FailureOutcome,
-    FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, LocksVerdict, NodeId,
-    RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId,
-    ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
-    StepSelector, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
+    AcceptTask, AddInfo, AddTaskInfo, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun,
+    Command, CompleteStep, CompleteTask, CreateDefinition, DecideApproval, DecideLocks,
+    DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime,
+    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
+    LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
+    ReportTask, RequestId, ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled,
+    SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns, TaskReport,
+    TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -139,6 +140,14 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 ..start(line)
             })
         }
+        "info" => Body::AddInfo(AddInfo {
+            run_id: RunId::new(line.word()).expect("a run id"),
+            content: json(line),
+        }),
+        "task-info" => Body::AddTaskInfo(AddTaskInfo {
+            token: token(world, &line.word()),
+            content: json(line),
+        }),
         "signal" => Body::SignalRun(SignalRun {
             run_id: run_id(line.word()),
             signal_type: SignalType::new(line.word()).expect("a signal type"),

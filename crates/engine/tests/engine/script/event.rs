@@ -110,6 +110,7 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
         EventKind::RunBegan => ("run_began", String::new()),
+        EventKind::Info { number } => ("info", number.to_string()),
         EventKind::PhaseChanged { phase } => ("phase_changed", phase.name().to_owned()),
         EventKind::CompensationStarted => ("compensation_started", String::new()),
         EventKind::CompensationCompleted => ("compensation_completed", String::new()),
@@ -165,6 +166,7 @@ fn kind_in_words(
             ("concurrency_waiting", format!("{key} at {position}"))
         }
         EventKind::RunBegan
+        | EventKind::Info { .. }
         | EventKind::StepDelayed { .. }
         | EventKind::PhaseChanged { .. }
         | EventKind::HandlerFailed { .. }

@@ -15,17 +15,17 @@ use super::trigger;
 use super::world::World;
 use crate::invariants;
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Namespace, RunNumber, ScopeNumber, WorkerId, WorkflowName,
+    ActionName, ActionRunNumber, Namespace, RunId, RunNumber, ScopeNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::rows::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Payloads, PayloadsHeld, Process, Ready, Requests, RunNames,
+    History, IdempotencyKeys, Infos, Payloads, PayloadsHeld, Process, Ready, Requests, RunNames,
     RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities, WorkerProcesses, Workers,
     Workflows,
 };
-use flotilla_engine::view;
+use flotilla_engine::view::{self, InfoRange};
 
-const QUESTIONS: [&str; 15] = [
+const QUESTIONS: [&str; 16] = [
     "show",
     "timers",
     "ready",
@@ -33,6 +33,7 @@ const QUESTIONS: [&str; 15] = [
     "workers",
     "history",
     "published",
+    "infos",
     "stamps",
     "kept",
     "due",
@@ -88,6 +89,14 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         "published" => {
             let id = line.word();
             listed(published(world, &line.namespace(), &id).into_iter())
+        }
+        "infos" => {
+            let id = RunId::new(line.word()).expect("a run id");
+            let range = InfoRange {
+                after: line.number("after").unwrap_or(0),
+                limit: line.number("limit").unwrap_or(1_000),
+            };
+            infos(world, &line.namespace(), &id, range)
         }
         "due" => listed(schedule::due(world).into_iter()),
         "runs" => query::answer(world, &mut line),
@@ -200,6 +209,7 @@ fn rows(world: &World) -> String {
         ("by action", invariants::by_action(&world.store).len()),
         ("by run", world.rows::<ActionRunsByRun>().len()),
         ("action run keys", world.rows::<ActionRunKeys>().len()),
+        ("infos", world.rows::<Infos>().len()),
         ("remains", world.rows::<RunRemains>().len()),
     ];
     let counts = counts.iter().filter(|(_, count)| *count > 0);
@@ -420,4 +430,28 @@ pub(super) fn listed(lines: impl Iterator<Item = String>) -> String {
     } else {
         text
     }
+}
+
+/// The info entries of a run, as callers see them.
+fn infos(world: &World, namespace: &Namespace, id: &RunId, range: InfoRange) -> String {
+    let page = view::infos(&world.store, namespace, id, range).expect("memory does not fail");
+    let Some(page) = page else {
+        return "no such run\n".to_owned();
+    };
+    let entry = |entry: &view::InfoView| {
+        let by = entry.task.as_ref().map_or_else(String::new, |task| {
+            let place = match task.scope.as_str() {
+                "" => task.step.clone(),
+                scope => format!("{scope}/{}", task.step),
+            };
+            format!(" {place} {} attempt {}", task.action_run, task.attempt)
+        });
+        let content = super::show::shortened(entry.content.as_str());
+        format!("{} at {}{by} {content}\n", entry.number, entry.at_ms)
+    };
+    let mut out: String = page.entries.iter().map(entry).collect();
+    if page.has_more {
+        out += "and more\n";
+    }
+    out
 }

@@ -93,6 +93,7 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::GroupJoined(joined) => format!("joined, ack within {}", joined.ack_timeout_ms),
         Reply::RecordsTaken(taken) => format!("taken {}", taken.count),
         Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
+        Reply::InfoAdded(added) => format!("info {}", added.number),
         Reply::TriggerFired(fired) if fired.skipped_count > 0 => {
             format!(
                 "fired {}, refused {}, skipped {}",

@@ -20,6 +20,7 @@ pub(crate) fn events() -> Vec<EventKind> {
         partition: 1,
         records: vec![samples::record_id()],
     });
+    events.push(EventKind::Info { number: 3 });
     events.push(EventKind::RunReleased);
     events.extend(scope_events());
     events

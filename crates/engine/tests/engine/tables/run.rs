@@ -1,14 +1,14 @@
 //! A run.
 
-use super::{attributes, progress};
+use super::{Row, attributes, progress, row};
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
-use flotilla_engine::ids::LockNumber;
-use flotilla_engine::ids::{ConcurrencyKeyNumber, RunNumber};
+use flotilla_engine::ids::{ActionRunNumber, ConcurrencyKeyNumber, LockNumber, RunNumber};
 use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
-    DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, LockPlace, ParentLink, Phase,
-    RunConcurrency, RunCursor, RunRecord, RunStatus, SignalCounts, TriggeredBy,
+    DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, InfoRecord, InfoTask, Infos,
+    LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus, ScopeId,
+    SignalCounts, TriggeredBy,
 };
 
 /// Where it continues.
@@ -83,6 +83,7 @@ pub(super) fn record() -> RunRecord {
         output: Some(payload),
         payloads_count: 3,
         times_out_at_ms: Some(60_000),
+        infos_count: 2,
         signals: SignalCounts {
             received_count: 4,
             kept_count: 1,
@@ -142,4 +143,21 @@ fn fixed_end() -> FixedEnd {
         cancelling_count: 3,
         is_retried: true,
     }
+}
+
+/// An info entry of a task.
+pub(super) fn info() -> Row {
+    let task = InfoTask {
+        scope: ScopeId::default(),
+        step: StepIndex(1),
+        visit: 2,
+        action_run: ActionRunNumber(7),
+        attempt: 1,
+    };
+    let record = InfoRecord {
+        at_ms: 60_000,
+        task: Some(task),
+        content: samples::json(),
+    };
+    row::<Infos>((RunNumber(7), 3), record)
 }

@@ -4,6 +4,7 @@ mod cache;
 mod create;
 mod definitions;
 mod delete;
+mod info;
 mod open_runs;
 mod runs;
 mod schedule;
@@ -142,6 +143,20 @@ impl WorkflowService for Workflows {
     ) -> CallResult<v1::SignalRunResponse> {
         serve_call(call, |deadline, request| {
             open_runs::signal(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn add_info(&self, call: Call<v1::AddInfoRequest>) -> CallResult<v1::AddInfoResponse> {
+        serve_call(call, |deadline, request| {
+            info::add(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn list_info(&self, call: Call<v1::ListInfoRequest>) -> CallResult<v1::ListInfoResponse> {
+        serve_call(call, |deadline, request| {
+            info::list(&self.context, request, deadline)
         })
         .await
     }
