@@ -177,6 +177,12 @@ fn check_indexes(definition: &Definition) {
     }
     check_template(definition, definition.output.as_ref());
     check_template(definition, definition.state.as_ref());
+    for trigger in &definition.triggers {
+        let variables = trigger.when.iter().flat_map(|when| &when.variables);
+        for variable in variables {
+            assert_eq!(*variable, Variable::Record, "there is no run yet");
+        }
+    }
     for terminal in &definition.terminals {
         check_template(definition, terminal.output.as_ref());
     }
@@ -325,7 +331,7 @@ fn check_expression(definition: &Definition, expression: &Expression) {
     for variable in &expression.variables {
         match variable {
             Variable::Root(root) => check_root(definition, *root),
-            Variable::Now | Variable::Attempt => {}
+            Variable::Now | Variable::Attempt | Variable::Record => {}
         }
     }
 }

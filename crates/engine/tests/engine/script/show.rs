@@ -4,6 +4,7 @@ use super::dead_letter;
 use super::event::events;
 use super::kv;
 use super::schedule;
+use super::trigger;
 use super::world::World;
 use crate::invariants;
 use flotilla_engine::definition::{Definition, StepIndex, Target, Tracking};
@@ -94,15 +95,7 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::RecordsTaken(taken) => format!("taken {}", taken.count),
         Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
         Reply::InfoAdded(added) => format!("info {}", added.number),
-        Reply::TriggerFired(fired) if fired.skipped_count > 0 => {
-            format!(
-                "fired {}, refused {}, skipped {}",
-                fired.run_count, fired.refused_count, fired.skipped_count
-            )
-        }
-        Reply::TriggerFired(fired) => {
-            format!("fired {}, refused {}", fired.run_count, fired.refused_count)
-        }
+        Reply::TriggerFired(fired) => trigger::fired(fired),
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
         Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),

@@ -8,7 +8,7 @@ use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::DefinitionNumber;
 use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
-use flotilla_engine::{Body, FireTrigger, RecordId};
+use flotilla_engine::{Body, FireTrigger, RecordId, reply};
 
 /// `fire-trigger W trigger=N` fires what the driver would fire now, a command for each partition; without a number, of the
 /// first trigger. What it says may be bent: `definition=N`, `cursor=ID`, `early` (whatever the time is), `joined` (in one batch),
@@ -51,6 +51,18 @@ pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
         }
     }
     commands.into_iter().map(Body::FireTrigger).collect()
+}
+
+/// The result of a firing.
+pub(super) fn fired(fired: &reply::TriggerFired) -> String {
+    let skipped = match fired.skipped_count {
+        0 => String::new(),
+        count => format!(", skipped {count}"),
+    };
+    format!(
+        "fired {}, refused {}{skipped}",
+        fired.run_count, fired.refused_count
+    )
 }
 
 /// `trigger=N`: which trigger of the workflow.
