@@ -186,6 +186,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_schedules());
     bodies.extend(data::bodies());
     bodies.push(runs::decide_locks());
+    bodies.extend(data::infos());
     bodies
 }
 

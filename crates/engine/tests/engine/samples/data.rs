@@ -49,15 +49,20 @@ pub(super) fn bodies() -> Vec<Body> {
         run_id: super::run_id(),
         from: Some(super::step()),
     }));
-    bodies.push(Body::AddInfo(AddInfo {
-        run_id: super::run_id(),
-        content: super::json(),
-    }));
-    bodies.push(Body::AddTaskInfo(AddTaskInfo {
-        token: super::token(),
-        content: super::json(),
-    }));
     bodies
+}
+
+pub(super) fn infos() -> [Body; 2] {
+    [
+        Body::AddInfo(AddInfo {
+            run_id: super::run_id(),
+            content: super::json(),
+        }),
+        Body::AddTaskInfo(AddTaskInfo {
+            token: super::token(),
+            content: super::json(),
+        }),
+    ]
 }
 
 pub(crate) fn kv_key() -> KvKey {

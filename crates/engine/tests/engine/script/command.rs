@@ -133,13 +133,10 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         "delete-workflow" => Body::DeleteWorkflow(DeleteWorkflow {
             workflow: workflow(line),
         }),
-        "start" => {
-            let trace = line.option("trace").map(|text| trace::parse(&text));
-            Body::StartRun(StartRun {
-                trace,
-                ..start(line)
-            })
-        }
+        "start" => Body::StartRun(StartRun {
+            trace: line.option("trace").map(|text| trace::parse(&text)),
+            ..start(line)
+        }),
         "info" => Body::AddInfo(AddInfo {
             run_id: RunId::new(line.word()).expect("a run id"),
             content: json(line),

@@ -36,18 +36,17 @@ use super::condition::condition;
 use super::kinds::timeouts;
 use super::line::{Line, split};
 use super::pattern::lock;
-use super::plan;
+use super::{plan, trigger};
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, BlockIndex, Branch, BuiltInTerminal,
-    ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, Expression,
-    GroupMode, Idempotency, LockSource, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy,
-    Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults,
-    StepExtensions, StepIndex, Target, Template, TerminalIndex, TerminalStatus, Timing, Transition,
-    Trigger, Variable, note_repeats,
+    ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, EndIndex, Idempotency,
+    LockSource, OnLimit, Part, Path, PollPolicy, RetryDelays, RetryPolicy, Root, RunFact, RunRetry,
+    Schedule, SearchAttribute, Segment, StateWrites, Step, StepDefaults, StepExtensions, StepIndex,
+    Target, Template, TerminalIndex, TerminalStatus, Timing, Transition, note_repeats,
 };
 use flotilla_engine::ids::{
-    AttributeName, ConcurrencyName, GroupName, Namespace, OutcomeName, StateKey, StepName,
-    StreamName, TerminalName, WorkflowName, WorkflowVersion,
+    AttributeName, ConcurrencyName, Namespace, OutcomeName, StateKey, StepName, TerminalName,
+    WorkflowName, WorkflowVersion,
 };
 
 use std::ops::Range;
@@ -95,7 +94,7 @@ pub(crate) fn define(text: &str) -> Definition {
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
         schedule: keyword(&body, "schedule").next().map(schedule),
-        triggers: keyword(&body, "trigger").map(trigger).collect(),
+        triggers: keyword(&body, "trigger").map(trigger::defined).collect(),
         plans: plan::plans(&body),
         ends: names.ends.clone(),
         blocks: names.blocks(),
@@ -475,44 +474,6 @@ fn schedule(mut line: Line) -> Schedule {
     };
     line.end();
     schedule
-}
-
-/// `events in=elsewhere group=work mode=exclusive batch=10 timeout=500 when=record.payload.n>1`
-fn trigger(mut line: Line) -> Trigger {
-    let stream = StreamName::new(line.word()).expect("a stream's name");
-    let group = line.option("group").unwrap_or_else(|| "work".to_owned());
-    let trigger = Trigger {
-        stream,
-        namespace: line
-            .option("in")
-            .map(|name| Namespace::new(name).expect("a namespace")),
-        consumer_group: GroupName::new(group).expect("a group's name"),
-        consumption: match line.option("mode").as_deref() {
-            None | Some("shared") => GroupMode::Shared,
-            Some("exclusive") => GroupMode::Exclusive,
-            Some("key_shared") => GroupMode::KeyShared,
-            Some(other) => panic!("expected a mode, but found {other}"),
-        },
-        batch_size: line.number("batch").unwrap_or(1),
-        batch_timeout_ms: line.number("timeout").unwrap_or(5_000),
-        when: line.option("when").map(|text| record_condition(&text)),
-    };
-    line.end();
-    trigger
-}
-
-/// A condition with paths into `record`.
-fn record_condition(text: &str) -> Expression {
-    let below_record = |text: &str| Path {
-        root: Root::Input,
-        segments: (text.split('.').skip(1))
-            .map(|field| Segment::Field(field.to_owned()))
-            .collect(),
-    };
-    Expression {
-        variables: vec![Variable::Record],
-        ..condition(text, below_record)
-    }
 }
 
 /// `3 exponential 100 max=1000 within=5000`, or `3 listed=10,500`

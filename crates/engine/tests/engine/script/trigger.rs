@@ -1,10 +1,13 @@
 //! Parses commands on triggers and renders them.
 
+use super::condition::condition;
 use super::line::Line;
 use super::show::option;
 use super::world::World;
-use flotilla_engine::definition::TriggerIndex;
-use flotilla_engine::ids::WorkflowName;
+use flotilla_engine::definition::{
+    Expression, GroupMode, Path, Root, Segment, Trigger, TriggerIndex, Variable,
+};
+use flotilla_engine::ids::{GroupName, Namespace, StreamName, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::DefinitionNumber;
 use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
@@ -172,4 +175,42 @@ fn firing_in_words(firing: &TriggerFiring) -> String {
         out += &format!("  {}{refusal}\n", ids.join(" "));
     }
     out
+}
+
+/// A trigger of a definition: `events in=elsewhere group=work mode=exclusive batch=10 timeout=500 when=record.payload.n>1`
+pub(super) fn defined(mut line: Line) -> Trigger {
+    let stream = StreamName::new(line.word()).expect("a stream's name");
+    let group = line.option("group").unwrap_or_else(|| "work".to_owned());
+    let trigger = Trigger {
+        stream,
+        namespace: line
+            .option("in")
+            .map(|name| Namespace::new(name).expect("a namespace")),
+        consumer_group: GroupName::new(group).expect("a group's name"),
+        consumption: match line.option("mode").as_deref() {
+            None | Some("shared") => GroupMode::Shared,
+            Some("exclusive") => GroupMode::Exclusive,
+            Some("key_shared") => GroupMode::KeyShared,
+            Some(other) => panic!("expected a mode, but found {other}"),
+        },
+        batch_size: line.number("batch").unwrap_or(1),
+        batch_timeout_ms: line.number("timeout").unwrap_or(5_000),
+        when: line.option("when").map(|text| record_condition(&text)),
+    };
+    line.end();
+    trigger
+}
+
+/// A condition with paths into `record`.
+fn record_condition(text: &str) -> Expression {
+    let below_record = |text: &str| Path {
+        root: Root::Input,
+        segments: (text.split('.').skip(1))
+            .map(|field| Segment::Field(field.to_owned()))
+            .collect(),
+    };
+    Expression {
+        variables: vec![Variable::Record],
+        ..condition(text, below_record)
+    }
 }
