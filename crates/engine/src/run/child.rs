@@ -93,6 +93,7 @@ pub(super) fn start(
             link: ParentLink {
                 run: run.number,
                 activation: active.number,
+                is_detached: false,
             },
             id: run.record.id.clone(),
             above,

@@ -220,6 +220,7 @@ fn continue_child(
     child.record.parent = Some(ParentLink {
         run: run.number,
         activation,
+        is_detached: false,
     });
     let is_queued = child.record.is_held_up();
     turn.put_back_run(child);

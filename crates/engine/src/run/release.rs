@@ -37,7 +37,12 @@ pub(crate) fn release_from_quarantine(
     }
     // A run that is about to end continues, although its parent has ended.
     let is_ending = run.record.fixed_end.is_some();
-    let mut reason = why_unwanted(turn, number, &run.record)?;
+    // A child that was resumed by itself continues too.
+    let is_detached = run.record.parent.is_some_and(|link| link.is_detached);
+    let mut reason = match is_detached {
+        true => None,
+        false => why_unwanted(turn, number, &run.record)?,
+    };
     if is_ending && let Some(unwanted) = reason.take() {
         linked_attempts::prevent(&mut run, Some(&unwanted));
     }

@@ -35,6 +35,9 @@ impl ResumeRun {
             Some(step) => self.place(turn, &mut run, step)?,
             None => check_cursor(&run)?,
         }
+        if let Some(link) = &mut run.record.parent {
+            link.is_detached = true;
+        }
         let number = run.number;
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());

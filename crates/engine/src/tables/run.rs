@@ -388,6 +388,8 @@ pub struct ParentLink {
     pub run: RunNumber,
     /// Its waiting activation.
     pub activation: u64,
+    /// Whether the child was resumed by itself, after its parent had ended: no parent awaits it (W89).
+    pub is_detached: bool,
 }
 
 /// A search attribute's value.

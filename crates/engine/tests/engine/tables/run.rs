@@ -51,6 +51,7 @@ pub(super) fn record() -> RunRecord {
         parent: Some(ParentLink {
             run: RunNumber(6),
             activation: 1,
+            is_detached: true,
         }),
         chain: Some(chain()),
         concurrency: Some(concurrency()),
