@@ -111,6 +111,7 @@ prepare_namespace_and_id! {
     DecideApprovalRequest.request_id
     CompleteStepRequest.request_id
     ResumeRunRequest.request_id
+    RetryRunRequest.request_id
     CancelRunRequest.request_id
     InvalidateCacheRequest.request_id
     ResetPlanRequest.request_id

@@ -70,7 +70,10 @@ calls! { WorkflowServiceClient:
     Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
     /// Reports the outcome of a step's accepted task (W75).
     Write complete_step(CompleteStepRequest) -> CompleteStepResponse = complete_step;
+    /// Continues a run that has failed, timed out or was cancelled (W89).
     Write resume_run(ResumeRunRequest) -> ResumeRunResponse = resume_run;
+    /// Starts a new run to replace an ended run (W90).
+    Write retry_run(RetryRunRequest) -> RetryRunResponse = retry_run;
     /// Delivers a signal (W19).
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its child runs (W18).

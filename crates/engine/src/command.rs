@@ -22,7 +22,7 @@ use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
 use crate::run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, ResumeRun,
-    SignalRun, StartRun,
+    RetryRun, SignalRun, StartRun,
 };
 use crate::schedule::{FireSchedule, SetNextFiring};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
@@ -114,11 +114,14 @@ impl Body {
     /// caller's trace context. Both may differ when the same request is sent again.
     pub(crate) fn as_asked(&self) -> Cow<'_, Self> {
         match self {
-            Self::StartRun(start) if start.input_checked_for.is_some() || start.trace.is_some() => {
-                Cow::Owned(Self::StartRun(StartRun {
-                    input_checked_for: None,
-                    trace: None,
-                    ..start.clone()
+            Self::StartRun(start) if !start.is_as_asked() => {
+                Cow::Owned(Self::StartRun(start.as_asked()))
+            }
+            Self::RetryRun(retry) if !retry.start.is_as_asked() => {
+                Cow::Owned(Self::RetryRun(RetryRun {
+                    run_id: retry.run_id.clone(),
+                    run: retry.run,
+                    start: retry.start.as_asked(),
                 }))
             }
             body => Cow::Borrowed(body),
@@ -423,4 +426,6 @@ commands! {
     /// Adds an info entry to the run of a task (W92).
     AddTaskInfo(AddTaskInfo) "add_task_info" Intake -> InfoAdded,
         of |add| Subject::ActionRun(add.token.action_run);
+    /// Starts a new run to replace an ended run (W90).
+    RetryRun(RetryRun) "retry_run" Intake bulk -> RunStarted;
 }

@@ -4,8 +4,10 @@
 //! and rendering copies slices. No number is re-formatted, and no library version can change a byte of state (design
 //! rule 1).
 
+mod merge_patch;
 mod paths;
 
+pub use merge_patch::merge_patch;
 pub(crate) use paths::Paths;
 
 use crate::definition::Segment;

@@ -92,7 +92,7 @@ pub use resume_rejection::ResumeRejection;
 pub use retention::SweepRuns;
 pub use run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
-    ResumeRun, SignalRun, StartRun, StepSelector, VersionChoice,
+    ResumeRun, RetryRun, SignalRun, StartRun, StepSelector, VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;

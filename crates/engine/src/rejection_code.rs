@@ -139,13 +139,13 @@ codes! {
         => "`flo workflow cancel RUN` ends it";
     RunCompleted "run_completed" Conflict
         "The run has completed: there is nothing to continue."
-        => "start a new run with `flo workflow start`";
+        => "start a new run with `flo workflow retry RUN`";
     RunSuperseded "run_superseded" Conflict
         "Another attempt at the run has begun."
-        => "resume the last attempt, which `flo workflow status RUN` shows";
+        => "name the last attempt, which `flo workflow status RUN` shows";
     RunCompensated "run_compensated" Conflict
         "What the steps of the run had done was undone at its end."
-        => "start a new run with `flo workflow start`";
+        => "start a new run with `flo workflow retry RUN`";
     ParentOpen "parent_open" Conflict
         "The parent of the run is open: only the parent can continue it."
         => "wait until the parent has ended, and resume the parent";

@@ -76,7 +76,7 @@ replies! {
         /// Whether this is the latest revision, which new runs use.
         is_latest: bool,
     }
-    /// Of [`StartRun`](crate::command::Body::StartRun).
+    /// Of [`StartRun`](crate::command::Body::StartRun) and [`RetryRun`](crate::command::Body::RetryRun).
     RunStarted {
         /// The run.
         run_id: RunId,

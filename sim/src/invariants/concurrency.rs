@@ -9,9 +9,12 @@ use flotilla_engine::store::MemoryStore;
 const LIMIT: i32 = 6;
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
-    let orders = rows::<Runs>(store, &())
-        .into_iter()
-        .filter(|(_, run)| run.triggered_by == TriggeredBy::Caller);
+    let orders = rows::<Runs>(store, &()).into_iter().filter(|(_, run)| {
+        matches!(
+            run.triggered_by,
+            TriggeredBy::Caller | TriggeredBy::Retry { .. }
+        )
+    });
     let orders = orders.map(|(number, run)| Span::of(store, number, run.status.is_open()));
     let orders: Vec<Span> = orders.collect();
     let mut broken = exceeded(&orders);

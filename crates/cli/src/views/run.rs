@@ -22,6 +22,7 @@ pub(crate) struct RunView {
     metadata: Value,
     target: Option<String>,
     locks: Vec<String>,
+    retried_from: Option<String>,
     output: Value,
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
@@ -89,6 +90,7 @@ impl From<v1::Run> for RunView {
             metadata: json::optional_value(run.metadata.as_deref()),
             target: run.target,
             locks: run.locks,
+            retried_from: run.retried_from,
             output: json::optional_value(run.output.as_deref()),
             steps: run
                 .steps
@@ -164,9 +166,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_waiting_run_has_exactly_the_published_fields() {
-        let run = v1::Run {
+    fn waiting_run() -> v1::Run {
+        v1::Run {
             run_id: "wfrun-1".to_owned(),
             workflow: "order".to_owned(),
             version: "1.0.0".to_owned(),
@@ -178,8 +179,12 @@ mod tests {
             started_at_ms: 1_000,
             history_event_count: 6,
             ..v1::Run::default()
-        };
-        let text = serde_json::to_string_pretty(&RunView::from(run)).expect("printable");
+        }
+    }
+
+    #[test]
+    fn a_waiting_run_has_exactly_the_published_fields() {
+        let text = serde_json::to_string_pretty(&RunView::from(waiting_run())).expect("printable");
         expect![[r#"
             {
               "run_id": "wfrun-1",
@@ -208,6 +213,7 @@ mod tests {
               "metadata": null,
               "target": null,
               "locks": [],
+              "retried_from": null,
               "output": null,
               "steps": {
                 "charge": {

@@ -290,7 +290,7 @@ fn load(turn: &mut Turn<'_, '_>, number: RunNumber, id: RunId) -> TurnResult<Loa
     turn.load_run(number)
 }
 
-fn find_record(
+pub(super) fn find_record(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     run_id: &RunId,

@@ -34,6 +34,8 @@ pub(crate) struct GivenExclusion {
 pub(super) struct Prepared {
     pub(super) target: Option<RunTargetValue>,
     pub(super) locks: PreparedLocks,
+    is_target_given: bool,
+    are_locks_given: bool,
 }
 
 /// The locks of a run that is about to start.
@@ -57,7 +59,12 @@ pub(super) fn prepare(
         PreparedLocks::Patterns(patterns) => !patterns.is_empty(),
     };
     let is_any = target.is_some() || has_locks;
-    Ok(is_any.then_some(Prepared { target, locks }))
+    Ok(is_any.then_some(Prepared {
+        target,
+        locks,
+        is_target_given: given.target.is_some(),
+        are_locks_given: given.locks.is_some(),
+    }))
 }
 
 /// The target and locks that a run has had, which it needs again to continue (W89); `None` without either.
@@ -72,6 +79,8 @@ pub(super) fn prepare_again(
             true => PreparedLocks::Compiled(Vec::new()),
             false => PreparedLocks::Patterns(own.patterns.clone()),
         },
+        is_target_given: own.is_target_given,
+        are_locks_given: own.are_locks_given,
     }))
 }
 
@@ -196,15 +205,14 @@ pub(super) fn hold(
     run: &mut LoadedRun,
     prepared: Prepared,
 ) -> Result<(), StoreError> {
-    let Prepared { target, locks } = prepared;
-    if let Some(target) = &target {
+    if let Some(target) = &prepared.target {
         let key = (run.record.namespace.clone(), target.digest);
         let holders = turn.get::<TargetHolders>(&key)?;
         let mut holders = holders.map_or_else(Vec::new, |holders| holders.to_vec());
         holders.push(run.number);
         turn.put::<TargetHolders>(&key, holders);
     }
-    let patterns = match locks {
+    let patterns = match prepared.locks {
         PreparedLocks::Compiled(locks) => {
             let patterns = locks.iter().map(|lock| lock.pattern.clone()).collect();
             hold_locks(turn, run, locks)?;
@@ -216,7 +224,12 @@ pub(super) fn hold(
             patterns
         }
     };
-    let record = ExclusionRecord { target, patterns };
+    let record = ExclusionRecord {
+        target: prepared.target,
+        patterns,
+        is_target_given: prepared.is_target_given,
+        are_locks_given: prepared.are_locks_given,
+    };
     turn.put::<Exclusions>(&run.number, record);
     Ok(())
 }

@@ -87,7 +87,7 @@ fn to_last_attempt(
     run: &LoadedRun,
     work: Work,
 ) -> TurnResult<()> {
-    let latest = linked_attempts::latest_of(turn, run)?;
+    let latest = linked_attempts::latest_in(turn, run.number, run.record.chain)?;
     if latest != run.number {
         queue.push(latest, work);
     }

@@ -22,12 +22,8 @@ pub(crate) fn latest(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<RunNu
     latest_in(turn, number, chain)
 }
 
-/// Like [`latest`], of a run that is taken out of the turn.
-pub(super) fn latest_of(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<RunNumber, StoreError> {
-    latest_in(turn, run.number, run.record.chain)
-}
-
-fn latest_in(
+/// Like [`latest`], of a run with this place among the attempts.
+pub(super) fn latest_in(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
     chain: Option<AttemptChain>,

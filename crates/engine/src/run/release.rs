@@ -37,9 +37,7 @@ pub(crate) fn release_from_quarantine(
     }
     // A run that is about to end continues, although its parent has ended.
     let is_ending = run.record.fixed_end.is_some();
-    // A child that was resumed by itself continues too.
-    let is_detached = run.record.parent.is_some_and(|link| link.is_detached);
-    let mut reason = match is_detached {
+    let mut reason = match is_detached(turn, &run.record)? {
         true => None,
         false => why_unwanted(turn, number, &run.record)?,
     };
@@ -90,6 +88,16 @@ pub(crate) fn is_awaited(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<b
         return Ok(false);
     }
     Ok(why_unwanted(turn, number, &run)?.is_none())
+}
+
+/// Whether a child was resumed by itself, and its parent has not been resumed since: nothing awaits it, and it continues.
+fn is_detached(turn: &mut Turn<'_, '_>, run: &RunRecord) -> Result<bool, StoreError> {
+    let Some(link) = run.parent.filter(|link| link.is_detached) else {
+        return Ok(false);
+    };
+    // A parent that was resumed meanwhile has started another child.
+    let parent = turn.run_record(link.run)?;
+    Ok(parent.is_none_or(|parent| !parent.status.is_open()))
 }
 
 /// Why a child is no longer awaited; `None` if it is, and for a run without a parent.

@@ -4,12 +4,14 @@ use super::child::Above;
 use super::concurrency::{self, Acquired, Request};
 use super::{cursor, exclusion, linked_attempts};
 use crate::definition::TerminalStatus;
+use crate::ids::RunNumber;
 use crate::rejection::Rejection;
 use crate::resume_rejection::ResumeRejection;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    CompensationProgress, EventKind, PendingWorks, RunStatus, ScopeProgress, TriggeredBy, Work,
+    CompensationProgress, EventKind, PendingWorks, RunRecord, RunStatus, ScopeProgress,
+    TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::workflow::newest;
@@ -17,19 +19,10 @@ use crate::workflow::newest;
 /// Checks that a run can be resumed, apart from its parent, its cursor and its concurrency keys.
 pub(super) fn check(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
     let record = &run.record;
+    check_ended(turn, run.number, record)?;
     let run_id = record.id.clone();
-    if record.status.is_open() {
-        let status = record.status.name().to_owned();
-        return Err(Rejection::from(ResumeRejection::Open { run_id, status }).into());
-    }
     if record.status == RunStatus::Ended(TerminalStatus::Completed) {
         return Err(Rejection::from(ResumeRejection::Completed(run_id)).into());
-    }
-    if record.chain.is_some_and(|chain| chain.next.is_some()) {
-        let latest = linked_attempts::latest_of(turn, run)?;
-        let latest = turn.run_record(latest)?.map(|latest| latest.id.clone());
-        let latest = latest.unwrap_or_else(|| run_id.clone());
-        return Err(Rejection::from(ResumeRejection::Superseded { run_id, latest }).into());
     }
     if record.compensations.progress != CompensationProgress::None {
         return Err(Rejection::from(ResumeRejection::Compensated(run_id)).into());
@@ -39,6 +32,26 @@ pub(super) fn check(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> 
         true => Ok(()),
         false => Err(Rejection::WorkflowDisabled(workflow).into()),
     }
+}
+
+/// Checks that a run has ended, and is the last attempt.
+pub(super) fn check_ended(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    record: &RunRecord,
+) -> TurnResult<()> {
+    let run_id = record.id.clone();
+    if record.status.is_open() {
+        let status = record.status.name().to_owned();
+        return Err(Rejection::from(ResumeRejection::Open { run_id, status }).into());
+    }
+    if record.chain.is_some_and(|chain| chain.next.is_some()) {
+        let latest = linked_attempts::latest_in(turn, number, record.chain)?;
+        let latest = turn.run_record(latest)?.map(|latest| latest.id.clone());
+        let latest = latest.unwrap_or_else(|| run_id.clone());
+        return Err(Rejection::from(ResumeRejection::Superseded { run_id, latest }).into());
+    }
+    Ok(())
 }
 
 /// Reopens an ended run that was [checked](check): it requests its target, its locks and its concurrency keys as a new run

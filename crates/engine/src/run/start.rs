@@ -1,7 +1,7 @@
 //! Starting a run (W20).
 
 use super::advance::advance;
-use super::create::{Creation, NewRun, create};
+use super::create::{self, Creation, NewRun};
 use super::exclusion::GivenExclusion;
 use crate::definition::{Idempotency, Lock};
 use crate::due_time::DueTime;
@@ -16,7 +16,7 @@ use crate::tables::{
 };
 use crate::trace::TraceContext;
 use crate::turn::{Turn, TurnResult};
-use crate::workflow::{ResolvedDefinition, newest};
+use crate::workflow::{ResolvedDefinition, key_of, newest};
 use serde::{Deserialize, Serialize};
 
 /// Starts a run of a workflow.
@@ -55,14 +55,35 @@ pub enum VersionChoice {
     Latest,
     /// The newest revision of this version.
     Version(WorkflowVersion),
+    /// This revision (W90).
+    Revision(DefinitionNumber),
 }
 
 impl VersionChoice {
-    fn version(&self) -> Option<&WorkflowVersion> {
-        match self {
-            Self::Latest => None,
+    fn resolve(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        workflow: &WorkflowName,
+    ) -> TurnResult<ResolvedDefinition> {
+        let version = match self {
+            Self::Latest | Self::Revision(_) => None,
             Self::Version(version) => Some(version),
+        };
+        let newest = newest(turn, namespace, workflow, version)?;
+        let Self::Revision(number) = *self else {
+            return Ok(newest);
+        };
+        let is_of_workflow = key_of(turn, number)?
+            .is_some_and(|(revision_in, name)| revision_in == *namespace && name == *workflow);
+        if !is_of_workflow {
+            return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
         }
+        Ok(ResolvedDefinition {
+            number,
+            record: turn.pinned(number)?,
+            ..newest
+        })
     }
 }
 
@@ -72,11 +93,47 @@ impl StartRun {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<RunStarted> {
-        // The key is looked up before anything else may refuse the start (W20).
-        if let Some(existing) = self.existing(turn, namespace)? {
-            return started(turn, existing, Some(ExistingReason::IdempotencyKey));
+        match self.answer_existing(turn, namespace)? {
+            Some(existing) => Ok(existing),
+            None => self.create(turn, namespace, TriggeredBy::Caller),
         }
-        let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
+    }
+
+    /// Whether it is without what a node adds before proposal.
+    pub(crate) fn is_as_asked(&self) -> bool {
+        self.input_checked_for.is_none() && self.trace.is_none()
+    }
+
+    /// The start without what a node adds before proposal.
+    pub(crate) fn as_asked(&self) -> Self {
+        Self {
+            input_checked_for: None,
+            trace: None,
+            ..self.clone()
+        }
+    }
+
+    /// The answer if the idempotency key names a run. It is looked up before anything else may refuse the start (W20).
+    pub(super) fn answer_existing(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<Option<RunStarted>> {
+        let existing = self.existing(turn, namespace)?;
+        let reason = Some(ExistingReason::IdempotencyKey);
+        existing
+            .map(|existing| started(turn, existing, reason))
+            .transpose()
+    }
+
+    /// Creates the run, whose idempotency key names no other one.
+    pub(super) fn create(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        triggered_by: TriggeredBy,
+    ) -> TurnResult<RunStarted> {
+        let resolved = self.version.resolve(turn, namespace, &self.workflow)?;
         self.check(turn, namespace, &resolved)?;
         let start_time = self.start_time;
         let starts_at_ms = start_time.and_then(|time| time.due_ms(turn.now_ms(), WAIT_MS_MAX));
@@ -87,7 +144,7 @@ impl StartRun {
             input: self.input.clone(),
             metadata: self.metadata.clone(),
             idempotency_key: self.idempotency_key.clone(),
-            triggered_by: TriggeredBy::Caller,
+            triggered_by,
             parent: None,
             nesting: 0,
             hops: 0,
@@ -99,7 +156,7 @@ impl StartRun {
                 locks: self.locks.clone(),
             },
         };
-        match create(turn, new_run)? {
+        match create::create(turn, new_run)? {
             Creation::Run(run) => {
                 if let Some(work) = run.first_work {
                     advance(turn, run.number, work)?;

@@ -76,7 +76,10 @@ fn key_of(turn: &mut Turn<'_, '_>, run: &RunRecord) -> Result<Option<ScheduleKey
     let is_counted = run.status.is_open()
         && match run.triggered_by {
             TriggeredBy::Schedule { .. } => true,
-            TriggeredBy::Caller | TriggeredBy::Parent | TriggeredBy::Trigger { .. } => false,
+            TriggeredBy::Caller
+            | TriggeredBy::Parent
+            | TriggeredBy::Trigger { .. }
+            | TriggeredBy::Retry { .. } => false,
         };
     if !is_counted {
         return Ok(None);

@@ -28,6 +28,10 @@ pub struct ExclusionRecord {
     pub target: Option<RunTargetValue>,
     /// The patterns of its locks, each once.
     pub patterns: Vec<String>,
+    /// Whether the start gave the target, instead of the definition.
+    pub is_target_given: bool,
+    /// Whether the start gave the locks, instead of the definition.
+    pub are_locks_given: bool,
 }
 
 impl ExclusionRecord {

@@ -358,6 +358,11 @@ pub enum TriggeredBy {
         /// The first of the records that it began with.
         first: RecordId,
     },
+    /// A caller, to replace an ended run (W90).
+    Retry {
+        /// The run that has ended.
+        of: RunId,
+    },
 }
 
 impl TriggeredBy {
@@ -369,14 +374,16 @@ impl TriggeredBy {
             Self::Parent => "child",
             Self::Schedule { .. } => "schedule",
             Self::Trigger { .. } => "trigger",
+            Self::Retry { .. } => "retry",
         }
     }
 
-    /// Whether a run that exists already can be used instead of a new one: parents and schedules wait for their own (W84).
+    /// Whether a run that exists already can be used instead of a new one (W84). Parents and schedules wait for the run that
+    /// they start, and a retry repeats a certain run.
     pub(crate) fn may_use_existing(&self) -> bool {
         match self {
             Self::Caller | Self::Trigger { .. } => true,
-            Self::Parent | Self::Schedule { .. } => false,
+            Self::Parent | Self::Schedule { .. } | Self::Retry { .. } => false,
         }
     }
 }

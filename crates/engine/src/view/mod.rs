@@ -21,6 +21,7 @@ mod plan_event;
 mod quarantine;
 mod query;
 mod retention;
+mod retry;
 mod run;
 mod run_attempts;
 mod run_detail;
@@ -68,6 +69,7 @@ pub use plan::{
 pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
 pub use retention::{Expired, expired};
+pub use retry::{RunOrigin, run_origin};
 pub use run::{
     CurrentStep, RunEnd, RunEnding, RunRow, RunView, StepView, WaitingFor, find_run, run, run_end,
 };

@@ -58,6 +58,8 @@ pub struct RunView {
     pub target: Option<String>,
     /// The patterns of its locks (W85).
     pub locks: Vec<String>,
+    /// The ended run that it replaces (W90).
+    pub retried_from: Option<RunId>,
     /// The signature of the revision that it is pinned to (W88).
     pub signature: String,
     /// The sequence number of its last event.
@@ -315,6 +317,10 @@ pub fn run(
         starts_at_ms: run.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
+        retried_from: match &run.triggered_by {
+            TriggeredBy::Retry { of } => Some(of.clone()),
+            _ => None,
+        },
         target: target.map(|target| target.text),
         locks,
         signature: definition.signature(),
@@ -324,15 +330,17 @@ pub fn run(
 
 /// The caller's idempotency key, or the one derived from what started the run (W20).
 fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
-    match run.triggered_by {
-        TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(firing_ms)),
+    match &run.triggered_by {
+        TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(*firing_ms)),
         TriggeredBy::Trigger { trigger, first } => {
-            let trigger = definition.trigger(trigger)?;
+            let trigger = definition.trigger(*trigger)?;
             let namespace = trigger.namespace(&run.namespace);
             let stream = &trigger.stream;
-            Some(IdempotencyKey::of_record(namespace, stream, first))
+            Some(IdempotencyKey::of_record(namespace, stream, *first))
         }
-        TriggeredBy::Caller | TriggeredBy::Parent => run.idempotency_key.clone(),
+        TriggeredBy::Caller | TriggeredBy::Parent | TriggeredBy::Retry { .. } => {
+            run.idempotency_key.clone()
+        }
     }
 }
 

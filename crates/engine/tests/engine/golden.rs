@@ -133,5 +133,6 @@ fn position_of(body: &Body) -> usize {
         Body::DecideLocks(_) => 55,
         Body::AddInfo(_) => 56,
         Body::AddTaskInfo(_) => 57,
+        Body::RetryRun(_) => 58,
     }
 }

@@ -187,6 +187,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(data::bodies());
     bodies.push(runs::decide_locks());
     bodies.extend(data::infos());
+    bodies.push(runs::retry());
     bodies
 }
 

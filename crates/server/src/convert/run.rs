@@ -50,6 +50,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         signature: view.signature,
         target: view.target,
         locks: view.locks,
+        retried_from: view.retried_from.map(|run_id| run_id.to_string()),
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),

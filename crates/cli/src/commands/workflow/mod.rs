@@ -15,6 +15,7 @@ mod info;
 mod invalidate;
 mod list;
 mod resume;
+mod retry;
 mod runs;
 mod schedule;
 mod show;
@@ -44,6 +45,7 @@ pub(crate) enum WorkflowCommand {
     CompleteStep(complete_step::CompleteStep),
     Cancel(cancel::Cancel),
     Resume(resume::Resume),
+    Retry(retry::Retry),
     List(list::List),
     Runs(runs::Runs),
     Show(show::Show),
@@ -71,6 +73,7 @@ impl WorkflowCommand {
             Self::CompleteStep(complete) => complete.run(session).await,
             Self::Cancel(cancel) => cancel.run(session).await,
             Self::Resume(resume) => resume.run(session).await,
+            Self::Retry(retry) => retry.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Runs(runs) => runs.run(session).await,
             Self::Show(show) => show.run(session).await,

@@ -77,7 +77,7 @@ impl ResumedView {
         let at = self.step.as_ref().map(|step| format!(" at step {step}"));
         let at = at.unwrap_or_default();
         match self.queued {
-            true => format!("{run_id} resumed{at}, waits for its concurrency keys"),
+            true => format!("{run_id} resumed{at}, waits for its concurrency keys or locks"),
             false => format!("{run_id} resumed{at}"),
         }
     }

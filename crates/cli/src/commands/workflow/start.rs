@@ -7,7 +7,9 @@ use crate::session::Session;
 use crate::{json_argument, period, time};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use flotilla_client::v1::{self, GetRunRequest, StartRunRequest, StartRunResponse};
+use flotilla_client::v1::{
+    self, GetRunRequest, RetryRunResponse, StartRunRequest, StartRunResponse,
+};
 use flotilla_client::{Client, PublishedName};
 use serde::Serialize;
 use serde_json::Value;
@@ -83,12 +85,12 @@ pub(crate) struct Start {
 }
 
 #[derive(Debug, Serialize)]
-struct StartedView {
-    run_id: String,
+pub(super) struct StartedView {
+    pub(super) run_id: String,
     workflow: String,
     version: String,
     revision: u32,
-    existing: bool,
+    pub(super) existing: bool,
     reason: Option<String>,
 }
 
@@ -157,7 +159,7 @@ fn is_other(stored: &[u8], given: &[u8]) -> bool {
 
 impl StartedView {
     /// Names the run and says whether and why it existed before (W20, W84).
-    fn note(&self) -> String {
+    pub(super) fn note(&self) -> String {
         let run_id = &self.run_id;
         let holds_key = self.reason == v1::ExistingReason::Concurrency.published_name();
         match self.existing {
@@ -172,6 +174,19 @@ impl StartedView {
 
 impl From<StartRunResponse> for StartedView {
     fn from(response: StartRunResponse) -> Self {
+        Self {
+            reason: response.existing_reason().published_name(),
+            run_id: response.run_id,
+            workflow: response.workflow,
+            version: response.version,
+            revision: response.revision,
+            existing: response.existing,
+        }
+    }
+}
+
+impl From<RetryRunResponse> for StartedView {
+    fn from(response: RetryRunResponse) -> Self {
         Self {
             reason: response.existing_reason().published_name(),
             run_id: response.run_id,

@@ -226,7 +226,7 @@ fn random_histories_use_up_small_budgets() {
     assert!(refused > 100, "{refused} commands");
 }
 
-const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun ResumeRun AddInfo AddTaskInfo Info \
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun ResumeRun RetryRun AddInfo AddTaskInfo Info \
     DecideSchemaCheck DecideLocks RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \

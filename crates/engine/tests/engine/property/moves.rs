@@ -48,6 +48,10 @@ pub(super) enum Intent {
     Resume {
         run: u8,
     },
+    Retry {
+        run: u8,
+        workflow: u8,
+    },
     Cancel {
         run: u8,
     },
@@ -269,6 +273,7 @@ fn on_runs() -> impl Strategy<Value = Intent> {
         3 => (any::<u8>(), any::<bool>(), prop::bool::weighted(0.1))
             .prop_map(|(pick, is_valid, is_stale)| Intent::Decide { pick, is_valid, is_stale }),
         1 => (0..10_u8).prop_map(|run| Intent::Resume { run }),
+        1 => (0..10_u8, 0..4_u8).prop_map(|(run, workflow)| Intent::Retry { run, workflow }),
     ]
 }
 

@@ -8,7 +8,7 @@ use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName,
+    PlanName, RunId, RunNumber, SignalId, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -22,9 +22,9 @@ use flotilla_engine::{
     DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
     PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
-    RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
-    VersionChoice, view,
+    RequeueDeadLetters, ResetPlan, ResumeRun, RetryRun, SetActionEnabled, SetWorkflowEnabled,
+    SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask,
+    TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -62,6 +62,13 @@ impl Player {
         player.budgets = budgets;
         player.reopen();
         player
+    }
+
+    /// The number of a run; 0 if there is none with this id.
+    fn number_of(&self, run_id: &RunId) -> RunNumber {
+        let origin = view::run_origin(&self.store, &Namespace::default_namespace(), run_id);
+        let origin = origin.expect("memory does not fail");
+        origin.map_or(RunNumber(0), |origin| origin.number)
     }
 
     /// A replica with workflows, actions and workers.
@@ -150,6 +157,7 @@ impl Player {
             | Intent::Start { .. }
             | Intent::Signal { .. }
             | Intent::Resume { .. }
+            | Intent::Retry { .. }
             | Intent::Cancel { .. }
             | Intent::Info { .. }
             | Intent::Decide { .. } => self.on_runs(intent),
@@ -274,6 +282,11 @@ impl Player {
                 payload: Json::from_checked("{\"s\":1}".to_owned()),
                 scope: None,
                 signal_id: id.map(|id| SignalId::new(format!("s{id}")).expect("an id")),
+            }),
+            Intent::Retry { run, workflow } => Body::RetryRun(RetryRun {
+                run_id: run_id(*run),
+                run: self.number_of(&run_id(*run)),
+                start: start(*workflow, None, None),
             }),
             Intent::Resume { run } => Body::ResumeRun(ResumeRun {
                 run_id: run_id(*run),

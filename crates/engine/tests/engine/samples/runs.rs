@@ -5,7 +5,9 @@ use super::{json, key, version, workflow};
 use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{RunId, RunNumber};
 use flotilla_engine::rows::DefinitionNumber;
-use flotilla_engine::{Body, DecideLocks, DueTime, LocksVerdict, StartRun, VersionChoice};
+use flotilla_engine::{
+    Body, DecideLocks, DueTime, LocksVerdict, RetryRun, StartRun, VersionChoice,
+};
 
 pub(super) fn start() -> StartRun {
     StartRun {
@@ -21,6 +23,17 @@ pub(super) fn start() -> StartRun {
         target: Some("vm-1".to_owned()),
         locks: Some(vec![lock()]),
     }
+}
+
+pub(super) fn retry() -> Body {
+    Body::RetryRun(RetryRun {
+        run_id: super::run_id(),
+        run: RunNumber(7),
+        start: StartRun {
+            version: VersionChoice::Revision(DefinitionNumber(4)),
+            ..start()
+        },
+    })
 }
 
 pub(super) fn decide_locks() -> Body {

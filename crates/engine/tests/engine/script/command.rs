@@ -6,8 +6,8 @@ use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, wo
 use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Comment, EventName, ExecutorName, IdempotencyKey, Namespace,
-    OutcomeName, PlanName, RunId, ScopePathText, SignalId, SignalType, StepName, WorkerId,
-    WorkflowName, WorkflowVersion,
+    OutcomeName, PlanName, RunId, RunNumber, ScopePathText, SignalId, SignalType, StepName,
+    WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -20,7 +20,7 @@ use flotilla_engine::{
     DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime,
     FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
     LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, ResumeRun, SchemaVerdict, SetActionEnabled,
+    ReportTask, RequestId, ResetPlan, ResumeRun, RetryRun, SchemaVerdict, SetActionEnabled,
     SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns, TaskReport,
     TaskToken, TouchTask, VersionChoice, view,
 };
@@ -173,6 +173,14 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 .option("from")
                 .map(|step| StepName::new(step).expect("a step name")),
         }),
+        "retry" => retry(world, line),
+        _ => return on_verdicts(world, verb, line),
+    })
+}
+
+/// What the leader computes for runs.
+fn on_verdicts(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
+    Some(match verb {
         "decide-locks" => Body::DecideLocks(DecideLocks {
             run: world.run_number(&line.word()),
             verdict: match line.option("invalid") {
@@ -219,13 +227,27 @@ fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
     }
 }
 
+fn retry(world: &World, line: &mut Line) -> Body {
+    let run_id = run_id(line.word());
+    let origin = view::run_origin(&world.store, &Namespace::default_namespace(), &run_id);
+    let origin = origin.expect("memory does not fail");
+    Body::RetryRun(RetryRun {
+        run: origin.map_or(RunNumber(0), |origin| origin.number),
+        run_id,
+        start: start(line),
+    })
+}
+
 fn start(line: &mut Line) -> StartRun {
     StartRun {
         workflow: WorkflowName::new(line.word()).expect("a workflow name"),
         input: json(line),
-        version: match line.option("version") {
-            None => VersionChoice::Latest,
-            Some(text) => VersionChoice::Version(WorkflowVersion::new(text).expect("a version")),
+        version: match (line.option("version"), line.number("revision")) {
+            (None, None) => VersionChoice::Latest,
+            (None, Some(number)) => VersionChoice::Revision(DefinitionNumber(number)),
+            (Some(text), _) => {
+                VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
+            }
         },
         input_checked_for: line.number("checked-for").map(DefinitionNumber),
         idempotency_key: key(line),

@@ -20,8 +20,8 @@ use flotilla_engine::ids::{
 use flotilla_engine::rows::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster, Definitions,
     History, IdempotencyKeys, Infos, Payloads, PayloadsHeld, Process, Ready, Requests, RunNames,
-    RunRemains, Runs, SignalIds, StepResults, TimerKey, WorkerActivities, WorkerProcesses, Workers,
-    Workflows,
+    RunRemains, Runs, SignalIds, StepResults, TimerKey, TriggeredBy, WorkerActivities,
+    WorkerProcesses, Workers, Workflows,
 };
 use flotilla_engine::view::{self, InfoRange};
 
@@ -380,6 +380,9 @@ fn show_run(world: &World, number: RunNumber) -> String {
             option(" completed ", &run.completed_at_ms)
         ),
     );
+    if let TriggeredBy::Retry { of } = &run.triggered_by {
+        line(&mut out, format!("replaces {of}"));
+    }
     for (position, value) in &run.attributes {
         let name = &definition.search_attributes[usize::from(*position)].name;
         line(&mut out, format!("  attribute {name} {}", attribute(value)));

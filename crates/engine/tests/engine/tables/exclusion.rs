@@ -19,6 +19,8 @@ pub(super) fn rows() -> Vec<Row> {
                     digest,
                 }),
                 patterns: vec!["^vm-1$".to_owned()],
+                is_target_given: true,
+                are_locks_given: false,
             },
         ),
         row::<TargetHolders>((samples::namespace(), digest), vec![run]),

@@ -6,6 +6,7 @@ mod definitions;
 mod delete;
 mod info;
 mod open_runs;
+mod retry;
 mod runs;
 mod schedule;
 mod start;
@@ -197,6 +198,14 @@ impl WorkflowService for Workflows {
     ) -> CallResult<v1::ResumeRunResponse> {
         serve_call(call, |deadline, request| {
             open_runs::resume(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn retry_run(&self, call: Call<v1::RetryRunRequest>) -> CallResult<v1::RetryRunResponse> {
+        let trace = CallTrace::of(&call);
+        serve_call(call, |deadline, request| {
+            retry::retry(self, request, trace, deadline)
         })
         .await
     }

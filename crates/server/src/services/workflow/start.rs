@@ -21,21 +21,26 @@ use crate::span;
 use flotilla_api::v1;
 use flotilla_dsl::expression::compile_lock;
 use flotilla_engine::definition::Lock;
-use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
+use flotilla_engine::ids::{
+    IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion,
+};
 use flotilla_engine::limits::{LOCKS_MAX, WAIT_MS_MAX};
 use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
-    Command, DefinitionNumber, Rejection, RequestId, StartRun, TraceContext, VersionChoice,
+    Command, DefinitionNumber, Rejection, RequestId, RetryRun, StartRun, TraceContext,
+    VersionChoice,
 };
 use tokio::time::Instant;
 
 /// A start whose request is well-formed.
-struct Start {
-    request_id: RequestId,
-    namespace: Namespace,
-    run: StartRun,
+pub(super) struct Start {
+    pub(super) request_id: RequestId,
+    pub(super) namespace: Namespace,
+    pub(super) run: StartRun,
+    /// The ended run that it replaces (W90).
+    pub(super) retry_of: Option<(RunId, RunNumber)>,
 }
 
 /// The result of validating a start's input.
@@ -59,7 +64,9 @@ pub(super) async fn start(
     let now_ms = workflows.context.gateway.replica().now_ms();
     let mut start = parse(request, now_ms)?;
     start.run.trace = trace;
-    let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
+    let started = workflows.begin(&mut start, deadline).await?;
+    let run_id = started.run_id.clone();
+    let mut answer = answer(started);
     if is_waiting {
         let context = &workflows.context;
         let end = wait::until_ended(context, &start.namespace, &run_id, deadline).await?;
@@ -77,6 +84,7 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
         namespace: request::namespace(&request.namespace)?,
+        retry_of: None,
         run: StartRun {
             workflow: request::name(WorkflowName::new(request.workflow))?,
             version: version.map_or(VersionChoice::Latest, VersionChoice::Version),
@@ -94,7 +102,7 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
 }
 
 /// The compiled locks; `None` for those of the definition (W85).
-fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
+pub(super) fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
     if patterns.is_empty() {
         return Ok(None);
     }
@@ -110,31 +118,33 @@ fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
         .map_err(|message| Refusal::invalid("locks", message))
 }
 
-fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {
-    span::note_run(started.run_id.as_str());
-    let answer = v1::StartRunResponse {
+fn answer(started: RunStarted) -> v1::StartRunResponse {
+    v1::StartRunResponse {
         run_id: started.run_id.to_string(),
         workflow: started.workflow.to_string(),
         version: started.version.to_string(),
         revision: started.revision,
         existing: started.existing.is_some(),
         end: None,
-        existing_reason: match started.existing {
-            None => v1::ExistingReason::Unspecified,
-            Some(ExistingReason::IdempotencyKey) => v1::ExistingReason::IdempotencyKey,
-            Some(ExistingReason::Concurrency) => v1::ExistingReason::Concurrency,
-        }
-        .into(),
-    };
-    (answer, started.run_id)
+        existing_reason: existing_reason(started.existing).into(),
+    }
+}
+
+/// Why an existing run is used.
+pub(super) fn existing_reason(reason: Option<ExistingReason>) -> v1::ExistingReason {
+    match reason {
+        None => v1::ExistingReason::Unspecified,
+        Some(ExistingReason::IdempotencyKey) => v1::ExistingReason::IdempotencyKey,
+        Some(ExistingReason::Concurrency) => v1::ExistingReason::Concurrency,
+    }
 }
 
 impl Start {
-    fn command(&self) -> Command<StartRun> {
+    fn command<B>(&self, body: B) -> Command<B> {
         Command {
             request_id: Some(self.request_id),
             namespace: self.namespace.clone(),
-            body: self.run.clone(),
+            body,
         }
     }
 
@@ -143,6 +153,7 @@ impl Start {
         let version = match &self.run.version {
             VersionChoice::Latest => None,
             VersionChoice::Version(version) => Some(version),
+            VersionChoice::Revision(number) => return Ok(Some(*number)),
         };
         view::definition_number(reader, &self.namespace, &self.run.workflow, version)
     }
@@ -150,11 +161,11 @@ impl Start {
 
 impl Workflows {
     /// Submits the start.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         start: &mut Start,
         deadline: Instant,
-    ) -> Result<(v1::StartRunResponse, RunId), Refusal> {
+    ) -> Result<RunStarted, Refusal> {
         let mut freshness = Freshness::Stale;
         for _ in 0..START_TRIES_MAX {
             let verdict = match self.judge(start, freshness, deadline).await {
@@ -175,16 +186,39 @@ impl Workflows {
                 Verdict::Violated(reason) => (None, Some(reason)),
             };
             start.run.input_checked_for = input_checked_for;
-            let gateway = &self.context.gateway;
-            match gateway.propose(start.command(), deadline).await? {
+            match self.propose(start, deadline).await? {
                 Err(Rejection::InputValidationStale) => match violation {
                     Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
                     None => freshness = Freshness::Linearizable,
                 },
-                result => return Ok(answer(result?)),
+                result => {
+                    let started = result?;
+                    span::note_run(started.run_id.as_str());
+                    return Ok(started);
+                }
             }
         }
         Err(Rejection::InputValidationStale.into())
+    }
+
+    async fn propose(
+        &self,
+        start: &Start,
+        deadline: Instant,
+    ) -> Result<Result<RunStarted, Rejection>, Refusal> {
+        let gateway = &self.context.gateway;
+        let run = start.run.clone();
+        match start.retry_of.clone() {
+            None => gateway.propose(start.command(run), deadline).await,
+            Some((run_id, number)) => {
+                let retry = RetryRun {
+                    run_id,
+                    run: number,
+                    start: run,
+                };
+                gateway.propose(start.command(retry), deadline).await
+            }
+        }
     }
 
     async fn judge(
