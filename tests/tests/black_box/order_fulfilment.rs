@@ -20,7 +20,7 @@ const ACTIONS: [&str; 11] = [
     "tidy",
 ];
 /// Parcels of each order.
-const PARCELS: u32 = 12;
+const PARCELS: u32 = 20;
 /// Transitions between two kills.
 const KILL_EVERY: usize = 10;
 
@@ -70,7 +70,7 @@ fn work(flo: &Flo, scratch: &Scratch) -> CommandWorker {
     }
     let log = scratch.path("actions.log");
     let log = log.display();
-    let script = format!("echo \"$FLO_RUN_ID $FLO_ACTION\" >> {log}; sleep 0.05; cat");
+    let script = format!("echo \"$FLO_RUN_ID $FLO_ACTION\" >> {log}; sleep 0.1; cat");
     let actions = ACTIONS.map(|name| (name, script.as_str()));
     CommandWorker::start(flo, scratch, "shop", &actions)
 }
