@@ -73,7 +73,7 @@ calls! { WorkflowServiceClient:
     /// Continues a run that has failed, timed out or was cancelled (W89).
     Write resume_run(ResumeRunRequest) -> ResumeRunResponse = resume_run;
     /// Starts a new run to replace an ended run (W90).
-    Write retry_run(RetryRunRequest) -> RetryRunResponse = retry_run;
+    Write retry_run(RetryRunRequest) -> StartRunResponse = retry_run;
     /// Delivers a signal (W19).
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its child runs (W18).

@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{
     DefinitionNumber, Definitions, GroupPartition, GroupRecord, Groups, LiveTrigger,
-    PartitionRecord, Records, StreamRecord, Streams, TriggersDue, Workflows,
+    PartitionRecord, Records, StreamRecord, Streams, Table, TriggersDue, Workflows,
 };
 use crate::turn::Turn;
 
@@ -42,7 +42,7 @@ pub(super) fn disarm(turn: &mut Turn<'_, '_>, key: &TriggerKey, live: &mut LiveT
 }
 
 /// The key of the row of a trigger that is due.
-fn due_row(due_ms: u64, key: &TriggerKey) -> (u64, Namespace, WorkflowName, TriggerIndex) {
+fn due_row(due_ms: u64, key: &TriggerKey) -> <TriggersDue as Table>::Key {
     let (namespace, workflow, index) = key.clone();
     (due_ms, namespace, workflow, index)
 }

@@ -1,13 +1,11 @@
 //! `flo workflow resume`.
 
-use super::wait;
+use super::wait::Waiting;
 use crate::failure::Failure;
-use crate::period;
 use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::ResumeRunRequest;
 use serde::Serialize;
-use std::time::Duration;
 
 /// Continue a run that has failed, timed out or was cancelled
 ///
@@ -32,13 +30,8 @@ pub(crate) struct Resume {
     )]
     from: String,
 
-    /// Wait until the run ends and print its output
-    #[arg(long)]
-    wait: bool,
-
-    /// Maximum time to wait; on expiry the exit code is 4 and the run continues [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
-    wait_timeout: Option<Duration>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,12 +55,11 @@ impl Resume {
             step: Some(response.step).filter(|step| !step.is_empty()),
             queued: response.queued,
         };
-        if !self.wait {
+        if !self.waiting.wait {
             return session.output.value(&view, ResumedView::text);
         }
         session.output.note(&view.text());
-        let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
-        session.output.json_text(&result)
+        self.waiting.print_end(session, &client, &view.run_id).await
     }
 }
 

@@ -1,14 +1,13 @@
 //! `flo workflow retry`.
 
 use super::start::StartedView;
-use super::wait;
+use super::wait::Waiting;
 use crate::failure::Failure;
+use crate::json_argument;
 use crate::session::Session;
-use crate::{json_argument, period};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::RetryRunRequest;
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,13 +50,8 @@ pub(crate) struct Retry {
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     run_id: Option<String>,
 
-    /// Wait until the new run ends and print its output
-    #[arg(long)]
-    wait: bool,
-
-    /// Maximum time to wait; on expiry the exit code is 4 and the run continues [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
-    wait_timeout: Option<Duration>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 impl Retry {
@@ -74,14 +68,9 @@ impl Retry {
         };
         let client = session.client()?;
         let view = StartedView::from(client.retry_run(request).await?);
-        let output = session.output;
-        if self.wait || view.existing {
-            output.note(&view.note());
+        if self.waiting.wait || view.existing {
+            session.output.note(&view.note());
         }
-        if !self.wait {
-            return output.value(&view, |view| view.run_id.clone());
-        }
-        let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
-        output.json_text(&result)
+        view.print(session, &client, &self.waiting).await
     }
 }

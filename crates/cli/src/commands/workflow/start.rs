@@ -1,15 +1,13 @@
 //! `flo workflow start`.
 
-use super::wait;
+use super::wait::Waiting;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::session::Session;
 use crate::{json_argument, period, time};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use flotilla_client::v1::{
-    self, GetRunRequest, RetryRunResponse, StartRunRequest, StartRunResponse,
-};
+use flotilla_client::v1::{self, GetRunRequest, StartRunRequest, StartRunResponse};
 use flotilla_client::{Client, PublishedName};
 use serde::Serialize;
 use serde_json::Value;
@@ -75,18 +73,13 @@ pub(crate) struct Start {
     #[arg(long, value_name = "REGEX")]
     locks: Vec<String>,
 
-    /// Wait until the run ends and print its output
-    #[arg(long)]
-    wait: bool,
-
-    /// Maximum time to wait; on expiry the exit code is 4 and the run continues [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
-    wait_timeout: Option<Duration>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct StartedView {
-    pub(super) run_id: String,
+    run_id: String,
     workflow: String,
     version: String,
     revision: u32,
@@ -113,7 +106,7 @@ impl Start {
         let input = request.input.clone();
         let view = StartedView::from(client.start_run(request).await?);
         let output = session.output;
-        if self.wait || view.existing {
+        if self.waiting.wait || view.existing {
             output.note(&view.note());
         }
         // Only a person is informed, so only then is the extra request made.
@@ -121,11 +114,7 @@ impl Start {
         if is_asked && has_other_input(&client, &view.run_id, &input).await {
             output.note("the run keeps its original input, which differs from the one given now");
         }
-        if !self.wait {
-            return output.value(&view, |view| view.run_id.clone());
-        }
-        let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
-        output.json_text(&result)
+        view.print(session, &client, &self.waiting).await
     }
 }
 
@@ -158,6 +147,19 @@ fn is_other(stored: &[u8], given: &[u8]) -> bool {
 }
 
 impl StartedView {
+    /// Prints the id of the run, or waits until the run ends and prints its output.
+    pub(super) async fn print(
+        &self,
+        session: &Session,
+        client: &Client,
+        waiting: &Waiting,
+    ) -> Result<(), Failure> {
+        match waiting.wait {
+            true => waiting.print_end(session, client, &self.run_id).await,
+            false => session.output.value(self, |view| view.run_id.clone()),
+        }
+    }
+
     /// Names the run and says whether and why it existed before (W20, W84).
     pub(super) fn note(&self) -> String {
         let run_id = &self.run_id;
@@ -174,19 +176,6 @@ impl StartedView {
 
 impl From<StartRunResponse> for StartedView {
     fn from(response: StartRunResponse) -> Self {
-        Self {
-            reason: response.existing_reason().published_name(),
-            run_id: response.run_id,
-            workflow: response.workflow,
-            version: response.version,
-            revision: response.revision,
-            existing: response.existing,
-        }
-    }
-}
-
-impl From<RetryRunResponse> for StartedView {
-    fn from(response: RetryRunResponse) -> Self {
         Self {
             reason: response.existing_reason().published_name(),
             run_id: response.run_id,

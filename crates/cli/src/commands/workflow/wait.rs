@@ -5,20 +5,47 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::period;
 use crate::progress::Progress;
+use crate::session::Session;
 use crate::views;
 use bytes::Bytes;
+use clap::Args;
 use flotilla_client::v1::{RunStatus, RunStatusChange};
 use flotilla_client::{Client, ClientCode, ClientError, ErrorKind, WatchUpdate};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Whether and how long a command waits for the end of the run.
+#[derive(Debug, Args)]
+pub(super) struct Waiting {
+    /// Wait until the run ends and print its output
+    #[arg(long)]
+    pub(super) wait: bool,
+
+    /// Maximum time to wait; on expiry the exit code is 4 and the run continues [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
+    wait_timeout: Option<Duration>,
+}
+
+impl Waiting {
+    /// Waits until the run ends, and prints its output.
+    pub(super) async fn print_end(
+        &self,
+        session: &Session,
+        client: &Client,
+        run_id: &str,
+    ) -> Result<(), Failure> {
+        let result = until_end(client, run_id, self.wait_timeout).await?;
+        session.output.json_text(&result)
+    }
+}
+
 /// Watches a run until it ends, for at most `limit`, and returns its output as JSON.
 ///
 /// # Errors
 /// `run_not_completed` if it ended with another status than completed, `wait_timeout` if it did not
 /// end in time, or the error of the watch itself; the run continues in the last two cases.
-pub(super) async fn until_end(
+async fn until_end(
     client: &Client,
     run_id: &str,
     limit: Option<Duration>,

@@ -85,7 +85,7 @@ service! { WorkflowService {
     decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
     complete_step(CompleteStepRequest) -> CompleteStepResponse;
     resume_run(ResumeRunRequest) -> ResumeRunResponse;
-    retry_run(RetryRunRequest) -> RetryRunResponse;
+    retry_run(RetryRunRequest) -> StartRunResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
     invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;

@@ -66,9 +66,9 @@ impl Player {
 
     /// The number of a run; 0 if there is none with this id.
     fn number_of(&self, run_id: &RunId) -> RunNumber {
-        let origin = view::run_origin(&self.store, &Namespace::default_namespace(), run_id);
-        let origin = origin.expect("memory does not fail");
-        origin.map_or(RunNumber(0), |origin| origin.number)
+        let found = view::find_run(&self.store, &Namespace::default_namespace(), run_id);
+        let found = found.expect("memory does not fail");
+        found.map_or(RunNumber(0), |(number, _)| number)
     }
 
     /// A replica with workflows, actions and workers.

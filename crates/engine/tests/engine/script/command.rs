@@ -229,10 +229,10 @@ fn decision(line: &mut Line, is_approved: bool) -> DecideApproval {
 
 fn retry(world: &World, line: &mut Line) -> Body {
     let run_id = run_id(line.word());
-    let origin = view::run_origin(&world.store, &Namespace::default_namespace(), &run_id);
-    let origin = origin.expect("memory does not fail");
+    let found = view::find_run(&world.store, &Namespace::default_namespace(), &run_id);
+    let found = found.expect("memory does not fail");
     Body::RetryRun(RetryRun {
-        run: origin.map_or(RunNumber(0), |origin| origin.number),
+        run: found.map_or(RunNumber(0), |(number, _)| number),
         run_id,
         start: start(line),
     })

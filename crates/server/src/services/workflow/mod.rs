@@ -202,7 +202,7 @@ impl WorkflowService for Workflows {
         .await
     }
 
-    async fn retry_run(&self, call: Call<v1::RetryRunRequest>) -> CallResult<v1::RetryRunResponse> {
+    async fn retry_run(&self, call: Call<v1::RetryRunRequest>) -> CallResult<v1::StartRunResponse> {
         let trace = CallTrace::of(&call);
         serve_call(call, |deadline, request| {
             retry::retry(self, request, trace, deadline)

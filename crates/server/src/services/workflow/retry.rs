@@ -4,7 +4,7 @@
 //! linearizable, since a deleted run's id can be used again; the engine checks the number of the run.
 
 use super::Workflows;
-use super::start::{Start, existing_reason, locks};
+use super::start::{Start, answer, locks};
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
@@ -25,7 +25,7 @@ pub(super) async fn retry(
     request: v1::RetryRunRequest,
     trace: Option<TraceContext>,
     deadline: Instant,
-) -> Result<v1::RetryRunResponse, Refusal> {
+) -> Result<v1::StartRunResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id.clone())?;
     let origin = origin(workflows, &namespace, &run_id, deadline).await?;
@@ -38,14 +38,7 @@ pub(super) async fn retry(
     };
     start.run.trace = trace;
     let started = workflows.begin(&mut start, deadline).await?;
-    Ok(v1::RetryRunResponse {
-        run_id: started.run_id.to_string(),
-        workflow: started.workflow.to_string(),
-        version: started.version.to_string(),
-        revision: started.revision,
-        existing: started.existing.is_some(),
-        existing_reason: existing_reason(started.existing).into(),
-    })
+    Ok(answer(started))
 }
 
 async fn origin(
@@ -110,18 +103,14 @@ async fn patched(patch: &[u8], input: Json) -> Result<Json, Refusal> {
     let input = merged
         .await
         .map_err(|error| Refusal::internal(format!("the patch of an input failed: {error}")))?;
-    check_size(input.len())?;
-    Ok(Json::from_checked(input))
-}
-
-fn check_size(bytes: usize) -> Result<(), Refusal> {
-    if bytes <= PAYLOAD_BYTES_MAX {
-        return Ok(());
+    let bytes = input.len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        let message = format!(
+            "expected an input of at most {PAYLOAD_BYTES_MAX} bytes, but with the patch it has {bytes}"
+        );
+        return Err(Refusal::too_large(message).at(PATCH));
     }
-    let message = format!(
-        "expected an input of at most {PAYLOAD_BYTES_MAX} bytes, but with the patch it has {bytes}"
-    );
-    Err(Refusal::too_large(message).at(PATCH))
+    Ok(Json::from_checked(input))
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ pub(super) fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
         .map_err(|message| Refusal::invalid("locks", message))
 }
 
-fn answer(started: RunStarted) -> v1::StartRunResponse {
+pub(super) fn answer(started: RunStarted) -> v1::StartRunResponse {
     v1::StartRunResponse {
         run_id: started.run_id.to_string(),
         workflow: started.workflow.to_string(),
@@ -126,16 +126,12 @@ fn answer(started: RunStarted) -> v1::StartRunResponse {
         revision: started.revision,
         existing: started.existing.is_some(),
         end: None,
-        existing_reason: existing_reason(started.existing).into(),
-    }
-}
-
-/// Why an existing run is used.
-pub(super) fn existing_reason(reason: Option<ExistingReason>) -> v1::ExistingReason {
-    match reason {
-        None => v1::ExistingReason::Unspecified,
-        Some(ExistingReason::IdempotencyKey) => v1::ExistingReason::IdempotencyKey,
-        Some(ExistingReason::Concurrency) => v1::ExistingReason::Concurrency,
+        existing_reason: match started.existing {
+            None => v1::ExistingReason::Unspecified,
+            Some(ExistingReason::IdempotencyKey) => v1::ExistingReason::IdempotencyKey,
+            Some(ExistingReason::Concurrency) => v1::ExistingReason::Concurrency,
+        }
+        .into(),
     }
 }
 
