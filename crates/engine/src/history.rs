@@ -21,9 +21,7 @@ pub(crate) fn write(
         return Ok(());
     }
     append(turn, run, events)?;
-    let mut cursor = run.record.history;
-    trim(turn, run.number, &mut cursor)?;
-    run.record.history = cursor;
+    trim(turn, run.number, &mut run.record.history)?;
     sweep::sweep(turn, run)?;
     turn.effect(Effect::RunChanged {
         namespace: run.record.namespace.clone(),
@@ -59,15 +57,15 @@ fn trim(
     cursor: &mut HistoryCursor,
 ) -> Result<(), StoreError> {
     while kept(cursor) > HISTORY_EVENTS_MAX {
-        if cursor.trimmed_until == 0 && !end_head(turn, run, cursor)? {
+        if cursor.trimming.until == 0 && !end_head(turn, run, cursor)? {
             return Ok(());
         }
-        let first = cursor.trimmed_until.max(cursor.trimmed_after) + 1;
+        let first = cursor.trimming.until.max(cursor.trimming.after) + 1;
         let Some(record) = turn.get::<History>(&(run, first))? else {
             return Ok(());
         };
-        cursor.trimmed_until = first + record.events.len() as u64 - 1;
-        cursor.trimmed_payloads_count = record.payloads_count;
+        cursor.trimming.until = first + record.events.len() as u64 - 1;
+        cursor.trimming.payloads_count = record.payloads_count;
         turn.delete::<History>(&(run, first));
         list_action_runs(turn, run, first, &record);
     }
@@ -75,7 +73,7 @@ fn trim(
 }
 
 fn kept(cursor: &HistoryCursor) -> u64 {
-    cursor.events_count - (cursor.trimmed_until - cursor.trimmed_after)
+    cursor.events_count - (cursor.trimming.until - cursor.trimming.after)
 }
 
 /// Lists the action runs that a turn created, as its history is trimmed or is part of the head.
@@ -114,9 +112,9 @@ fn end_head(
     for (first, record) in head {
         list_action_runs(turn, run, first, &record);
     }
-    cursor.trimmed_after = end;
-    cursor.swept_until = end;
-    cursor.head_payloads_count = payloads_count;
-    cursor.swept_payloads_count = payloads_count;
+    cursor.trimming.after = end;
+    cursor.trimming.swept_until = end;
+    cursor.trimming.head_payloads_count = payloads_count;
+    cursor.trimming.swept_payloads_count = payloads_count;
     Ok(true)
 }

@@ -36,6 +36,7 @@ mod history;
 mod kv;
 mod leadership;
 mod message;
+mod mostly_default;
 mod namespace;
 mod offer;
 mod overlay;
@@ -80,6 +81,7 @@ pub use group::{
 pub use ids::{GroupRef, NodeId, PlanRef, RequestId, TakeId};
 pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
+pub use mostly_default::{ConstDefault, MostlyDefault};
 pub use namespace::{CreateNamespace, DeleteNamespace};
 pub use offer::Offer;
 pub use plan::{InvalidateCache, ResetPlan};

@@ -26,8 +26,8 @@ use std::ops::ControlFlow;
 
 /// Deletes what only trimmed events of the run refer to, if enough were trimmed since the last sweep.
 pub(super) fn sweep(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
-    let cursor = run.record.history;
-    let new_count = cursor.trimmed_until - cursor.swept_until;
+    let trimmed_until = run.record.history.trimming.until;
+    let new_count = trimmed_until - run.record.history.trimming.swept_until;
     if !run.record.status.is_open() || new_count < HISTORY_SWEEP_EVENTS || turn.is_spent() {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(super) fn sweep(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), 
     let are_action_runs_done = sweep_action_runs(turn, run, &mut named)?;
     let are_payloads_done = sweep_payloads(turn, run, &named)?;
     if are_action_runs_done && are_payloads_done {
-        run.record.history.swept_until = cursor.trimmed_until;
+        run.record.history.trimming.swept_until = trimmed_until;
     }
     Ok(())
 }
@@ -84,13 +84,13 @@ impl Named {
         let undoing = self
             .activations
             .iter()
-            .filter_map(|one| one.undoing.as_ref());
+            .filter_map(|one| one.ending.undoing.as_ref());
         let undoing: Vec<_> = undoing.filter_map(|one| one.target_result.output).collect();
         self.add(undoing);
         let overdue = self
             .activations
             .iter()
-            .filter_map(|one| one.timeout_result.as_ref()?.output);
+            .filter_map(|one| one.ending.timeout_result.as_ref()?.output);
         let overdue: Vec<_> = overdue.collect();
         self.add(overdue);
         turn.visit::<Compensations>(&run.number, |_, compensation| {
@@ -141,7 +141,7 @@ impl Named {
             ControlFlow::Continue(())
         })?;
         turn.visit::<ResumableSteps>(&run.number, |_, step| {
-            let undoing = step.undoing.as_ref();
+            let undoing = step.ending.undoing.as_ref();
             self.add([step.input]);
             self.add(undoing.and_then(|undoing| undoing.target_result.output));
             ControlFlow::Continue(())
@@ -161,9 +161,9 @@ fn sweep_action_runs(
     run: &mut LoadedRun,
     named: &mut Named,
 ) -> Result<bool, StoreError> {
-    let cursor = run.record.history;
+    let cursor = run.record.history.clone();
     let mut room = HISTORY_SWEEP_ROWS_MAX;
-    let mut swept_until = cursor.swept_action_runs;
+    let mut swept_until = cursor.trimming.swept_action_runs;
     let mut is_any_kept = false;
     let made = made_in_trimmed(turn, run)?;
     let mut is_done = made.len() < HISTORY_SWEEP_LOOKED_AT_MAX;
@@ -193,7 +193,7 @@ fn sweep_action_runs(
             is_any_kept = true;
         }
     }
-    run.record.history.swept_action_runs = swept_until;
+    run.record.history.trimming.swept_action_runs = swept_until;
     Ok(is_done)
 }
 
@@ -203,11 +203,14 @@ fn made_in_trimmed(
     turn: &Turn<'_, '_>,
     run: &LoadedRun,
 ) -> Result<Vec<(ActionRunNumber, u64)>, StoreError> {
-    let cursor = run.record.history;
-    let first = (run.number, ActionRunNumber(cursor.swept_action_runs + 1));
+    let cursor = &run.record.history;
+    let first = (
+        run.number,
+        ActionRunNumber(cursor.trimming.swept_action_runs + 1),
+    );
     let mut made = Vec::new();
     turn.visit_from::<ActionRunsByRun>(&run.number, &first, |(_, number), first_event| {
-        if *first_event > cursor.trimmed_until {
+        if *first_event > cursor.trimming.until {
             return ControlFlow::Break(());
         }
         made.push((number, *first_event));
@@ -226,16 +229,17 @@ fn sweep_payloads(
     run: &mut LoadedRun,
     named: &Named,
 ) -> Result<bool, StoreError> {
-    let cursor = run.record.history;
+    let cursor = run.record.history.clone();
     let rows_max = u64::try_from(HISTORY_SWEEP_ROWS_MAX).expect("a sweep is bounded");
-    let first = cursor.swept_payloads_count;
+    let first = cursor.trimming.swept_payloads_count;
     let end = cursor
-        .trimmed_payloads_count
+        .trimming
+        .payloads_count
         .min(first.saturating_add(rows_max));
     let mut candidates: BTreeMap<u64, Option<u64>> =
         (first..end).map(|position| (position, None)).collect();
     let range = KeyRange {
-        from: encode_key::<PayloadsHeld>(&(run.number, cursor.head_payloads_count)),
+        from: encode_key::<PayloadsHeld>(&(run.number, cursor.trimming.head_payloads_count)),
         to: encode_key::<PayloadsHeld>(&(run.number, end)),
     };
     turn.visit_range::<PayloadsHeld>(&range, |(_, position), event| {
@@ -252,9 +256,9 @@ fn sweep_payloads(
                 turn.delete::<PayloadsHeld>(&key);
             }
         } else if held.is_none() {
-            turn.put::<PayloadsHeld>(&key, cursor.trimmed_until);
+            turn.put::<PayloadsHeld>(&key, cursor.trimming.until);
         }
     }
-    run.record.history.swept_payloads_count = end;
-    Ok(end == cursor.trimmed_payloads_count)
+    run.record.history.trimming.swept_payloads_count = end;
+    Ok(end == cursor.trimming.payloads_count)
 }

@@ -104,6 +104,6 @@ fn wait_for(
 ) -> TurnResult<()> {
     state.wait = PlanWait::Action(task.number);
     execution.active.is_call_open = true;
-    let run = execution.put(ActivationState::Plan(state));
+    let run = execution.put(ActivationState::Plan(Box::new(state)));
     task::make_ready(turn, Some(run), task)
 }

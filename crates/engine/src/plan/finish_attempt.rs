@@ -187,7 +187,7 @@ fn defer_attempt(
     }
     let at = execution.run.at(&execution.active);
     turn.set_timer(run::wake_timer(at, due_ms));
-    execution.put(ActivationState::Plan(state));
+    execution.put(ActivationState::Plan(Box::new(state)));
     Ok(())
 }
 

@@ -55,7 +55,7 @@ pub(super) fn begin(
     let ActivationState::Branches(mut state) = active.state else {
         panic!("only steps with branches begin any");
     };
-    if state.decision.is_some() || active.cancelled_with.is_some() {
+    if state.decision.is_some() || active.ending.cancelled_with.is_some() {
         run.put_back(active);
         return Ok(());
     }

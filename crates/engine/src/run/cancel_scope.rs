@@ -118,11 +118,11 @@ impl Area {
             } else if active.state.is_executing() && pending.has_result(active.number) {
                 // Its result is there, but was not processed yet.
                 timeout_timers::stop(turn, run.at(&active), &mut active);
-                active.cancelled_with = Some(self.scope);
+                active.ending.cancelled_with = Some(self.scope);
                 *waiting_count(run, self.scope) += 1;
                 run.put_back(active);
             } else {
-                active.cancelled_with = Some(self.scope);
+                active.ending.cancelled_with = Some(self.scope);
                 works.extend(stop_step(turn, queue, run, active)?);
             }
         }
@@ -136,9 +136,9 @@ impl Area {
         run: &mut LoadedRun,
         mut active: Draft<Activation>,
     ) {
-        active.cancelled_with = Some(self.scope);
+        active.ending.cancelled_with = Some(self.scope);
         if !active.call.is_on_cancel() {
-            active.timeout_result = None;
+            active.ending.timeout_result = None;
             timeout_timers::stop(turn, run.at(&active), &mut active);
         }
         if !active.state.opens_scopes() {
@@ -245,7 +245,10 @@ pub(super) fn note_end(
 
 /// The cancelled scope with which a step ends.
 fn scope_of(active: &Activation) -> ScopeNumber {
-    active.cancelled_with.expect("the step was cancelled")
+    active
+        .ending
+        .cancelled_with
+        .expect("the step was cancelled")
 }
 
 /// How many steps the end of a cancelled scope waits for.
@@ -315,7 +318,7 @@ fn close(
         let Some(active) = run.take(turn, activation)? else {
             continue;
         };
-        if active.cancelled_with != Some(outermost) || !active.state.opens_scopes() {
+        if active.ending.cancelled_with != Some(outermost) || !active.state.opens_scopes() {
             run.put_back(active);
             continue;
         }
@@ -345,7 +348,7 @@ pub(super) fn settling_of_ended(
     run: &mut LoadedRun,
     active: &Activation,
 ) -> Result<Option<Work>, StoreError> {
-    match attempt_of_block(run, active, false).filter(|_| active.undoing.is_some()) {
+    match attempt_of_block(run, active, false).filter(|_| active.ending.undoing.is_some()) {
         Some(ended) => kept_signals::settling(turn, run, ended),
         None => Ok(None),
     }

@@ -342,8 +342,8 @@ fn next_of_step(
         return Ok(());
     };
     // A resume undoes the rest for a step that was cancelled.
-    let undoing = active.undoing.as_ref();
-    let undoing = undoing.filter(|_| active.cancelled_with.is_none());
+    let undoing = active.ending.undoing.as_ref();
+    let undoing = undoing.filter(|_| active.ending.cancelled_with.is_none());
     let dropped = undoing.map(|undoing| undoing.dropped);
     let is_made = is_made_for(turn, run, activation)?;
     let Some(dropped) = dropped.filter(|_| !is_made) else {
@@ -392,7 +392,7 @@ fn is_active(
     run: &mut LoadedRun,
     is_meant: impl Fn(&Activation) -> bool,
 ) -> Result<bool, StoreError> {
-    let counts = run.record.compensations;
+    let counts = &run.record.compensations;
     if counts.entered_count == u64::from(counts.open_count) {
         return Ok(false);
     }

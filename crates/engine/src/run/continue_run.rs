@@ -5,6 +5,7 @@ use super::reopen::{check, reopen};
 use super::{enter, for_each, linked_attempts, resumed_branches, run_timeout, timeout_timers};
 use crate::definition::{BlockIndex, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
+use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
@@ -135,14 +136,13 @@ fn continue_blocks(
         earlier_attempts_count: 0,
         started_at_ms: now_ms,
         call_started_at_ms: now_ms,
-        total_ends_at_ms: None,
-        attempt_ends_at_ms: None,
-        cancelled_with: None,
+        timeouts: MostlyDefault::default(),
         ..stopped
     });
+    active.ending.cancelled_with = None;
     run.note(&active, EventKind::StepStarted);
     timeout_timers::start_total(turn, run, &mut active);
-    if active.undoing.is_some() {
+    if active.ending.undoing.is_some() {
         // Its blocks have ended. What is left of them is undone before the step ends.
         let owner = UndoOwner::Step(active.number);
         run.put_back(active);

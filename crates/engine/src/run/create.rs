@@ -7,13 +7,14 @@ use super::{attributes, input, linked_attempts, start_timer};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
+use crate::mostly_default::MostlyDefault;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
-    AttemptChain, CompensationCounts, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys,
-    ParentLink, PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs,
-    ScopeProgress, SignalCounts, StoredPayload, TriggeredBy, Work,
+    AttemptChain, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink,
+    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress,
+    StoredPayload, TriggeredBy, Work,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -220,9 +221,9 @@ fn record_of(
         metadata: new_run.metadata.as_ref().map(|_| metadata_of(number)),
         output: None,
         payloads_count: 1 + u64::from(new_run.metadata.is_some()),
-        signals: SignalCounts::default(),
+        signals: MostlyDefault::default(),
         infos_count: 0,
-        compensations: CompensationCounts::default(),
+        compensations: MostlyDefault::default(),
         history: HistoryCursor::default(),
         started_at_ms: turn.now_ms(),
         began_at_ms: None,

@@ -165,10 +165,10 @@ pub(super) fn note_refused(run: &mut LoadedRun, scope: ScopeNumber, step: StepIn
 }
 
 fn set(run: &mut LoadedRun, at: Cursor) {
-    run.record.cursor = Some(RunCursor {
+    run.record.cursor = Some(Box::new(RunCursor {
         at,
         is_after_success: false,
-    });
+    }));
 }
 
 fn status_at(run: &LoadedRun, ending: &Ending) -> TerminalStatus {

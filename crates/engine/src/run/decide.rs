@@ -59,7 +59,7 @@ impl DecideSchemaCheck {
             ActivationState::OutputCheck(output) => {
                 let work = Work::DecideOutput {
                     activation,
-                    output,
+                    output: *output,
                     verdict,
                 };
                 (run.record.definition, work)

@@ -118,7 +118,7 @@ fn decide(
     let cause = phase::cause(run, &ending);
     cursor::note_run(turn, queue, run, &ending)?;
     fix(turn, run, &ending)?;
-    run.record.fixed_end = Some(FixedEnd {
+    run.record.fixed_end = Some(Box::new(FixedEnd {
         terminal: ending.terminal,
         reason: ending.detail,
         phase: Phase::Cancelling,
@@ -126,7 +126,7 @@ fn decide(
         is_handler_over: false,
         cancelling_count: 0,
         is_retried,
-    });
+    }));
     let works = cancel_scope::cancel_all(turn, queue, run)?;
     if phase::is_cancelling(run) {
         run.note_run(EventKind::PhaseChanged {
@@ -261,7 +261,7 @@ pub(super) fn end(
         Some(fixed) => {
             let FixedEnd {
                 terminal, reason, ..
-            } = fixed;
+            } = *fixed;
             close(turn, queue, run, FinalEnd { terminal, reason })
         }
         None => Ok(()),

@@ -40,7 +40,7 @@ pub(super) fn finish_step(
         return Ok(());
     };
     let mut target_result = end.target_result;
-    if active.state.awaits() != target_result.from || active.undoing.is_some() {
+    if active.state.awaits() != target_result.from || active.ending.undoing.is_some() {
         run.put_back(active);
         return Ok(());
     }
@@ -132,8 +132,8 @@ pub(super) fn conclude_undone(
         return Ok(());
     };
     // A resume undoes the rest for one that was cancelled.
-    let is_cancelled = active.cancelled_with.is_some();
-    let Some(undoing) = active.undoing.take_if(|_| !is_cancelled) else {
+    let is_cancelled = active.ending.cancelled_with.is_some();
+    let Some(undoing) = active.ending.undoing.take_if(|_| !is_cancelled) else {
         run.put_back(active);
         return Ok(());
     };
@@ -188,7 +188,7 @@ pub(super) fn conclude(
             ..
         } = attempt;
         let owner = UndoOwner::Step(active.number);
-        active.undoing = Some(Undoing {
+        active.ending.undoing = Some(Undoing {
             dropped,
             target_result,
             retry_due_ms,

@@ -121,7 +121,7 @@ pub(super) fn split(
     } = place;
     let definition = run.definition.clone();
     let active = run.activation(turn, activation)?;
-    let Some(active) = active.filter(|active| active.cancelled_with.is_none()) else {
+    let Some(active) = active.filter(|active| active.ending.cancelled_with.is_none()) else {
         return Ok(());
     };
     let (_, state) = of(&definition.definition, active);
@@ -197,7 +197,7 @@ pub(super) fn begin(
     };
     let definition = run.definition.clone();
     let (step, mut state) = of(&definition.definition, &active);
-    if !may_begin(step, &state) || active.cancelled_with.is_some() {
+    if !may_begin(step, &state) || active.ending.cancelled_with.is_some() {
         state.is_begin_queued = false;
         active.state = ActivationState::Iterations(state);
         run.put_back(active);

@@ -30,7 +30,7 @@ pub(super) fn activate(
     };
     let mut active = run.activate(turn.now_ms(), visit);
     active.call = CallRole::OnCancel;
-    active.cancelled_with = cancelled.cancelled_with;
+    active.ending.cancelled_with = cancelled.ending.cancelled_with;
     active.input = cancelled.input;
     let activation = active.number;
     run.put_back(active);
@@ -85,7 +85,7 @@ pub(super) fn conclude(
         let code = cut(&code.unwrap_or_default());
         run.note(active, EventKind::HandlerFailed { code });
     }
-    let scope = active.cancelled_with;
+    let scope = active.ending.cancelled_with;
     let scope = scope.expect("a handler belongs to a cancelled step");
     Ok(Work::CancelledStepEnded { scope })
 }

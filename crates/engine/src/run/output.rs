@@ -40,12 +40,12 @@ pub(super) fn conclude_with_output(
         attempt.output = Some(output);
         return conclude(turn, queue, run, attempt);
     }
-    attempt.active.state = ActivationState::OutputCheck(UncheckedOutput {
+    attempt.active.state = ActivationState::OutputCheck(Box::new(UncheckedOutput {
         outcome: attempt.target_result.outcome,
         result,
         output,
         not_before_ms: attempt.target_result.not_before_ms,
-    });
+    }));
     schema_check::request(turn, run.at(&attempt.active));
     run.put_back(attempt.active);
     Ok(())

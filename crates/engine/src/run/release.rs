@@ -12,7 +12,7 @@ use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, Awaited, EventKind, FailureCause, OpenApproval,
-    PlanState, PlanWait, RunRecord, SignalWait, TargetResult, Work,
+    PlanWait, RunRecord, SignalWait, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -133,11 +133,12 @@ fn restore_timers(
 ) -> TurnResult<()> {
     let mut state = active.state.clone();
     match &mut state {
-        ActivationState::Plan(PlanState {
-            wait: PlanWait::Retry { due_ms },
-            ..
-        })
-        | ActivationState::Retry { due_ms }
+        ActivationState::Plan(plan) => {
+            if let PlanWait::Retry { due_ms } = &mut plan.wait {
+                *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
+            }
+        }
+        ActivationState::Retry { due_ms }
         | ActivationState::Poll { due_ms }
         | ActivationState::Timer { due_ms }
         | ActivationState::Delay { due_ms } => {
@@ -168,7 +169,6 @@ fn restore_timers(
             ..
         })
         | ActivationState::Child(_)
-        | ActivationState::Plan(_)
         | ActivationState::Branches(_)
         | ActivationState::Iterations(_) => {}
     }

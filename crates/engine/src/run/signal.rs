@@ -117,7 +117,7 @@ impl SignalRun {
 
     /// Checks that the run does not keep too many signals.
     fn check_kept(&self, run: &LoadedRun) -> Result<(), Rejection> {
-        let counts = run.record.signals;
+        let counts = &run.record.signals;
         if counts.kept_count > SIGNALS_KEPT_MAX || counts.kept_bytes > SIGNALS_KEPT_BYTES_MAX {
             return Err(Undeliverable::SignalLimitExceeded(self.run_id.clone()).into());
         }

@@ -24,16 +24,16 @@ pub(super) fn time_out(
     };
     let timeout = overdue.timeout;
     let is_due = match timeout {
-        StepTimeout::Total => active.total_ends_at_ms == Some(overdue.due_ms),
+        StepTimeout::Total => active.timeouts.total_ends_at_ms == Some(overdue.due_ms),
         StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
-            active.attempt_ends_at_ms == Some(overdue.due_ms)
+            active.timeouts.attempt_ends_at_ms == Some(overdue.due_ms)
         }
     };
     if !is_due {
         run.put_back(active);
         return Ok(());
     }
-    if active.undoing.is_some() {
+    if active.ending.undoing.is_some() {
         return end_retries(turn, run, active);
     }
     // What the step executes is deferred behind this work. It goes first: the step has to wait for something before that can
@@ -44,9 +44,9 @@ pub(super) fn time_out(
         return Ok(());
     }
     match timeout {
-        StepTimeout::Total => active.total_ends_at_ms = None,
+        StepTimeout::Total => active.timeouts.total_ends_at_ms = None,
         StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
-            active.attempt_ends_at_ms = None;
+            active.timeouts.attempt_ends_at_ms = None;
         }
     }
     if active.state.is_decided() {
@@ -54,7 +54,7 @@ pub(super) fn time_out(
         return Ok(());
     }
     let timeout = match timeout {
-        StepTimeout::Attempt if active.queued_child.is_some() => StepTimeout::Queue,
+        StepTimeout::Attempt if active.timeouts.queued_child.is_some() => StepTimeout::Queue,
         timeout => timeout,
     };
     run.note(&active, EventKind::StepTimeout { timeout });
@@ -72,14 +72,18 @@ fn end_retries(
     mut active: Draft<Activation>,
 ) -> TurnResult<()> {
     let timeout = StepTimeout::Total;
-    active.total_ends_at_ms = None;
-    let mut undoing = active.undoing.take().expect("the step undoes its blocks");
+    active.timeouts.total_ends_at_ms = None;
+    let mut undoing = active
+        .ending
+        .undoing
+        .take()
+        .expect("the step undoes its blocks");
     if undoing.retry_due_ms.take().is_some() {
         run.note(&active, EventKind::StepTimeout { timeout });
         undoing.target_result = timed_out(turn, run, &active, timeout);
         branches::drop_writes(turn, run, &active)?;
     }
-    active.undoing = Some(undoing);
+    active.ending.undoing = Some(undoing);
     run.put_back(active);
     Ok(())
 }
@@ -137,7 +141,7 @@ fn abort(
     let timed_out = timed_out(turn, run, &active, timeout);
     if active.is_stopping() {
         // The attempt has taken too long, and now the step has.
-        active.timeout_result = Some(timed_out);
+        active.ending.timeout_result = Some(timed_out);
         run.put_back(active);
         return Ok(());
     }
@@ -160,7 +164,7 @@ fn abort(
             end_call(turn, queue, run, attempt)?;
         }
         Stopped::AwaitsWorker | Stopped::AwaitsChild(_) => {
-            active.timeout_result = Some(timed_out);
+            active.ending.timeout_result = Some(timed_out);
             run.put_back(active);
         }
     }

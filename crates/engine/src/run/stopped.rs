@@ -29,7 +29,7 @@ pub(super) fn finish(
         return Ok(());
     }
     compensation::enter_late(turn, run, &mut active, &end.target_result)?;
-    match active.timeout_result.take() {
+    match active.ending.timeout_result.take() {
         None => cancel_scope::end_step(turn, queue, run, active),
         Some(target_result) => {
             // A resume continues the child.

@@ -13,15 +13,15 @@ pub(super) fn start_total(
     active: &mut Draft<Activation>,
 ) {
     let at = run.at(active);
-    if let Some(due_ms) = active.total_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.total_ends_at_ms {
         turn.clear_timer(total_timer(at, due_ms));
-        active.total_ends_at_ms = None;
+        active.timeouts.total_ends_at_ms = None;
     }
     let definition = &run.definition.definition;
     if let Some(total_ms) = definition.total_ms(active.step, active.call) {
         let due_ms = turn.now_ms().saturating_add(total_ms);
         turn.set_timer(total_timer(at, due_ms));
-        active.total_ends_at_ms = Some(due_ms);
+        active.timeouts.total_ends_at_ms = Some(due_ms);
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn start_attempt(
 ) {
     let definition = &run.definition.definition;
     let attempt_ms = definition.timeouts(active.step, active.call).attempt_ms;
-    if active.attempt_ends_at_ms.is_none() {
+    if active.timeouts.attempt_ends_at_ms.is_none() {
         count_down(turn, run.at(active), active, attempt_ms);
     }
 }
@@ -47,10 +47,11 @@ pub(super) fn start_queue(
 ) {
     let at = run.at(active);
     let attempt_left_ms = active
+        .timeouts
         .attempt_ends_at_ms
         .map(|ends_at_ms| ends_at_ms.saturating_sub(turn.now_ms()));
     stop_attempt(turn, at, active);
-    active.queued_child = Some(QueuedChild { attempt_left_ms });
+    active.timeouts.queued_child = Some(QueuedChild { attempt_left_ms });
     let definition = &run.definition.definition;
     let queue_ms = definition.timeouts(active.step, active.call).queue_ms;
     count_down(turn, at, active, queue_ms);
@@ -62,7 +63,7 @@ pub(super) fn end_queue(
     at: ActivationRef,
     active: &mut Draft<Activation>,
 ) {
-    if let Some(queued) = active.queued_child {
+    if let Some(queued) = active.timeouts.queued_child {
         stop_attempt(turn, at, active);
         count_down(turn, at, active, queued.attempt_left_ms);
     }
@@ -78,7 +79,7 @@ fn count_down(
     if let Some(left_ms) = left_ms {
         let due_ms = turn.now_ms().saturating_add(left_ms);
         turn.set_timer(attempt_timer(at, due_ms));
-        active.attempt_ends_at_ms = Some(due_ms);
+        active.timeouts.attempt_ends_at_ms = Some(due_ms);
     }
 }
 
@@ -93,7 +94,7 @@ pub(crate) fn note_taken(
     let is_counted = active.is_some_and(|active| {
         let timeouts = definition.definition.timeouts(active.step, active.call);
         let is_of_step = matches!(active.state, ActivationState::Action(_));
-        is_of_step && timeouts.attempt_ms.is_some() && active.attempt_ends_at_ms.is_none()
+        is_of_step && timeouts.attempt_ms.is_some() && active.timeouts.attempt_ends_at_ms.is_none()
     });
     if is_counted && let Some(mut active) = run.take(turn, activation)? {
         start_attempt(turn, run, &mut active);
@@ -108,12 +109,12 @@ pub(super) fn stop_attempt(
     at: ActivationRef,
     active: &mut Draft<Activation>,
 ) {
-    if let Some(due_ms) = active.attempt_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.attempt_ends_at_ms {
         turn.clear_timer(attempt_timer(at, due_ms));
-        active.attempt_ends_at_ms = None;
+        active.timeouts.attempt_ends_at_ms = None;
     }
-    if active.queued_child.is_some() {
-        active.queued_child = None;
+    if active.timeouts.queued_child.is_some() {
+        active.timeouts.queued_child = None;
     }
 }
 
@@ -128,11 +129,11 @@ pub(super) fn fire_again(
     match timeout {
         StepTimeout::Total => {
             turn.set_timer(total_timer(at, due_ms));
-            active.total_ends_at_ms = Some(due_ms);
+            active.timeouts.total_ends_at_ms = Some(due_ms);
         }
         StepTimeout::Attempt | StepTimeout::Queue | StepTimeout::Heartbeat => {
             turn.set_timer(attempt_timer(at, due_ms));
-            active.attempt_ends_at_ms = Some(due_ms);
+            active.timeouts.attempt_ends_at_ms = Some(due_ms);
         }
     }
 }
@@ -140,16 +141,16 @@ pub(super) fn fire_again(
 /// Neither the attempt nor the step can take too long from now on: the step is cancelled.
 pub(super) fn stop(turn: &mut Turn<'_, '_>, at: ActivationRef, active: &mut Draft<Activation>) {
     clear(turn, at, active);
-    active.attempt_ends_at_ms = None;
-    active.total_ends_at_ms = None;
+    active.timeouts.attempt_ends_at_ms = None;
+    active.timeouts.total_ends_at_ms = None;
 }
 
 /// Clears the timers of a step that the run leaves.
 pub(super) fn clear(turn: &mut Turn<'_, '_>, at: ActivationRef, active: &Activation) {
-    if let Some(due_ms) = active.attempt_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.attempt_ends_at_ms {
         turn.clear_timer(attempt_timer(at, due_ms));
     }
-    if let Some(due_ms) = active.total_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.total_ends_at_ms {
         turn.clear_timer(total_timer(at, due_ms));
     }
 }
@@ -160,13 +161,13 @@ pub(super) fn restore(
     at: ActivationRef,
     active: &mut Draft<Activation>,
 ) -> Result<(), StoreError> {
-    if let Some(due_ms) = active.attempt_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.attempt_ends_at_ms {
         let due_ms = timer::restore(turn, attempt_timer(at, due_ms))?;
-        active.attempt_ends_at_ms = Some(due_ms);
+        active.timeouts.attempt_ends_at_ms = Some(due_ms);
     }
-    if let Some(due_ms) = active.total_ends_at_ms {
+    if let Some(due_ms) = active.timeouts.total_ends_at_ms {
         let due_ms = timer::restore(turn, total_timer(at, due_ms))?;
-        active.total_ends_at_ms = Some(due_ms);
+        active.timeouts.total_ends_at_ms = Some(due_ms);
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ use super::{approval, start_timer, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, FailureCause, OverdueStep, PlanState,
-    PlanWait, StepTimeout, TargetResult, TimerKey, TimerKind, Work,
+    Activation, ActivationState, Awaited, EventKind, FailureCause, OverdueStep, PlanWait,
+    StepTimeout, TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -34,10 +34,10 @@ pub(crate) fn wake_step(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
     };
     // The work may be done in a later entry. A plan continues with its current executor; any other target is invoked again.
     active.state = match active.state.clone() {
-        ActivationState::Plan(plan) => ActivationState::Plan(PlanState {
-            wait: PlanWait::Executing,
-            ..plan
-        }),
+        ActivationState::Plan(mut plan) => {
+            plan.wait = PlanWait::Executing;
+            ActivationState::Plan(plan)
+        }
         delay @ ActivationState::Delay { .. } => delay,
         _ => ActivationState::Executing,
     };

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
+use crate::mostly_default::{ConstDefault, MostlyDefault};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -38,29 +39,59 @@ pub struct Activation {
     pub started_at_ms: u64,
     /// When the first attempt at this call began: `within_ms` counts from here (W12). In milliseconds.
     pub call_started_at_ms: u64,
-    /// The deadline of the call, or of a step that opens blocks, in milliseconds; `None` without a total timeout (W70).
-    pub total_ends_at_ms: Option<u64>,
-    /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts (W70). While
-    /// its child waits for concurrency keys, the deadline of that wait.
-    pub attempt_ends_at_ms: Option<u64>,
-    /// Present while its child waits for concurrency keys (W84).
-    pub queued_child: Option<QueuedChild>,
+    /// When it takes too long (W70).
+    pub timeouts: MostlyDefault<ActivationTimeouts>,
     /// How many compensations the run had entered before this visit (W82a).
     pub compensations_before: u64,
     /// Whether its call was made, and the end of the attempt has not been noted yet (W82).
     pub is_call_open: bool,
     /// For what it undoes something, if it makes a compensation.
     pub undoes_for: Option<UndoOwner>,
+    /// How it ends, while something has to end before it.
+    pub ending: MostlyDefault<ActivationEnding>,
+    /// The mapped input.
+    pub input: PayloadRef,
+    /// What it waits for.
+    pub state: ActivationState,
+}
+
+/// When an activation takes too long (W70).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActivationTimeouts {
+    /// The deadline of the call, or of a step that opens blocks, in milliseconds; `None` without a total timeout.
+    pub total_ends_at_ms: Option<u64>,
+    /// The deadline of the attempt, in milliseconds; `None` without an attempt timeout, or until its time counts. While its
+    /// child waits for concurrency keys, the deadline of that wait.
+    pub attempt_ends_at_ms: Option<u64>,
+    /// Present while its child waits for concurrency keys (W84).
+    pub queued_child: Option<QueuedChild>,
+}
+
+impl ConstDefault for ActivationTimeouts {
+    const DEFAULT: &'static Self = &Self {
+        total_ends_at_ms: None,
+        attempt_ends_at_ms: None,
+        queued_child: None,
+    };
+}
+
+/// How an activation ends, while something has to end before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActivationEnding {
     /// How it has ended, while what was done in its blocks is undone first (W82a).
     pub undoing: Option<Undoing>,
     /// The cancelled scope that ends only after this step; [`ScopeNumber::ROOT`] is the run (W54).
     pub cancelled_with: Option<ScopeNumber>,
     /// The result of an attempt that took too long, while what it waits for has not ended yet (W54, W70).
     pub timeout_result: Option<TargetResult>,
-    /// The mapped input.
-    pub input: PayloadRef,
-    /// What it waits for.
-    pub state: ActivationState,
+}
+
+impl ConstDefault for ActivationEnding {
+    const DEFAULT: &'static Self = &Self {
+        undoing: None,
+        cancelled_with: None,
+        timeout_result: None,
+    };
 }
 
 /// A child that waits for its concurrency keys: the time of the attempt stands still.
@@ -74,8 +105,8 @@ impl Activation {
     /// Whether it was cancelled or took too long, and waits only until its worker or child has ended (W54).
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        let is_cancelled = self.cancelled_with.is_some() && !self.call.is_on_cancel();
-        is_cancelled || self.timeout_result.is_some()
+        let is_cancelled = self.ending.cancelled_with.is_some() && !self.call.is_on_cancel();
+        is_cancelled || self.ending.timeout_result.is_some()
     }
 }
 
@@ -106,13 +137,13 @@ pub enum ActivationState {
         due_ms: u64,
     },
     /// The execution of a plan.
-    Plan(PlanState),
+    Plan(Box<PlanState>),
     /// The ends of its branches.
     Branches(Branches),
     /// The ends of its iterations.
     Iterations(Iterations),
     /// The verdict on its output (W67).
-    OutputCheck(UncheckedOutput),
+    OutputCheck(Box<UncheckedOutput>),
     /// A decision.
     Approval(OpenApproval),
     /// A time (W59).

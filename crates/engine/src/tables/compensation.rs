@@ -3,6 +3,7 @@
 use super::{PayloadRef, ScopePath, TargetResult, tables};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::RunNumber;
+use crate::mostly_default::ConstDefault;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -64,6 +65,15 @@ pub struct CompensationCounts {
     pub progress: CompensationProgress,
     /// Whether one that was executed at the end of the run has failed.
     pub has_failed: bool,
+}
+
+impl ConstDefault for CompensationCounts {
+    const DEFAULT: &'static Self = &Self {
+        entered_count: 0,
+        open_count: 0,
+        progress: CompensationProgress::None,
+        has_failed: false,
+    };
 }
 
 /// How far a run has come, at its end, with undoing what its steps have done (W82).

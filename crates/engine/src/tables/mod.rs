@@ -53,8 +53,9 @@ pub use action_run::{
 };
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{
-    Activation, ActivationState, Activations, Awaited, Branches, Iterations, JoinDecision,
-    OpenApproval, QueuedChild, SignalWait, StepResult, StepResults, UncheckedOutput,
+    Activation, ActivationEnding, ActivationState, ActivationTimeouts, Activations, Awaited,
+    Branches, Iterations, JoinDecision, OpenApproval, QueuedChild, SignalWait, StepResult,
+    StepResults, UncheckedOutput,
 };
 pub use approval::{DecisionRecord, Decisions};
 pub use catalogue::check_row;
@@ -117,7 +118,7 @@ pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
     AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, HistoryCursor,
     IdempotencyKeys, LockPlace, ParentLink, Phase, RunConcurrency, RunNames, RunRecord, RunStatus,
-    Runs, SchemaChecks, TriggeredBy,
+    Runs, SchemaChecks, TriggeredBy, Trimming,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

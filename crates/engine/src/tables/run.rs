@@ -9,6 +9,7 @@ use crate::ids::{
     ConcurrencyKeyNumber, IdempotencyKey, LockNumber, Namespace, RunId, RunNumber, WorkflowName,
 };
 use crate::json::Json;
+use crate::mostly_default::{ConstDefault, MostlyDefault};
 use crate::stream::RecordId;
 use crate::trace::TraceContext;
 use serde::{Deserialize, Serialize};
@@ -40,9 +41,9 @@ pub struct RunRecord {
     /// How it ended; `None` while it is open.
     pub end: Option<End>,
     /// How it will end; `None` before that is decided, and once it has ended.
-    pub fixed_end: Option<FixedEnd>,
+    pub fixed_end: Option<Box<FixedEnd>>,
     /// Where it continues when it is resumed; `None` while it runs, once it has completed, and for its beginning (W89).
-    pub cursor: Option<RunCursor>,
+    pub cursor: Option<Box<RunCursor>>,
     /// How often it was resumed (W89).
     pub resumes_count: u32,
     /// Why it waits or how it failed (W21a).
@@ -101,11 +102,11 @@ pub struct RunRecord {
     /// Payloads so far; the next one's position.
     pub payloads_count: u64,
     /// The counts of its signals (W19).
-    pub signals: SignalCounts,
+    pub signals: MostlyDefault<SignalCounts>,
     /// Its info entries: the number of the last one (W92).
     pub infos_count: u32,
     /// What it can undo (W82).
-    pub compensations: CompensationCounts,
+    pub compensations: MostlyDefault<CompensationCounts>,
     /// The state of its history.
     pub history: HistoryCursor,
     /// When it was created, in milliseconds.
@@ -421,30 +422,49 @@ impl AttributeValue {
 }
 
 /// The state of a run's history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryCursor {
     /// Events so far: the last one's sequence number.
     pub events_count: u64,
-    /// The events after `trimmed_after` up to and including this one were trimmed; 0 for none.
-    pub trimmed_until: u64,
-    /// See `trimmed_until`.
-    pub trimmed_after: u64,
+    /// What was trimmed.
+    pub trimming: MostlyDefault<Trimming>,
+}
+
+/// What was trimmed from a run's history; all zero as long as nothing was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trimming {
+    /// The events after `after` up to and including this one were trimmed.
+    pub until: u64,
+    /// See `until`.
+    pub after: u64,
     /// Up to this event, the rows that only trimmed events refer to were deleted.
     pub swept_until: u64,
     /// Payloads that were stored by the end of the events before the trimmed ones: all of them are kept.
     pub head_payloads_count: u64,
     /// Payloads that were stored by the end of the trimmed events.
-    pub trimmed_payloads_count: u64,
+    pub payloads_count: u64,
     /// Payloads at the positions below were dropped, or are held by a row.
     pub swept_payloads_count: u64,
     /// Action runs up to this number were dropped, or are kept for an event before the trimmed ones.
     pub swept_action_runs: u64,
 }
 
+impl ConstDefault for Trimming {
+    const DEFAULT: &'static Self = &Self {
+        until: 0,
+        after: 0,
+        swept_until: 0,
+        head_payloads_count: 0,
+        payloads_count: 0,
+        swept_payloads_count: 0,
+        swept_action_runs: 0,
+    };
+}
+
 impl HistoryCursor {
     /// Whether the event `seq` is kept.
     #[must_use]
     pub fn keeps(&self, seq: u64) -> bool {
-        seq <= self.trimmed_after || seq > self.trimmed_until
+        seq <= self.trimming.after || seq > self.trimming.until
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{PayloadRef, ScopePath, tables};
 use crate::ids::{RunNumber, ScopeNumber, SignalId, SignalType};
+use crate::mostly_default::ConstDefault;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -49,6 +50,15 @@ pub struct SignalCounts {
     pub kept_bytes: u64,
     /// Ids so far: the next one's place.
     pub ids_count: u64,
+}
+
+impl ConstDefault for SignalCounts {
+    const DEFAULT: &'static Self = &Self {
+        received_count: 0,
+        kept_count: 0,
+        kept_bytes: 0,
+        ids_count: 0,
+    };
 }
 
 impl SignalCounts {

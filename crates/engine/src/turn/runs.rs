@@ -5,6 +5,7 @@ use super::{Draft, Turn, TurnResult};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
+use crate::mostly_default::MostlyDefault;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, DefinitionNumber, DefinitionRecord, Definitions,
@@ -341,15 +342,11 @@ impl LoadedRun {
             polls_count: 0,
             started_at_ms: now_ms,
             call_started_at_ms: now_ms,
-            total_ends_at_ms: None,
-            attempt_ends_at_ms: None,
-            queued_child: None,
+            timeouts: MostlyDefault::default(),
             compensations_before: self.record.compensations.entered_count,
             is_call_open: false,
             undoes_for: None,
-            undoing: None,
-            cancelled_with: None,
-            timeout_result: None,
+            ending: MostlyDefault::default(),
             input: self.record.input,
             state: ActivationState::Executing,
         };
@@ -417,14 +414,14 @@ impl LoadedRun {
     ) -> Result<(), StoreError> {
         let cursor = &self.record.history;
         let stored_before = self.before.as_ref().map_or(0, |run| run.payloads_count);
-        let is_head = payload.position < cursor.head_payloads_count.max(1);
+        let is_head = payload.position < cursor.trimming.head_payloads_count.max(1);
         if is_head || payload.position >= stored_before {
             return Ok(());
         }
         let key = (self.number, payload.position);
         let held = turn.get::<PayloadsHeld>(&key)?;
         // A payload that an event before the trimmed ones refers to is kept for that event.
-        if held.is_none_or(|held| *held > cursor.trimmed_after) {
+        if held.is_none_or(|held| *held > cursor.trimming.after) {
             turn.put::<PayloadsHeld>(&key, event);
         }
         Ok(())

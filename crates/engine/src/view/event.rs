@@ -136,7 +136,7 @@ pub fn describe(
 
 /// The event that stands for the trimmed ones (design rule 13).
 pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView {
-    let (first, last) = (cursor.trimmed_after + 1, cursor.trimmed_until);
+    let (first, last) = (cursor.trimming.after + 1, cursor.trimming.until);
     EventView {
         type_name: EventType::HistoryTrimmed.as_str(),
         detail: format!("events {first} to {last}"),

@@ -46,20 +46,20 @@ pub fn history(
     let Some(definition) = read::<Definitions>(reader, &run.definition)? else {
         return Ok(None);
     };
-    let cursor = run.history;
+    let cursor = &run.history;
     let mut events: Vec<EventView> = Vec::new();
-    let is_in_gap = after_seq >= cursor.trimmed_after && after_seq < cursor.trimmed_until;
+    let is_in_gap = after_seq >= cursor.trimming.after && after_seq < cursor.trimming.until;
     let first_record = first_record(reader, number, after_seq)?;
     let range = KeyRange {
         from: encode_key::<History>(&(number, first_record)),
         to: encode_key::<History>(&(number, u64::MAX)),
     };
     visit::<History>(reader, &range, Order::Ascending, |(_, first), record| {
-        if first == cursor.trimmed_until + 1
-            && cursor.trimmed_until > 0
-            && (is_in_gap || after_seq < cursor.trimmed_after)
+        if first == cursor.trimming.until + 1
+            && cursor.trimming.until > 0
+            && (is_in_gap || after_seq < cursor.trimming.after)
         {
-            events.push(trimmed(&cursor, &record));
+            events.push(trimmed(cursor, &record));
         }
         for (seq, event) in (first..).zip(&record.events) {
             if seq > after_seq {

@@ -73,7 +73,7 @@ pub fn steps_left(
     };
     let range = KeyRange {
         // What lies before the trimmed middle does not tell when a visit began that ended behind it.
-        from: encode_key::<History>(&(number, run.history.trimmed_until + 1)),
+        from: encode_key::<History>(&(number, run.history.trimming.until + 1)),
         to: encode_key::<History>(&(number, u64::MAX)),
     };
     if !are_any_left(reader, &range, &entries)? {

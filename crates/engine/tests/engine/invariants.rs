@@ -251,14 +251,14 @@ impl<'a> State<'a> {
 
     /// Sequence numbers run from 1 without a gap, but for the trimmed middle.
     fn check_history(&self, number: RunNumber, run: &RunRecord) {
-        let cursor = run.history;
+        let cursor = &run.history;
         let mut last = 0;
         let mut kept = 0;
         let records = rows::<History>(self.store, &number);
         visits::check(self.store, number, run, &records);
         for ((_, first), record) in &records {
-            if cursor.trimmed_until > 0 && last == cursor.trimmed_after {
-                last = cursor.trimmed_until;
+            if cursor.trimming.until > 0 && last == cursor.trimming.after {
+                last = cursor.trimming.until;
             }
             assert_eq!(*first, last + 1, "{}: a gap in the history", run.id);
             assert!(!record.events.is_empty(), "{}: an empty record", run.id);
@@ -271,7 +271,8 @@ impl<'a> State<'a> {
             "{}: {kept} events are kept",
             run.id
         );
-        let is_head_kept = cursor.trimmed_until == 0 || cursor.trimmed_after >= HISTORY_HEAD_EVENTS;
+        let is_head_kept =
+            cursor.trimming.until == 0 || cursor.trimming.after >= HISTORY_HEAD_EVENTS;
         assert!(is_head_kept, "{}: the head was trimmed", run.id);
     }
 

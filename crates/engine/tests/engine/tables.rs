@@ -16,26 +16,25 @@ mod worker;
 mod workflow;
 
 use crate::samples;
-use flotilla_engine::definition::{BlockIndex, CallRole, StepIndex};
+use flotilla_engine::definition::{BlockIndex, StepIndex};
 use flotilla_engine::ids::{
     ActionRunNumber, ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkerNumber,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
     ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
-    ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, Activation,
-    ActivationState, Activations, AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys,
-    BranchResult, BranchResults, Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey,
-    ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor,
-    Dropped, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults,
-    KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
-    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
-    Quarantine, QuarantineRecord, QuarantinedKind, QueuedChild, Ready, ReadyActionRecord,
-    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, ResumableScopes,
-    ResumableSteps, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
+    ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
+    Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult, BranchResults, Cluster,
+    ClusterRecord, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord,
+    ConcurrencyKeys, ConcurrencyQueue, Cursor, Event, History, HistoryRecord, IdempotencyKeys,
+    ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues,
+    LabelSet, Lease, ModuleRecord, Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads,
+    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
+    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    ResumableScopes, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
     ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, UndoOwner, Undoing, Work, check_row,
-    decode_key, decode_record, decode_row, encode_key, encode_record,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row, decode_key,
+    decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -154,7 +153,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(run_rows());
     rows.extend(exclusion::rows());
     rows.extend(signal::rows());
-    rows.extend(activation_rows());
+    rows.extend(activation::rows());
     rows.push(row::<StepResults>(
         (RunNumber(7), ScopeNumber(300), StepIndex(0)),
         result(),
@@ -317,46 +316,6 @@ fn concurrency_key() -> ConcurrencyKey {
         sharing: KeySharing::Named(samples::name("fleet")),
         value: "\"vm-1\"".to_owned(),
     }
-}
-
-/// An activation in each state that there is.
-fn activation_rows() -> Vec<Row> {
-    let activation = |(number, state)| Activation {
-        number,
-        scope: ScopeNumber(300),
-        step: StepIndex(1),
-        visit: 2,
-        call: CallRole::Fallback,
-        attempt: 2,
-        earlier_attempts_count: 3,
-        polls_count: 1,
-        started_at_ms: 1_000,
-        call_started_at_ms: 1_500,
-        total_ends_at_ms: Some(61_000),
-        attempt_ends_at_ms: Some(2_500),
-        queued_child: Some(QueuedChild {
-            attempt_left_ms: Some(40),
-        }),
-        compensations_before: 4,
-        undoes_for: Some(UndoOwner::Step(3)),
-        is_call_open: true,
-        undoing: Some(Undoing {
-            dropped: Dropped::Failed,
-            retry_due_ms: Some(9),
-            target_result: target_result(),
-        }),
-        cancelled_with: Some(ScopeNumber(9)),
-        timeout_result: Some(target_result()),
-        input: samples::payload(),
-        state,
-    };
-    let states = (1..).zip(activation::states()).map(activation);
-    let rows = states.map(|active| row::<Activations>((RunNumber(7), active.number), active));
-    let mut rows: Vec<Row> = rows.collect();
-    let stopped = activation((1, ActivationState::Child(RunNumber(9))));
-    let key = (RunNumber(7), ScopeNumber(300), StepIndex(1));
-    rows.push(row::<ResumableSteps>(key, stopped));
-    rows
 }
 
 fn result() -> StepResult {

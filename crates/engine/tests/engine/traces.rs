@@ -214,8 +214,8 @@ fn what_was_trimmed_is_not_mistaken_for_what_is_left_before_it() {
 /// Takes events out of the history, as if many more had followed.
 fn trim(replica: &mut Replica, events: RangeInclusive<u64>) {
     let mut run = run(replica);
-    run.history.trimmed_after = events.start() - 1;
-    run.history.trimmed_until = *events.end();
+    run.history.trimming.after = events.start() - 1;
+    run.history.trimming.until = *events.end();
     put::<Runs>(replica, &RunNumber(1), &run);
     let keys = events.map(|first| encode_key::<History>(&(RunNumber(1), first)));
     replica

@@ -161,7 +161,7 @@ impl World {
 
     /// Loses the first action run that the next sweep would forget.
     fn lose_action_run(&mut self) {
-        let swept_until = self.run().history.swept_action_runs;
+        let swept_until = self.run().history.trimming.swept_action_runs;
         let prefix = encode_prefix::<ActionRunsByRun>(&RunNumber(1));
         let mut lost = None;
         let visit = |(_, number): (_, ActionRunNumber), _| {
@@ -204,7 +204,7 @@ impl World {
 #[test]
 fn a_panic_in_the_sweep_of_a_history_quarantines_the_run() {
     let mut world = World::new(ROUNDS, 7);
-    while world.run().history.swept_until == 0 {
+    while world.run().history.trimming.swept_until == 0 {
         world.step();
     }
     world.lose_action_run();

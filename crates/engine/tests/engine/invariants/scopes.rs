@@ -129,7 +129,7 @@ fn check_items(store: &MemoryStore, number: RunNumber, active: &Activation, is_w
     let results = rows::<IterationResults>(store, &key).len();
     let ended_count = state.good_count + state.failed_count + state.resumable_count;
     assert!(results <= ended_count as usize);
-    let is_undoing = active.undoing.is_some();
+    let is_undoing = active.ending.undoing.is_some();
     assert!(
         !is_whole || is_undoing || !state.have_all_ended(),
         "{state:?} has ended"
@@ -162,7 +162,7 @@ fn has_cancelled_scope(scopes: &[ScopeRow], active: &Activation) -> bool {
 fn check_cancelling(run: &RunRecord, scopes: &[ScopeRow], active: &[ActivationRow]) {
     let count = |number: ScopeNumber| {
         let counted = active.iter().filter(|(_, active)| {
-            active.cancelled_with == Some(number) && !active.state.opens_scopes()
+            active.ending.cancelled_with == Some(number) && !active.state.opens_scopes()
         });
         u32::try_from(counted.count()).expect("few are active")
     };
@@ -176,7 +176,7 @@ fn check_cancelling(run: &RunRecord, scopes: &[ScopeRow], active: &[ActivationRo
     for ((_, number), scope) in scopes {
         let is_outermost = active
             .iter()
-            .any(|(_, active)| active.cancelled_with == Some(*number));
+            .any(|(_, active)| active.ending.cancelled_with == Some(*number));
         let expected = scope.cancelling.unwrap_or_default();
         assert!(
             !is_outermost || count(*number) == expected,
@@ -221,7 +221,7 @@ fn joined(
     if is_decided && begun_count == ended_count {
         // A later entry leaves the step.
         assert!(
-            may_be_decided || active.undoing.is_some(),
+            may_be_decided || active.ending.undoing.is_some(),
             "{active:?} has ended"
         );
         return ended_count;

@@ -17,7 +17,7 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
         .map(|((_, _, place), taken)| (place, taken.signal))
         .collect();
     let kept: Vec<_> = waiting.chain(taken).collect();
-    let counts = run.signals;
+    let counts = &run.signals;
     assert_eq!(counts.kept_count as usize, kept.len(), "{}", run.id);
     let mut bytes = 0;
     for (_, signal) in &kept {

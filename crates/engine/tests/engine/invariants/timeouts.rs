@@ -35,8 +35,8 @@ pub(super) fn begins(store: &MemoryStore, timer: &TimerKey) -> bool {
 pub(super) fn has_step_timer(active: Option<&Activation>, timer: &TimerKey) -> bool {
     active.is_some_and(|active| {
         let due_ms = match timer.kind {
-            TimerKind::StepTotal => active.total_ends_at_ms,
-            _ => active.attempt_ends_at_ms,
+            TimerKind::StepTotal => active.timeouts.total_ends_at_ms,
+            _ => active.timeouts.attempt_ends_at_ms,
         };
         due_ms == Some(timer.due_ms)
     })
@@ -53,12 +53,12 @@ fn check_steps(store: &MemoryStore) {
             (
                 TimerKind::StepTotal,
                 StepTimeout::Total,
-                active.total_ends_at_ms,
+                active.timeouts.total_ends_at_ms,
             ),
             (
                 TimerKind::StepAttempt,
                 StepTimeout::Attempt,
-                active.attempt_ends_at_ms,
+                active.timeouts.attempt_ends_at_ms,
             ),
         ];
         for (kind, timeout, due_ms) in deadlines {

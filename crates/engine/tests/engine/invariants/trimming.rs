@@ -3,9 +3,9 @@
 use super::{read, rows};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::rows::{
-    ActionRuns, ActionRunsByRun, ActivationState, Activations, EventKind, History, HistoryCursor,
-    PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks, RunRecord, SignalsWaiting,
-    StepResults, Work,
+    ActionRuns, ActionRunsByRun, ActivationState, Activations, EventKind, History, PayloadOwner,
+    PayloadRef, Payloads, PayloadsHeld, PendingWorks, RunRecord, SignalsWaiting, StepResults,
+    Trimming, Work,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,14 +46,14 @@ fn action_runs(
         let created = record.created_action_runs();
         found.extend(created.map(|(position, action_run)| (action_run, first_event + position)));
     }
-    let cursor = run.history;
+    let cursor = &run.history;
     for ((_, action_run), event) in rows::<ActionRunsByRun>(store, &number) {
         // That of an iteration is not in the history; the row names an event near it (W57).
         assert!(event <= cursor.events_count + 1, "{action_run}");
         if let Some(in_history) = found.insert(action_run, event) {
             assert_eq!(in_history, event, "{action_run}");
             assert!(
-                event <= cursor.trimmed_after,
+                event <= cursor.trimming.after,
                 "{action_run} is in the history"
             );
         }
@@ -71,7 +71,8 @@ fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named
     assert!(held.is_subset(&payloads), "{} holds what is gone", run.id);
     let cursor = &run.history;
     let is_left = |position: &&u64| {
-        cursor.head_payloads_count <= **position && **position < cursor.swept_payloads_count
+        cursor.trimming.head_payloads_count <= **position
+            && **position < cursor.trimming.swept_payloads_count
     };
     let left: BTreeSet<u64> = payloads.iter().filter(is_left).copied().collect();
     assert!(left.is_subset(&held), "{} has {left:?} left", run.id);
@@ -81,17 +82,13 @@ fn check_payloads(store: &MemoryStore, number: RunNumber, run: &RunRecord, named
 
 /// What a sweep has passed by is named by the head of the history.
 fn check_swept(run: &RunRecord, by_run: &BTreeMap<ActionRunNumber, u64>) {
-    let HistoryCursor {
-        trimmed_after,
+    let Trimming {
+        after,
         swept_action_runs,
         ..
-    } = run.history;
+    } = *run.history.trimming;
     for (number, first_event) in by_run.range(..=ActionRunNumber(swept_action_runs)) {
-        assert!(
-            *first_event <= trimmed_after,
-            "{} has {number} left",
-            run.id
-        );
+        assert!(*first_event <= after, "{} has {number} left", run.id);
     }
 }
 

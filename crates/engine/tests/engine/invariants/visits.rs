@@ -16,7 +16,7 @@ pub(super) fn check(
 ) {
     let (mut entered, mut left) = (BTreeMap::new(), BTreeMap::new());
     for ((_, first), record) in history {
-        if run.history.trimmed_until > 0 && *first == run.history.trimmed_until + 1 {
+        if run.history.trimming.until > 0 && *first == run.history.trimming.until + 1 {
             // Steps may have been entered and left in what was trimmed.
             entered.clear();
             left.clear();

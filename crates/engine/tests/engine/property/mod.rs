@@ -343,7 +343,7 @@ fn check_quarantine(change: &Change<'_>, damaged: RunNumber) -> Result<(), TestC
     );
     let old = invariants::read::<Runs>(before, &damaged).expect("the run was there");
     let mut same = run.clone();
-    same.history = old.history;
+    same.history = old.history.clone();
     prop_assert_eq!(same, old);
     let panics_count = cluster(before).panics_count + 1;
     prop_assert_eq!(cluster(after).panics_count, panics_count);

@@ -111,7 +111,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         "kept" => {
             let number = world.run_number(&line.word());
             let cursor = world.read::<Runs>(&number).expect("the run exists").history;
-            let (from, to) = (cursor.trimmed_after, cursor.trimmed_until);
+            let (from, to) = (cursor.trimming.after, cursor.trimming.until);
             format!(
                 "{} events, trimmed after {from} until {to}\n",
                 cursor.events_count

@@ -1,16 +1,70 @@
 //! What an active step waits for.
 
-use super::plan;
+use super::{Row, plan, row, target_result};
 use crate::samples;
+use flotilla_engine::definition::{CallRole, StepIndex};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActivationState, Branches, DefinitionNumber, IterationResult, Iterations, JoinDecision,
-    OpenApproval, SignalWait, TaskError, UncheckedOutput,
+    Activation, ActivationEnding, ActivationState, ActivationTimeouts, Activations, Branches,
+    DefinitionNumber, Dropped, IterationResult, Iterations, JoinDecision, OpenApproval,
+    QueuedChild, ResumableSteps, SignalWait, TaskError, UncheckedOutput, UndoOwner, Undoing,
 };
 
+/// An activation in each state that there is.
+pub(super) fn rows() -> Vec<Row> {
+    let activation = |(number, state)| Activation {
+        number,
+        scope: ScopeNumber(300),
+        step: StepIndex(1),
+        visit: 2,
+        call: CallRole::Fallback,
+        attempt: 2,
+        earlier_attempts_count: 3,
+        polls_count: 1,
+        started_at_ms: 1_000,
+        call_started_at_ms: 1_500,
+        timeouts: timeouts().into(),
+        compensations_before: 4,
+        undoes_for: Some(UndoOwner::Step(3)),
+        is_call_open: true,
+        ending: ending().into(),
+        input: samples::payload(),
+        state,
+    };
+    let states = (1..).zip(states()).map(activation);
+    let rows = states.map(|active| row::<Activations>((RunNumber(7), active.number), active));
+    let mut rows: Vec<Row> = rows.collect();
+    let stopped = activation((1, ActivationState::Child(RunNumber(9))));
+    let key = (RunNumber(7), ScopeNumber(300), StepIndex(1));
+    rows.push(row::<ResumableSteps>(key, stopped));
+    rows
+}
+
+fn timeouts() -> ActivationTimeouts {
+    ActivationTimeouts {
+        total_ends_at_ms: Some(61_000),
+        attempt_ends_at_ms: Some(2_500),
+        queued_child: Some(QueuedChild {
+            attempt_left_ms: Some(40),
+        }),
+    }
+}
+
+fn ending() -> ActivationEnding {
+    ActivationEnding {
+        undoing: Some(Undoing {
+            dropped: Dropped::Failed,
+            retry_due_ms: Some(9),
+            target_result: target_result(),
+        }),
+        cancelled_with: Some(ScopeNumber(9)),
+        timeout_result: Some(target_result()),
+    }
+}
+
 /// One of each kind.
-pub(super) fn states() -> Vec<ActivationState> {
+fn states() -> Vec<ActivationState> {
     vec![
         ActivationState::Executing,
         ActivationState::Action(ActionRunNumber(9)),
@@ -26,17 +80,17 @@ pub(super) fn states() -> Vec<ActivationState> {
         ActivationState::ChildInput {
             definition: DefinitionNumber(4),
         },
-        ActivationState::OutputCheck(UncheckedOutput {
+        ActivationState::OutputCheck(Box::new(UncheckedOutput {
             outcome: samples::outcome(),
             result: Some(samples::payload()),
             output: None,
             not_before_ms: Some(9_000),
-        }),
+        })),
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },
         ActivationState::Timer { due_ms: 8_000 },
         ActivationState::Delay { due_ms: 8_500 },
-        ActivationState::Plan(plan::state()),
+        ActivationState::Plan(Box::new(plan::state())),
         ActivationState::Branches(Branches {
             first_scope: ScopeNumber(3),
             begun_count: 3,

@@ -8,7 +8,7 @@ use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
     DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, InfoRecord, InfoTask, Infos,
     LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus, ScopeId,
-    SignalCounts, TriggeredBy,
+    SignalCounts, TriggeredBy, Trimming,
 };
 
 /// Where it continues.
@@ -37,15 +37,10 @@ pub(super) fn record() -> RunRecord {
         end: Some(End {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
-        fixed_end: Some(fixed_end()),
-        cursor: Some(cursor()),
+        fixed_end: Some(Box::new(fixed_end())),
+        cursor: Some(Box::new(cursor())),
         resumes_count: 1,
-        compensations: CompensationCounts {
-            entered_count: 3,
-            open_count: 2,
-            progress: CompensationProgress::Running,
-            has_failed: true,
-        },
+        compensations: compensations().into(),
         detail: Some("too late".to_owned()),
         triggered_by: TriggeredBy::Parent,
         parent: Some(ParentLink {
@@ -85,12 +80,7 @@ pub(super) fn record() -> RunRecord {
         payloads_count: 3,
         times_out_at_ms: Some(60_000),
         infos_count: 2,
-        signals: SignalCounts {
-            received_count: 4,
-            kept_count: 1,
-            kept_bytes: 20,
-            ids_count: 2,
-        },
+        signals: signals().into(),
         history: history(),
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
@@ -100,13 +90,34 @@ pub(super) fn record() -> RunRecord {
 fn history() -> HistoryCursor {
     HistoryCursor {
         events_count: 20_000,
-        trimmed_until: 10_100,
-        trimmed_after: 100,
-        swept_until: 9_900,
-        head_payloads_count: 40,
-        trimmed_payloads_count: 2_100,
-        swept_payloads_count: 2_000,
-        swept_action_runs: 70,
+        trimming: Trimming {
+            until: 10_100,
+            after: 100,
+            swept_until: 9_900,
+            head_payloads_count: 40,
+            payloads_count: 2_100,
+            swept_payloads_count: 2_000,
+            swept_action_runs: 70,
+        }
+        .into(),
+    }
+}
+
+fn compensations() -> CompensationCounts {
+    CompensationCounts {
+        entered_count: 3,
+        open_count: 2,
+        progress: CompensationProgress::Running,
+        has_failed: true,
+    }
+}
+
+fn signals() -> SignalCounts {
+    SignalCounts {
+        received_count: 4,
+        kept_count: 1,
+        kept_bytes: 20,
+        ids_count: 2,
     }
 }
 
