@@ -213,6 +213,7 @@ fn complete(token: TaskToken) -> Body {
         outcome: OutcomeName::new("success").expect("a legal outcome"),
         output: requests::payload(),
         not_before: None,
+        state_patch: None,
     })
 }
 

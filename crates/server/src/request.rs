@@ -101,6 +101,14 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
     }
 }
 
+/// A patch of a run's state; empty means none (W66). Whether it fits is decided with the state.
+pub(crate) fn state_patch(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
+    match bytes {
+        [] => Ok(None),
+        bytes => json(bytes, "state_patch", "null").map(Some),
+    }
+}
+
 /// An info entry, a JSON object (W92).
 pub(crate) fn info(bytes: &[u8]) -> Result<Json, Refusal> {
     object(bytes, "content", INFO_BYTES_MAX)

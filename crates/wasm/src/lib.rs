@@ -47,6 +47,6 @@ pub use limits::{Limits, LimitsRejected};
 pub use log::{LogLevel, LogLine, Logs};
 pub use outcome::{OutcomeName, OutcomeNameRejected};
 pub use rejection::ModuleRejected;
-pub use sandbox::{Answer, Invocation, Report, Sandbox, SandboxError};
+pub use sandbox::{Answer, Invocation, Report, Requests, Sandbox, SandboxError};
 pub use task::Task;
 pub use text::to_binary;

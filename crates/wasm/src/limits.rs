@@ -8,6 +8,10 @@ pub(crate) const LOG_BYTES_MAX: usize = 64 << 10;
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 /// A name passed to `set_outcome` (W11). In bytes.
 pub(crate) const OUTCOME_BYTES_MAX: usize = 64;
+/// A patch passed to `set_state_patch`: as large as a state may be (W66). In bytes.
+pub(crate) const STATE_PATCH_BYTES_MAX: usize = 256 << 10;
+/// A delay passed to `set_delay` (W74). In milliseconds.
+pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 /// A key that a guest passes to the key-value store. In bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 64 << 10;
 /// A value that a guest passes to the key-value store (A40). In bytes.

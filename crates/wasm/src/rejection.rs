@@ -111,8 +111,8 @@ impl ModuleRejected {
                  target wasm32-wasip1, without libraries that need their own host"
             }
             Self::ForeignImport { .. } => {
-                "a module with `handle` may import log, kv_get, kv_set, kv_delete and set_outcome \
-                 from `flo`: build it for the target wasm32-unknown-unknown; a program that needs \
+                "a module with `handle` may import log, kv_get, kv_set, kv_delete, set_outcome, \
+                 set_state_patch and set_delay from `flo`: build it for the target wasm32-unknown-unknown; a program that needs \
                  WASI is built as a command, which exports `_start` and no `handle`"
             }
             Self::MistypedImport { .. } => "declare the import with the type named above",

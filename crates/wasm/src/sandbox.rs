@@ -43,8 +43,19 @@ pub struct Invocation<'a> {
 pub struct Report {
     /// The answer, or why the call failed.
     pub result: Result<Answer, InvocationError>,
+    /// What else it asked for, whether it succeeded or failed.
+    pub requests: Requests,
     /// What the action logged, whether it succeeded or failed.
     pub logs: Logs,
+}
+
+/// What an action asks for beside its result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// A patch of the run's state (W66), at most 256 KiB; empty: none. The sandbox does not check whether it is JSON.
+    pub state_patch: Vec<u8>,
+    /// The delay of what follows, in milliseconds, at most 366 days; 0: none (W74).
+    pub delay_ms: u64,
 }
 
 /// The outcome and the output of an action.
@@ -97,6 +108,7 @@ impl Sandbox {
             Ok(report) => report,
             Err(broken) => Report {
                 result: Err(broken.into()),
+                requests: Requests::default(),
                 logs: Logs::default(),
             },
         }

@@ -16,6 +16,7 @@ pub(crate) mod progress;
 mod resumes;
 mod rows;
 mod schedules;
+mod states;
 mod survival;
 mod targets;
 
@@ -43,6 +44,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(completions::check(events, rows));
         broken.extend(histories::check(rows));
         broken.extend(schedules::check(rows));
+        broken.extend(states::check(rows));
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
         broken.extend(targets::check(rows));

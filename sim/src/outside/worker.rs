@@ -9,7 +9,7 @@ use flotilla_engine::ids::{Namespace, OutcomeName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::{
     Assignment, Body, CompleteTask, FailKind, FailTask, FailureOutcome, Offer, RegisterWorker,
-    TouchTask,
+    TaskToken, TouchTask,
 };
 use flotilla_engine::{Process, ProcessKind, WorkerType};
 use std::collections::BTreeMap;
@@ -112,6 +112,7 @@ impl Worker {
                 message: "the simulation says so".to_owned(),
                 outcome: FailureOutcome::Failure,
                 not_before: None,
+                state_patch: None,
             })
         } else {
             Body::CompleteTask(CompleteTask {
@@ -119,6 +120,7 @@ impl Worker {
                 outcome: OutcomeName::new("success").expect("a valid outcome"),
                 output: Json::string(&token.to_string()),
                 not_before: None,
+                state_patch: Some(patch(token)),
             })
         };
         // The token makes a retry safe.
@@ -142,4 +144,9 @@ impl Worker {
     fn id(&self) -> WorkerId {
         WorkerId::new(self.caller.name.clone()).expect("a valid id")
     }
+}
+
+/// Writes a key of the task's own to the state of its run.
+fn patch(token: TaskToken) -> Json {
+    Json::from_checked(format!("{{\"{}\":1}}", token.action_run))
 }

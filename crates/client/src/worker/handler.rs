@@ -2,7 +2,9 @@
 
 use super::{ActionContext, ActionResult};
 use crate::error::chain;
+use bytes::Bytes;
 use futures::future::BoxFuture;
+use serde_json::Value;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,8 @@ pub struct HandlerError {
     pub message: String,
     /// The delay of what follows, at most 366 days: it replaces that of a retry (W74).
     pub delay: Option<Duration>,
+    /// A patch of the run's state, JSON; empty: none. It is written only if the step has `retry: {keep_state: true}` (W66).
+    pub state_patch: Bytes,
 }
 
 impl HandlerError {
@@ -76,12 +80,29 @@ impl HandlerError {
         }
     }
 
+    /// The same error with a patch of the run's state (RFC 7396). It is written only if the step has
+    /// `retry: {keep_state: true}` (W66).
+    #[must_use]
+    pub fn with_state_patch(self, patch: impl Into<Value>) -> Self {
+        self.with_state_patch_json(patch.into().to_string())
+    }
+
+    /// The same as [`Self::with_state_patch`] with a patch that is already JSON text.
+    #[must_use]
+    pub fn with_state_patch_json(self, patch: impl Into<Bytes>) -> Self {
+        Self {
+            state_patch: patch.into(),
+            ..self
+        }
+    }
+
     fn new(kind: FailKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             code: String::new(),
             message: message.into(),
             delay: None,
+            state_patch: Bytes::new(),
         }
     }
 }

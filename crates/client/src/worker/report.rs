@@ -13,6 +13,8 @@ use tokio::task::JoinError;
 const EXECUTION_LEVEL: [&str; 3] = ["target_not_found", "target_disabled", "execution_failure"];
 /// The payload limit; a larger message would be refused, or even break the stream.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// The limit of a patch of the state: that of a state.
+const STATE_PATCH_BYTES_MAX: usize = 256 << 10;
 /// How much of an error's message is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
@@ -27,6 +29,8 @@ pub(super) enum Report {
         output: Bytes,
         /// The delay of what follows (W74).
         delay: Option<Duration>,
+        /// The patch of the state, JSON; empty without one (W66).
+        state_patch: Bytes,
     },
     /// The outcome comes later (W38).
     Accepted,
@@ -37,7 +41,11 @@ pub(super) enum Report {
 impl Report {
     /// The report on a handler's result, for a task that can be accepted or not.
     pub(super) fn of(result: Result<ActionResult, HandlerError>, can_accept: bool) -> Self {
-        let ActionResult { answer, delay } = match result {
+        let ActionResult {
+            answer,
+            delay,
+            state_patch,
+        } = match result {
             Ok(result) => result,
             Err(error) => return Self::failed(error),
         };
@@ -58,10 +66,14 @@ impl Report {
             );
             return Self::failed(HandlerError::no_retry(message).with_code("output_too_large"));
         }
+        if state_patch.len() > STATE_PATCH_BYTES_MAX {
+            return Self::failed(patch_too_large(&state_patch));
+        }
         Self::Completed {
             outcome,
             output,
             delay,
+            state_patch,
         }
     }
 
@@ -111,12 +123,14 @@ impl Report {
                 outcome,
                 output,
                 delay,
+                state_patch,
             } => Message::Completion(v1::TaskCompletion {
                 task_token,
                 outcome: outcome.clone(),
                 output: output.clone(),
                 delay_ms: delay.map_or(0, millis),
                 not_before_ms: 0,
+                state_patch: state_patch.clone(),
             }),
             Self::Accepted => Message::Acceptance(v1::TaskAcceptance { task_token }),
             Self::Failed(error) => Message::Failure(v1::TaskFailure {
@@ -126,16 +140,28 @@ impl Report {
                 message: error.message.clone(),
                 delay_ms: error.delay.map_or(0, millis),
                 not_before_ms: 0,
+                state_patch: error.state_patch.clone(),
             }),
         }
     }
 
     fn failed(mut error: HandlerError) -> Self {
+        if error.state_patch.len() > STATE_PATCH_BYTES_MAX {
+            error = patch_too_large(&error.state_patch);
+        }
         error
             .message
             .truncate(error.message.floor_char_boundary(MESSAGE_BYTES_MAX));
         Self::Failed(error)
     }
+}
+
+fn patch_too_large(patch: &Bytes) -> HandlerError {
+    let found = patch.len();
+    let message = format!(
+        "expected a state patch of at most {STATE_PATCH_BYTES_MAX} bytes, but it has {found}"
+    );
+    HandlerError::retry(message).with_code("bad_state")
 }
 
 /// The step does not wait for a report.
@@ -202,6 +228,19 @@ mod tests {
             failure(report),
             (FailKind::NoRetry, "output_too_large".to_owned())
         );
+    }
+
+    #[test]
+    fn a_state_patch_over_the_bound_fails_the_attempt() {
+        let patch = "x".repeat(STATE_PATCH_BYTES_MAX);
+        let completed = ActionResult::success(json!(1)).with_state_patch(patch.clone());
+        let failed = HandlerError::non_retryable("no").with_state_patch(patch);
+        for result in [Ok(completed), Err(failed)] {
+            assert_eq!(
+                failure(done(result)),
+                (FailKind::Retry, "bad_state".to_owned())
+            );
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ const SUCCESS: &str = "success";
 pub struct ActionResult {
     pub(super) answer: Answer,
     pub(super) delay: Option<Duration>,
+    /// JSON; empty without one.
+    pub(super) state_patch: Bytes,
 }
 
 /// The handler's decision about its task.
@@ -52,6 +54,7 @@ impl ActionResult {
         Self {
             answer: Answer::Outcome { outcome, output },
             delay: None,
+            state_patch: Bytes::new(),
         }
     }
 
@@ -65,6 +68,24 @@ impl ActionResult {
         }
     }
 
+    /// The same result with a patch of the run's state, a JSON object: its fields are written in depth, and `null` removes
+    /// one (RFC 7396). The step's `set` sees the patched state. The state has at most 256 KiB; a patch that cannot be
+    /// written fails the attempt, code `bad_state` (W66). An action run without a workflow run ignores it, and so does an
+    /// accepted task, whose report can have a patch.
+    #[must_use]
+    pub fn with_state_patch(self, patch: impl Into<Value>) -> Self {
+        self.with_state_patch_json(patch.into().to_string())
+    }
+
+    /// The same as [`Self::with_state_patch`] with a patch that is already JSON text.
+    #[must_use]
+    pub fn with_state_patch_json(self, patch: impl Into<Bytes>) -> Self {
+        Self {
+            state_patch: patch.into(),
+            ..self
+        }
+    }
+
     /// Accepts the task: its outcome comes later, by
     /// [`Client::report_task`](crate::Client::report_task) or over HTTP, with the same token (W38).
     ///
@@ -74,6 +95,7 @@ impl ActionResult {
         Self {
             answer: Answer::Accepted,
             delay: None,
+            state_patch: Bytes::new(),
         }
     }
 
@@ -90,6 +112,18 @@ impl ActionResult {
             Answer::Outcome { outcome, .. } => Some(outcome),
             Answer::Accepted => None,
         }
+    }
+
+    /// The patch of the run's state, JSON, if there is one.
+    #[must_use]
+    pub fn state_patch(&self) -> Option<&Bytes> {
+        Some(&self.state_patch).filter(|patch| !patch.is_empty())
+    }
+
+    /// The delay of what follows, if there is one.
+    #[must_use]
+    pub fn delay(&self) -> Option<Duration> {
+        self.delay
     }
 
     /// The output, JSON; `None` if it comes later.

@@ -13,7 +13,7 @@ pub(super) fn read<'doc>(
     let timeouts = fields.take("timeouts", context);
     let known = fields.finish(context);
     let retry = retry
-        .map(|field| retry::of_step(&field, context))
+        .map(|field| retry::of_call(&field, context))
         .transpose();
     let timeouts = timeouts
         .map(|field| timeouts::read(&field, None, context))

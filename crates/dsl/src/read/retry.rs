@@ -41,16 +41,42 @@ pub(super) fn setting<'doc>(
 ) -> Result<Setting<StepRetry>, Reported> {
     match field.node.kind {
         Kind::Bool(false) => Ok(Setting::Disabled),
-        _ => of_step(field, context).map(Setting::Own),
+        _ => of_call(field, context).map(Setting::Own),
     }
 }
 
-/// Reads the `retry` block of a step.
-pub(super) fn of_step<'doc>(
+/// Reads the `retry` of a block step: a block, or `false` for none.
+pub(super) fn of_block<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Option<StepRetry>, Reported> {
+    if let Kind::Bool(false) = field.node.kind {
+        return Ok(None);
+    }
+    let fields = field.fields(context)?;
+    of_step(fields, context).map(Some)
+}
+
+/// Reads the `retry` block of a step that calls something.
+pub(super) fn of_call<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<StepRetry, Reported> {
     let mut fields = field.fields(context)?;
+    let keep_state = fields.take("keep_state", context);
+    let keep_state = keep_state.map(|field| field.boolean(context)).transpose();
+    let retry = of_step(fields, context);
+    Ok(StepRetry {
+        keep_state: keep_state?.unwrap_or_default(),
+        ..retry?
+    })
+}
+
+/// Reads the rest of the `retry` block of a step.
+fn of_step<'doc>(
+    mut fields: Fields<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<StepRetry, Reported> {
     let policy = PolicyFields::take(&mut fields, context);
     let on = fields.take("on", context);
     let errors = fields.take("non_retryable_errors", context);
@@ -66,6 +92,7 @@ pub(super) fn of_step<'doc>(
         on: on?,
         non_retryable_errors: errors?.unwrap_or_default(),
         when: when?,
+        keep_state: false,
     })
 }
 
@@ -85,6 +112,7 @@ pub(super) fn of_compensation() -> StepRetry {
         on: None,
         non_retryable_errors: Vec::new(),
         when: None,
+        keep_state: false,
     }
 }
 

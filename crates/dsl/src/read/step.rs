@@ -433,13 +433,13 @@ impl<'doc> Body<'doc> {
     ) -> Result<BlockStep, Reported> {
         let retry = self.retry.as_ref();
         let retry = retry
-            .map(|field| retry::setting(field, context))
+            .map(|field| retry::of_block(field, context))
             .transpose();
         let timeout_ms = self.timeouts.of_blocks(context);
         let compensates = self.compensates_blocks(context);
         Ok(BlockStep {
             body: body?,
-            retry: retry?.and_then(Setting::own),
+            retry: retry?.flatten(),
             timeout_ms: timeout_ms?,
             compensates: compensates?,
         })

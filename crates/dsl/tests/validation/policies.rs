@@ -44,6 +44,7 @@ fn policy(max_attempts: u32, backoff: Backoff, within_ms: Option<u64>) -> StepRe
         on: None,
         non_retryable_errors: Vec::new(),
         when: None,
+        keep_state: false,
     }
 }
 
@@ -376,6 +377,8 @@ fn a_retry_says_what_it_applies_to() {
     assert_eq!(on, ["timeout", "busy"]);
     assert_eq!(retry.non_retryable_errors, ["fraud"]);
     assert!(retry.when.is_some());
+    assert!(!retry.keep_state);
+    assert!(retry_of("{keep_state: true}").keep_state);
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub struct StepRetry {
     pub non_retryable_errors: Vec<String>,
     /// The condition that must hold.
     pub when: Option<Expression>,
+    /// Whether the state patches of attempts that have failed are kept (W66).
+    pub keep_state: bool,
 }
 
 /// A setting of a step that a definition may have a default for.

@@ -17,8 +17,8 @@ use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, ActionRunsByRun, Activation, ActivationState, BranchResults,
     Compensations, Cursor, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
-    ResumableScopes, ResumableSteps, Scopes, SignalsWaiting, StepResults, TakenSignals, Work,
-    encode_key,
+    ResumableScopes, ResumableSteps, Scopes, SignalsWaiting, StepResults, TakenSignals,
+    TargetResult, Work, encode_key,
 };
 use crate::turn::{LoadedRun, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,12 +85,15 @@ impl Named {
             .activations
             .iter()
             .filter_map(|one| one.ending.undoing.as_ref());
-        let undoing: Vec<_> = undoing.filter_map(|one| one.target_result.output).collect();
+        let undoing: Vec<_> = undoing
+            .flat_map(|one| one.target_result.payloads())
+            .collect();
         self.add(undoing);
         let overdue = self
             .activations
             .iter()
-            .filter_map(|one| one.ending.timeout_result.as_ref()?.output);
+            .filter_map(|one| one.ending.timeout_result.as_ref())
+            .flat_map(TargetResult::payloads);
         let overdue: Vec<_> = overdue.collect();
         self.add(overdue);
         turn.visit::<Compensations>(&run.number, |_, compensation| {
@@ -116,7 +119,7 @@ impl Named {
         })?;
         turn.visit::<PendingWorks>(&run.number, |_, work| {
             match &*work {
-                Work::FinishStep { target_result, .. } => self.add(target_result.output),
+                Work::FinishStep { target_result, .. } => self.add(target_result.payloads()),
                 Work::DecideOutput { output, .. } => self.add(output.payloads()),
                 _ => {}
             }
@@ -143,7 +146,8 @@ impl Named {
         turn.visit::<ResumableSteps>(&run.number, |_, step| {
             let undoing = step.ending.undoing.as_ref();
             self.add([step.input]);
-            self.add(undoing.and_then(|undoing| undoing.target_result.output));
+            let undoing = undoing.map(|undoing| undoing.target_result.payloads());
+            self.add(undoing.into_iter().flatten());
             ControlFlow::Continue(())
         })
     }

@@ -83,6 +83,7 @@ pub(super) fn exhaust(
             is_retryable: failure.is_retryable,
             cause: FailureCause::default(),
             not_before_ms: failure.not_before_ms,
+            state_patch: None,
         },
         (None, None) => {
             let output = Json::error(EXHAUSTED, reason.as_deref().unwrap_or_default());
@@ -133,6 +134,7 @@ fn stored(
         is_retryable: true,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     }
 }
 

@@ -306,6 +306,7 @@ fn joined(
         is_retryable,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     })
 }
 
@@ -421,6 +422,7 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
         is_retryable: result.is_retryable,
         cause,
         not_before_ms: None,
+        state_patch: None,
     }
 }
 

@@ -264,6 +264,7 @@ pub(super) fn refuse(
         is_retryable: true,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     };
     Work::FinishStep {
         activation,

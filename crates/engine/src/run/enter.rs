@@ -6,8 +6,8 @@ use super::finish_step::{Left, exit_step};
 use super::outcome::{destination, name};
 use super::render::{DataContext, EXPRESSION_FAILED};
 use super::{
-    approval, attributes, branches, cursor, emit, for_each, loop_warning, render, run_timeout,
-    scope, signal_wait, state, switch, timeout_timers, timer_step,
+    approval, attributes, branches, cursor, emit, for_each, loop_warning, run_timeout, scope,
+    signal_wait, state, step_input, switch, timeout_timers, timer_step,
 };
 use crate::definition::{RunStep, StepIndex, StepKind};
 use crate::ids::ScopeNumber;
@@ -227,11 +227,7 @@ fn enter_run_step(
     mut active: Draft<Activation>,
     step: &RunStep,
 ) -> TurnResult<Work> {
-    let mapped = match &step.call.input {
-        None => Ok(run.record.input),
-        Some(template) => render::stored(turn, run, DataContext::of(active.scope), template)?,
-    };
-    match mapped {
+    match step_input::map(turn, run, active.scope, step.call.input.as_ref())? {
         Ok(input) => {
             let activation = active.number;
             active.input = input;

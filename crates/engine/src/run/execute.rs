@@ -155,6 +155,7 @@ fn refuse(
         is_retryable: false,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     }
 }
 

@@ -476,6 +476,7 @@ pub(super) fn note_child_end(
             timeout: None,
         },
         not_before_ms: None,
+        state_patch: None,
     };
     Ok(Some(Work::FinishStep {
         activation,

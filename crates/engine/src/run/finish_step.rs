@@ -10,7 +10,8 @@ use super::retry::{self, Retry};
 use super::scope::branches_of;
 use super::step_timer::wake_timer;
 use super::{
-    branches, compensation, delayed_entry, on_cancel, output, phase, state, timeout_timers,
+    branches, compensation, delayed_entry, on_cancel, output, phase, state, step_input,
+    timeout_timers,
 };
 use crate::definition::{CallRole, PollPolicy, Step, StepKind};
 use crate::plan;
@@ -53,7 +54,17 @@ pub(super) fn finish_step(
     let step = definition.definition.step(active.step);
     if let (Some(poll), name::PENDING) = (step.poll(active.call), target_result.outcome.as_str()) {
         let polls = active.polls_count;
-        if polls < poll.max_attempts {
+        if polls >= poll.max_attempts {
+            run.note(&active, EventKind::PollExhausted { polls });
+            target_result.outcome = name::of(name::TIMEOUT);
+            target_result.output = None;
+            target_result.not_before_ms = None;
+            target_result.reason = Some(format!("still pending after poll {polls}"));
+        } else if let Err(not_written) = state::patch(turn, run, &active, &target_result)? {
+            target_result = not_written.ends_attempt(turn, run);
+        } else if let Err(refused) = map_again(turn, run, &mut active, &target_result)? {
+            target_result = refused;
+        } else {
             let poll = NextPoll {
                 active,
                 policy: poll,
@@ -62,11 +73,6 @@ pub(super) fn finish_step(
             schedule_poll(turn, run, poll);
             return Ok(());
         }
-        run.note(&active, EventKind::PollExhausted { polls });
-        target_result.outcome = name::of(name::TIMEOUT);
-        target_result.output = None;
-        target_result.not_before_ms = None;
-        target_result.reason = Some(format!("still pending after poll {polls}"));
     }
     timeout_timers::stop_attempt(turn, run.at(&active), &mut active);
     let attempt = Attempt {
@@ -177,6 +183,9 @@ pub(super) fn conclude(
         target_result,
         ..
     } = &mut attempt;
+    if let Err(not_written) = state::patch(turn, run, active, target_result)? {
+        *target_result = not_written.ends_attempt(turn, run);
+    }
     let retry_due_ms = retry::due_ms(turn, run, active, target_result)?;
     let is_retried = retry_due_ms.is_some();
     if let Some(dropped) = compensation::dropped_by(run, active, target_result, is_retried)
@@ -218,6 +227,21 @@ struct Concluded {
     retry_due_ms: Option<u64>,
 }
 
+/// Maps the input again for what follows an attempt that has patched the state; the error is what the step ends with if it
+/// cannot be mapped.
+fn map_again(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Draft<Activation>,
+    target_result: &TargetResult,
+) -> Result<Result<(), TargetResult>, StoreError> {
+    if !state::is_patched(run, active, target_result) {
+        return Ok(Ok(()));
+    }
+    let mapped = step_input::map_again(turn, run, active)?;
+    Ok(mapped.map_err(|refused| refused.ends_call(turn, run)))
+}
+
 /// Tries the step again, or leaves it.
 fn retry_or_leave(
     turn: &mut Turn<'_, '_>,
@@ -228,15 +252,21 @@ fn retry_or_leave(
     let Concluded {
         attempt,
         undone,
-        retry_due_ms,
+        mut retry_due_ms,
     } = concluded;
     let Attempt {
-        active,
+        mut active,
         mut target_result,
         output,
     } = attempt;
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
+    if retry_due_ms.is_some()
+        && let Err(refused) = map_again(turn, run, &mut active, &target_result)?
+    {
+        target_result = refused;
+        retry_due_ms = None;
+    }
     if let Some(due_ms) = retry_due_ms {
         let (of, ended) = (active.step, attempt_of_block(run, &active, true));
         branches::drop_writes(turn, run, &active)?;

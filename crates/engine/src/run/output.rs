@@ -45,6 +45,7 @@ pub(super) fn conclude_with_output(
         result,
         output,
         not_before_ms: attempt.target_result.not_before_ms,
+        state_patch: attempt.target_result.state_patch,
     }));
     schema_check::request(turn, run.at(&attempt.active));
     run.put_back(attempt.active);
@@ -95,6 +96,7 @@ pub(super) fn decide(
         result,
         output,
         not_before_ms,
+        state_patch,
     } = checked.output;
     let (target_result, output) = match checked.verdict {
         SchemaVerdict::Valid => {
@@ -102,6 +104,7 @@ pub(super) fn decide(
                 from: Awaited::Verdict,
                 output: result,
                 not_before_ms,
+                state_patch,
                 ..TargetResult::of_engine(outcome)
             };
             (target_result, Some(output))

@@ -233,6 +233,7 @@ fn release_child(
             is_retryable: false,
             cause: FailureCause::default(),
             not_before_ms: None,
+            state_patch: None,
         };
         return Ok(Some(Work::FinishStep {
             activation,

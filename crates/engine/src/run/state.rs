@@ -8,17 +8,19 @@ use super::failure::{self, is_failure};
 use super::merge::MergedKeys;
 use super::outcome::name;
 use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
+use super::state_fields::{Change, StateFields};
+use super::step_input;
 use crate::definition::{BuiltInTerminal, MergeRule};
-use crate::ids::ScopeNumber;
-use crate::json::{self, Json, quote};
+use crate::ids::{ScopeNumber, StateKey};
+use crate::json::{self, Json};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{Activation, Ending, EventKind, StateRecord, States, TargetResult, Work};
-use crate::turn::{LoadedRun, Turn};
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use crate::tables::{
+    Activation, Ending, EventKind, PayloadRef, StateRecord, States, TargetResult, TaskError, Work,
+};
+use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
 /// Why values were not written.
 pub(super) struct NotWritten {
@@ -31,6 +33,14 @@ impl NotWritten {
         Self {
             code: BAD_STATE,
             message,
+        }
+    }
+
+    /// What an attempt ends with because of it, which may be followed by another one.
+    pub(super) fn ends_attempt(self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
+        TargetResult {
+            is_retryable: true,
+            ..self.ends_step(turn, run)
         }
     }
 
@@ -62,12 +72,13 @@ pub(super) fn begin(
     if !object.as_str().starts_with('{') {
         return Ok(Err("expected the state to be an object".to_owned()));
     }
-    let object = overlay([object.as_str()].into_iter());
-    if let Err(not_written) = check(&object) {
+    let mut fields = StateFields::default();
+    fields.add_object(object.as_str());
+    let state = fields.written();
+    if let Err(not_written) = check(state.object.as_str()) {
         return Ok(Err(not_written.message));
     }
-    let object = Json::from_checked(object);
-    turn.put::<States>(&(run.number, ScopeNumber::ROOT), StateRecord { object });
+    turn.put::<States>(&(run.number, ScopeNumber::ROOT), state);
     Ok(Ok(()))
 }
 
@@ -109,56 +120,22 @@ pub(super) fn text(
             None => break,
         }
     }
-    if let [only] = &layers[..] {
+    if let [only] = &layers[..]
+        && only.removed.is_empty()
+    {
         return Ok(only.object.clone());
     }
-    let fields = fields(layers.iter().rev().map(|layer| layer.object.as_str()));
+    let mut fields = StateFields::default();
+    for layer in layers.iter().rev() {
+        fields.add_written(layer);
+    }
     spend(turn, fields.len());
-    Ok(Json::from_checked(object(&fields)))
+    Ok(Json::from_checked(fields.object()))
 }
 
 /// Adds what keys cost to the turn: each about as much as an operation of an expression.
 fn spend(turn: &mut Turn<'_, '_>, keys_count: usize) {
     turn.spend_units(u32::try_from(keys_count).unwrap_or(u32::MAX));
-}
-
-/// An object with the fields of all objects.
-fn overlay<'o>(objects: impl Iterator<Item = &'o str>) -> String {
-    object(&fields(objects))
-}
-
-/// A key and its value.
-type Field<'o> = (Cow<'o, str>, &'o str);
-
-/// The fields of all objects, in the order in which their keys first occur; of equal keys the last one counts.
-fn fields<'o>(objects: impl Iterator<Item = &'o str>) -> Vec<Field<'o>> {
-    let mut fields: Vec<Field<'o>> = Vec::new();
-    let mut positions: BTreeMap<Cow<'o, str>, usize> = BTreeMap::new();
-    for (key, value) in objects.flat_map(json::fields) {
-        let name = json::key_name(key);
-        match positions.get(&name) {
-            Some(position) => fields[*position].1 = value,
-            None => {
-                positions.insert(name.clone(), fields.len());
-                fields.push((name, value));
-            }
-        }
-    }
-    fields
-}
-
-fn object(fields: &[Field<'_>]) -> String {
-    let mut text = String::from("{");
-    for (position, (name, value)) in fields.iter().enumerate() {
-        if position > 0 {
-            text.push(',');
-        }
-        quote(name, &mut text);
-        text.push(':');
-        text.push_str(value);
-    }
-    text.push('}');
-    text
 }
 
 /// Whether a step that ends so writes to the state, and has an output of its target.
@@ -188,7 +165,9 @@ pub(super) fn set(
             return Ok(Err(NotWritten { code, message }));
         }
     };
-    if let Err(not_written) = write(turn, run, active.scope, object.as_str())? {
+    let mut written = StateFields::default();
+    written.add_object(object.as_str());
+    if let Err(not_written) = write(turn, run, active.scope, &written)? {
         return Ok(Err(not_written));
     }
     if run.is_silent(&run.scope_id(active.scope), active.visit) {
@@ -196,29 +175,190 @@ pub(super) fn set(
     }
     let writes = run.store_payload(turn, object);
     let keys = set.keys.clone();
-    run.note(active, EventKind::StateChanged { keys, writes });
+    let is_patch = false;
+    run.note(
+        active,
+        EventKind::StateChanged {
+            keys,
+            writes,
+            is_patch,
+        },
+    );
     Ok(Ok(()))
 }
 
-/// Adds the fields of an object to what a scope has written.
+/// Writes the patch that a worker has returned with the result of an attempt (RFC 7396); the error says why it cannot. The
+/// patch of an attempt that has failed counts only if the step keeps it.
+pub(super) fn patch(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    target_result: &TargetResult,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    match target_result.state_patch.as_deref().copied() {
+        Some(patch) if is_patched(run, active, target_result) => {
+            write_stored(turn, run, active, patch)
+        }
+        _ => Ok(Ok(())),
+    }
+}
+
+/// Whether an attempt with this result patches the state.
+pub(super) fn is_patched(
+    run: &LoadedRun,
+    active: &Activation,
+    target_result: &TargetResult,
+) -> bool {
+    let is_kept = writes(target_result) || keeps_state(run, active);
+    target_result.state_patch.is_some() && is_kept
+}
+
+/// Writes the patch that a worker has returned for an attempt of the action after which another one follows, if the step
+/// keeps it. Returns the input of the next attempt, if it changes; the error says why the patch cannot be written.
+pub(crate) fn keep_state(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    patch: &Json,
+) -> TurnResult<Result<Option<PayloadRef>, TaskError>> {
+    if turn.is_quarantined(at.run) {
+        return Ok(Ok(None));
+    }
+    let mut run = turn.load_run(at.run)?;
+    let kept = match run.take(turn, at.activation)? {
+        Some(mut active) => {
+            let kept = keep_patch(turn, &mut run, &mut active, patch)?;
+            run.put_back(active);
+            kept
+        }
+        None => Ok(None),
+    };
+    turn.put_back_run(run);
+    Ok(kept)
+}
+
+fn keep_patch(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Draft<Activation>,
+    patch: &Json,
+) -> Result<Result<Option<PayloadRef>, TaskError>, StoreError> {
+    if !keeps_state(run, active) {
+        return Ok(Ok(None));
+    }
+    let patch = run.store_payload(turn, patch.clone());
+    if let Err(NotWritten { code, message }) = write_stored(turn, run, active, patch)? {
+        let code = code.to_owned();
+        return Ok(Err(TaskError { code, message }));
+    }
+    let mapped = step_input::map_again(turn, run, active)?;
+    Ok(mapped
+        .map(|()| Some(active.input))
+        .map_err(|refused| refused.error()))
+}
+
+/// Writes a patch that is stored with the run, and notes it.
+fn write_stored(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    patch: PayloadRef,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    let text = turn.payload(patch)?;
+    if let Err(not_written) = write_patch(turn, run, active.scope, text.as_str())? {
+        return Ok(Err(not_written));
+    }
+    if run.is_silent(&run.scope_id(active.scope), active.visit) {
+        return Ok(Ok(()));
+    }
+    let event = run.next_event();
+    run.hold_payload(turn, patch, event)?;
+    let keys = json::fields(text.as_str().trim()).map(|(key, _)| json::key_name(key));
+    let keys = keys.filter_map(|key| StateKey::new(key).ok());
+    let kind = EventKind::StateChanged {
+        keys: keys.take(PATCHED_KEYS_SHOWN_MAX).collect(),
+        writes: patch,
+        is_patch: true,
+    };
+    run.note(active, kind);
+    Ok(Ok(()))
+}
+
+/// The maximum number of keys of a patch that its event names.
+const PATCHED_KEYS_SHOWN_MAX: usize = 64;
+
+/// Whether the step keeps the patches of attempts that have failed.
+fn keeps_state(run: &LoadedRun, active: &Activation) -> bool {
+    let definition = &run.definition.definition;
+    let retry = definition.retry(active.step, active.call);
+    retry.is_some_and(|retry| retry.keep_state)
+}
+
+/// Writes a patch to the state as a scope sees it.
+fn write_patch(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+    patch: &str,
+) -> Result<Result<(), NotWritten>, StoreError> {
+    let patch = patch.trim();
+    if patch.len() > STATE_BYTES_MAX {
+        return Ok(Err(NotWritten::bad_state(format!(
+            "expected a state patch of at most {STATE_BYTES_MAX} bytes, but it has {}",
+            patch.len()
+        ))));
+    }
+    if !patch.starts_with('{') {
+        let message = "expected the state patch to be an object";
+        return Ok(Err(NotWritten::bad_state(message.to_owned())));
+    }
+    let before = text(turn, run, scope)?;
+    let mut state = StateFields::default();
+    state.add_object(before.as_str());
+    let mut patched = StateFields::default();
+    for (key, value) in json::fields(patch) {
+        let name = json::key_name(key);
+        let former = state.value(&name);
+        let change = match (value, former) {
+            ("null", None) => continue,
+            ("null", Some(_)) => Change::Removed,
+            (value, former) => {
+                Change::Value(json::merge_patch(former.unwrap_or("null"), value).into())
+            }
+        };
+        patched.add(name, change);
+    }
+    spend(turn, state.len());
+    write(turn, run, scope, &patched)
+}
+
+/// Adds fields to what a scope has written.
 fn write(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     scope: ScopeNumber,
-    object: &str,
+    fields: &StateFields<'_>,
 ) -> Result<Result<(), NotWritten>, StoreError> {
     let key = (run.number, scope);
     let before = turn.get::<States>(&key)?;
-    let before = before.as_ref().map_or("", |before| before.object.as_str());
-    let after = fields([before, object].into_iter());
+    let mut after = StateFields::default();
+    if let Some(before) = &before {
+        after.add_written(before);
+    }
+    for (name, change) in fields.iter() {
+        after.add(name.into(), change.clone());
+    }
     spend(turn, after.len());
-    let after = self::object(&after);
-    if let Err(not_written) = check(&after) {
+    let after = match scope {
+        ScopeNumber::ROOT => StateRecord::of(Json::from_checked(after.object())),
+        _ => after.written(),
+    };
+    if let Err(not_written) = check(after.object.as_str()) {
         return Ok(Err(not_written));
     }
     if scope != ScopeNumber::ROOT {
-        let others = run.record.state_writes_bytes - before.len() as u64;
-        let all = others + after.len() as u64;
+        let before = before.map_or(0, |before| before.object.as_str().len());
+        let others = run.record.state_writes_bytes - before as u64;
+        let all = others + after.object.as_str().len() as u64;
         if all > STATE_WRITES_BYTES_MAX {
             return Ok(Err(NotWritten::bad_state(format!(
                 "expected the open branches of the run to write at most {STATE_WRITES_BYTES_MAX} bytes to the state, \
@@ -227,8 +367,7 @@ fn write(
         }
         run.record.state_writes_bytes = all;
     }
-    let object = Json::from_checked(after);
-    turn.put::<States>(&key, StateRecord { object });
+    turn.put::<States>(&key, after);
     Ok(Ok(()))
 }
 
@@ -303,25 +442,28 @@ pub(super) fn join(
         merged_keys.add(written.object.as_str());
     }
     turn.spend_units(merged_keys.fields_count());
-    let mut together = fields(written.iter().map(|(_, written)| written.object.as_str()));
+    let mut together = StateFields::default();
+    for (_, written) in &written {
+        together.add_written(written);
+    }
     spend(turn, together.len());
     let mut merged = Vec::new();
-    for (position, (key, _)) in together.iter().enumerate() {
+    for (key, _) in together.iter() {
         match merged_keys.merged(key) {
             None => {}
-            Some(Ok(value)) => merged.push((position, value)),
+            Some(Ok(value)) => merged.push((key.to_owned(), value)),
             Some(Err(message)) => {
                 let code = MERGE_FAILED;
                 return Ok(Err(NotWritten { code, message }));
             }
         }
     }
-    for (position, value) in &merged {
-        together[*position].1 = value;
+    for (key, value) in merged {
+        together.add(key.into(), Change::Value(value.into()));
     }
     // They are moved, not copied.
     run.record.state_writes_bytes -= written_bytes;
-    if let Err(not_written) = write(turn, run, writers.into, &object(&together))? {
+    if let Err(not_written) = write(turn, run, writers.into, &together)? {
         run.record.state_writes_bytes += written_bytes;
         return Ok(Err(not_written));
     }

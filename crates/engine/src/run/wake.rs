@@ -182,6 +182,7 @@ fn expired(
         is_retryable: false,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     })
 }
 

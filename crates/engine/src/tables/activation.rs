@@ -187,12 +187,15 @@ pub struct UncheckedOutput {
     pub output: Option<PayloadRef>,
     /// The earliest time of what follows, in milliseconds, if the target gave one (W74).
     pub not_before_ms: Option<u64>,
+    /// The patch of the state, if the worker gave one (W66).
+    pub state_patch: Option<Box<PayloadRef>>,
 }
 
 impl UncheckedOutput {
     /// The payloads that it names.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = PayloadRef> + use<> {
-        [self.result, self.output].into_iter().flatten()
+        let patch = self.state_patch.as_deref().copied();
+        [self.result, self.output, patch].into_iter().flatten()
     }
 }
 

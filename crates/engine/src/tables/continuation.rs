@@ -394,9 +394,17 @@ pub struct TargetResult {
     pub cause: FailureCause,
     /// The earliest time of what follows, in milliseconds, if the target gave one (W74).
     pub not_before_ms: Option<u64>,
+    /// The patch of the state, stored with the run, if the worker gave one (W66).
+    pub state_patch: Option<Box<PayloadRef>>,
 }
 
 impl TargetResult {
+    /// The payloads that it names.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = PayloadRef> + use<> {
+        let patch = self.state_patch.as_deref().copied();
+        [self.output, patch].into_iter().flatten()
+    }
+
     /// The end of a step that waits for nothing, without an output.
     pub(crate) fn of_engine(outcome: OutcomeName) -> Self {
         Self {
@@ -407,6 +415,7 @@ impl TargetResult {
             is_retryable: false,
             cause: FailureCause::default(),
             not_before_ms: None,
+            state_patch: None,
         }
     }
 }

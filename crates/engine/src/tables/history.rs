@@ -408,6 +408,8 @@ pub enum EventKind {
         keys: Vec<StateKey>,
         /// An object with what was written.
         writes: PayloadRef,
+        /// Whether they are a patch of a worker, in which `null` removes a key (W66).
+        is_patch: bool,
     },
     /// The step began to wait for a time (W59).
     WaitStarted {

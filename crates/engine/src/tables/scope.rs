@@ -14,7 +14,7 @@ tables! {
     77 BranchResults((RunNumber, u64, u32)) -> BranchResult;
     /// The state of a run, by the number of its root scope, and what scopes below it have written, by theirs (W58, W66).
     /// The former live as long as the run, the latter until the step that opened the scope is left.
-    78 States((RunNumber, ScopeNumber)) -> StateRecord => |state| state.object.as_str().len();
+    78 States((RunNumber, ScopeNumber)) -> StateRecord => StateRecord::content_bytes;
 }
 
 /// A state, or what a scope has written to it.
@@ -22,6 +22,24 @@ tables! {
 pub struct StateRecord {
     /// An object: its keys are unique.
     pub object: Json,
+    /// The keys, each with the value `null`, that a scope below the run has removed from the state of the scopes around
+    /// it.
+    pub removed: Vec<String>,
+}
+
+impl StateRecord {
+    /// One that removes nothing.
+    #[must_use]
+    pub fn of(object: Json) -> Self {
+        let removed = Vec::new();
+        Self { object, removed }
+    }
+
+    /// Its size, in bytes.
+    fn content_bytes(&self) -> usize {
+        let removed = self.removed.iter().map(String::len).sum::<usize>();
+        self.object.as_str().len() + removed
+    }
 }
 
 /// An instance of a block below the run itself.

@@ -25,6 +25,8 @@ pub struct CompleteTask {
     pub output: Json,
     /// The earliest time of what follows; at most [`STEP_DELAY_MS_MAX`](crate::limits::STEP_DELAY_MS_MAX) ahead (W74).
     pub not_before: Option<DueTime>,
+    /// The patch of the run's state (RFC 7396, W66).
+    pub state_patch: Option<Json>,
 }
 
 impl CompleteTask {
@@ -42,6 +44,7 @@ impl CompleteTask {
             is_retryable: true,
             timeout: None,
             not_before_ms: not_before_ms(turn, self.not_before),
+            state_patch: self.state_patch.clone(),
         };
         end(turn, task, ending)?;
         Ok(Done {})

@@ -27,6 +27,8 @@ pub(super) struct Ending {
     pub(super) timeout: Option<StepTimeout>,
     /// The earliest time of what follows, in milliseconds (W74).
     pub(super) not_before_ms: Option<u64>,
+    /// The patch of the run's state (W66). An action run without a workflow run ignores it.
+    pub(super) state_patch: Option<Json>,
 }
 
 impl Ending {
@@ -39,6 +41,7 @@ impl Ending {
             is_retryable: false,
             timeout: None,
             not_before_ms: None,
+            state_patch: None,
         }
     }
 
@@ -169,6 +172,8 @@ fn conclude(
 ) -> Result<TargetResult, StoreError> {
     let outcome = ending.outcome.clone();
     let error = task.record.error.clone();
+    let patch = ending.state_patch.clone();
+    let patch = patch.map(|patch| Box::new(owner.store_payload(turn, patch)));
     let target_result = TargetResult {
         from: Awaited::Action(task.number),
         outcome: outcome.clone(),
@@ -180,6 +185,7 @@ fn conclude(
             timeout: ending.timeout,
         },
         not_before_ms: ending.not_before_ms,
+        state_patch: patch,
     };
     let kind = EventKind::ActionCompleted {
         action_run: task.number,

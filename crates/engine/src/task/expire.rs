@@ -52,6 +52,7 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
         is_retryable: true,
         timeout,
         not_before_ms: None,
+        state_patch: None,
     };
     end::end(turn, task, ending)
 }
@@ -96,6 +97,7 @@ pub(crate) fn expire_report(
         is_retryable: true,
         timeout: None,
         not_before_ms: None,
+        state_patch: None,
     };
     end::end(turn, task, ending)
 }
@@ -135,6 +137,7 @@ pub(crate) fn expire_wait(
         is_retryable: true,
         timeout,
         not_before_ms: None,
+        state_patch: None,
     };
     end::end(turn, task, ending)
 }

@@ -7,12 +7,13 @@ use super::ready::{make_ready_after, not_before_ms, retry_delay_ms};
 use super::token::TaskToken;
 use crate::due_time::DueTime;
 use crate::ids::Namespace;
+use crate::json::Json;
 use crate::message::cut;
 use crate::reply::Done;
-use crate::run::outcome_name;
+use crate::run::{self, outcome_name};
 use crate::store::StoreError;
-use crate::tables::{ActionRunStatus, EventKind, TaskError};
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::tables::{ActionRunOwner, ActionRunStatus, EventKind, TaskError};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use crate::worker::LeaseEnd;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,8 @@ pub struct FailTask {
     pub outcome: FailureOutcome,
     /// The earliest time of what follows; at most [`STEP_DELAY_MS_MAX`](crate::limits::STEP_DELAY_MS_MAX) ahead (W74).
     pub not_before: Option<DueTime>,
+    /// The patch of the run's state (RFC 7396, W66).
+    pub state_patch: Option<Json>,
 }
 
 impl FailTask {
@@ -72,6 +75,7 @@ impl FailTask {
         drop_lease(turn, &mut task, LeaseEnd::Failed)?;
         let not_before_ms = not_before_ms(turn, self.not_before);
         if self.kind == FailKind::Retry && task.record.attempt < task.record.attempts_max {
+            self.keep_state(turn, &mut task)?;
             try_again(turn, task, not_before_ms)?;
             return Ok(Done {});
         }
@@ -82,9 +86,27 @@ impl FailTask {
             is_retryable: self.kind != FailKind::NonRetryable,
             timeout: None,
             not_before_ms,
+            state_patch: self.state_patch.clone(),
         };
         end(turn, task, ending)?;
         Ok(Done {})
+    }
+
+    /// Writes the patch of the state before the action is tried again with the input that follows from it, if the step keeps
+    /// it. If it cannot be written, that is why the attempt has failed.
+    fn keep_state(&self, turn: &mut Turn<'_, '_>, task: &mut LoadedTask) -> TurnResult<()> {
+        let (Some(patch), ActionRunOwner::Step { run, activation }) =
+            (&self.state_patch, task.record.owner)
+        else {
+            return Ok(());
+        };
+        let at = ActivationRef { run, activation };
+        match run::keep_state(turn, at, patch)? {
+            Ok(None) => {}
+            Ok(Some(input)) => task.record.input = input,
+            Err(error) => task.record.error = Some(error),
+        }
+        Ok(())
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn release_from_quarantine(
         is_retryable: true,
         cause: FailureCause::default(),
         not_before_ms: None,
+        state_patch: None,
     }))
 }
 

@@ -37,6 +37,8 @@ pub struct TaskReport {
     pub output: Json,
     /// The earliest time of what follows; at most [`STEP_DELAY_MS_MAX`](crate::limits::STEP_DELAY_MS_MAX) ahead (W74).
     pub not_before: Option<DueTime>,
+    /// The patch of the run's state (RFC 7396, W66).
+    pub state_patch: Option<Json>,
 }
 
 impl TaskReport {
@@ -102,6 +104,7 @@ fn end_reported(
         is_retryable: true,
         timeout: None,
         not_before_ms: not_before_ms(turn, report.not_before),
+        state_patch: report.state_patch.clone(),
     };
     end(turn, task, ending)
 }

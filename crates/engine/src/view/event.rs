@@ -333,13 +333,14 @@ fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
 fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
     let none = Attributes::default();
     match kind {
-        EventKind::WorkflowStarted { parent, .. } => {
-            none.optional("parent_run_id", parent.as_ref().map(RunId::as_str))
-        }
+        EventKind::WorkflowStarted { .. }
+        | EventKind::ScheduleStarted { .. }
+        | EventKind::TriggerStarted { .. } => of_start(definition, kind),
         EventKind::StepCompleted { outcome, .. }
         | EventKind::BranchJoined { outcome, .. }
         | EventKind::IterationEnded { outcome, .. } => none.text("outcome", outcome.as_str()),
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
+        EventKind::StateChanged { is_patch: true, .. } => none.raw("patch", "true"),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
         EventKind::FallbackStarted { code } | EventKind::CompensationFailed { code } => {
             none.text("code", code)
@@ -369,16 +370,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowTimedOut { .. } => of_end(definition, kind),
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::RecordEmitted { id, .. } => none.text("record_id", &id.to_string()),
-        EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
         EventKind::Info { number } => Attributes::default().number("number", u64::from(*number)),
-        EventKind::TriggerStarted {
-            trigger,
-            partition,
-            records,
-        } => Attributes::default()
-            .text("stream", &stream_name(definition, *trigger))
-            .number("partition", u64::from(*partition))
-            .texts("record_ids", records.iter().map(RecordId::to_string)),
         EventKind::StepStarted
         | EventKind::CompensationStarted
         | EventKind::CompensationCompleted
@@ -397,9 +389,31 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::RunQuarantined
         | EventKind::RunReleased
         | EventKind::StepCancelled
-        | EventKind::StateChanged { .. }
+        | EventKind::StateChanged {
+            is_patch: false, ..
+        }
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
+    }
+}
+
+/// The attributes of the start of a run.
+fn of_start(definition: &Definition, kind: &EventKind) -> Attributes {
+    let none = Attributes::default();
+    match kind {
+        EventKind::WorkflowStarted { parent, .. } => {
+            none.optional("parent_run_id", parent.as_ref().map(RunId::as_str))
+        }
+        EventKind::ScheduleStarted { firing_ms } => none.number("scheduled_at_ms", *firing_ms),
+        EventKind::TriggerStarted {
+            trigger,
+            partition,
+            records,
+        } => none
+            .text("stream", &stream_name(definition, *trigger))
+            .number("partition", u64::from(*partition))
+            .texts("record_ids", records.iter().map(RecordId::to_string)),
+        _ => none,
     }
 }
 

@@ -63,7 +63,7 @@ types! {
         ["arm"];
     WaitStarted "wait_started" "The step started to wait for a time." ["the step"] ["until_ms"];
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
-    StateChanged "state_changed" "The step wrote to the state." ["the keys"] [];
+    StateChanged "state_changed" "The step or its action wrote to the state." ["the keys"] ["patch"];
     RunBegan "run_began" "The run began after it had waited for its start time, a concurrency key or its locks." [""] [];
     ConcurrencyWaiting "concurrency_waiting" "The run waits because a concurrency key is at its limit." ["the key"]
         ["position"];

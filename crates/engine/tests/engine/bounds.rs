@@ -468,6 +468,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
             outcome: OutcomeName::new("success").expect("an outcome"),
             output: Json::null(),
             not_before: None,
+            state_patch: None,
         })
     };
     for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {

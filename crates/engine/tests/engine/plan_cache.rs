@@ -92,6 +92,7 @@ impl World {
                 outcome: samples::outcome(),
                 output: Json::from_checked(text.clone()),
                 not_before: None,
+                state_patch: None,
             })
         };
         let completed: Vec<Body> = tokens.map(complete).collect();

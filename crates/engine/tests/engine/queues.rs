@@ -54,6 +54,7 @@ fn complete(replica: &mut Replica) {
         outcome: samples::outcome(),
         output: Json::null(),
         not_before: None,
+        state_patch: None,
     };
     let completed = replica.ask(Body::CompleteTask(complete));
     completed.expect("accepted");

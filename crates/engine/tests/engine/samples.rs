@@ -143,6 +143,7 @@ pub(crate) fn failed(token: TaskToken) -> Body {
         message: "broken".to_owned(),
         outcome: FailureOutcome::Failure,
         not_before: Some(DueTime::At { ms: 2_000 }),
+        state_patch: Some(json()),
     })
 }
 
@@ -257,6 +258,7 @@ fn on_actions() -> Vec<Body> {
             outcome: outcome(),
             output: json(),
             not_before: Some(DueTime::At { ms: 2_000 }),
+            state_patch: Some(json()),
         }),
         Body::FailTask(FailTask {
             token: token(),
@@ -265,6 +267,7 @@ fn on_actions() -> Vec<Body> {
             message: "no funds".to_owned(),
             outcome: FailureOutcome::Timeout,
             not_before: Some(DueTime::At { ms: 2_000 }),
+            state_patch: Some(json()),
         }),
         Body::TouchTask(TouchTask {
             token: token(),
@@ -317,6 +320,7 @@ pub(crate) fn task_report() -> TaskReport {
         outcome: outcome(),
         output: json(),
         not_before: Some(DueTime::After { ms: 500 }),
+        state_patch: Some(json()),
     }
 }
 

@@ -354,12 +354,15 @@ fn scope_rows() -> Vec<Row> {
         cause: samples::cause(),
         is_cancelled: true,
     };
-    let object = Json::from_checked("{\"total\":1}");
+    let state = StateRecord {
+        object: Json::from_checked("{\"total\":1,\"last\":null}"),
+        removed: vec!["last".to_owned()],
+    };
     vec![
         row::<ResumableScopes>((RunNumber(7), ScopeNumber(300)), scope.clone()),
         row::<Scopes>((RunNumber(7), ScopeNumber(300)), scope),
         row::<BranchResults>((RunNumber(7), 2, 1), result),
-        row::<States>((RunNumber(7), ScopeNumber(300)), StateRecord { object }),
+        row::<States>((RunNumber(7), ScopeNumber(300)), state),
     ]
 }
 
@@ -403,6 +406,7 @@ fn target_result() -> TargetResult {
         is_retryable: true,
         cause: samples::cause(),
         not_before_ms: Some(9_000),
+        state_patch: Some(Box::new(samples::payload())),
     }
 }
 

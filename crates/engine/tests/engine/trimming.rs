@@ -142,6 +142,7 @@ impl World {
                 outcome: OutcomeName::new(outcome).expect("an outcome"),
                 output: Json::from_checked(format!("{{\"at\":{}}}", self.raft_index)),
                 not_before: None,
+                state_patch: None,
             })]);
         }
         if self.pick(16) == 0 {

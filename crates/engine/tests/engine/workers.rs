@@ -227,6 +227,7 @@ fn a_former_process_may_report_until_its_lease_is_freed_and_counts_for_no_other(
         outcome: samples::outcome(),
         output: Json::null(),
         not_before: None,
+        state_patch: None,
     });
     replica.ask(complete).expect("the token is valid");
     invariants::check(&replica.store);

@@ -6,7 +6,9 @@ use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view;
 use flotilla_engine::{ActionType, WasmLimits};
-use flotilla_wasm::{Broken, Host, Invocation, Limits, Logs, ModuleDigest, Report, Sandbox, Task};
+use flotilla_wasm::{
+    Broken, Host, Invocation, Limits, Logs, ModuleDigest, Report, Requests, Sandbox, Task,
+};
 use std::cell::Cell;
 
 /// The program of a WASM action.
@@ -120,6 +122,7 @@ impl Call<'_> {
 fn missing() -> Report {
     Report {
         result: Err(Broken::Missing.into()),
+        requests: Requests::default(),
         logs: Logs::default(),
     }
 }

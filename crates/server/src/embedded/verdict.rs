@@ -3,8 +3,9 @@
 use crate::errors::Refusal;
 use flotilla_engine::ids::OutcomeName;
 use flotilla_engine::json::Json;
-use flotilla_engine::{Body, CompleteTask, FailKind, FailTask, FailureOutcome, TaskToken};
+use flotilla_engine::{Body, CompleteTask, DueTime, FailKind, FailTask, FailureOutcome, TaskToken};
 use flotilla_wasm::{InvocationError, Report};
+use serde_json::value::RawValue;
 use tokio::task::JoinError;
 
 /// The report on a call.
@@ -19,6 +20,7 @@ pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body
             message: refusal.to_string(),
             outcome: FailureOutcome::Failure,
             not_before: None,
+            state_patch: None,
         }),
     }
 }
@@ -33,6 +35,7 @@ pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
         message,
         outcome: FailureOutcome::Failure,
         not_before: None,
+        state_patch: None,
     })
 }
 
@@ -45,6 +48,7 @@ pub(super) fn of_cancel(token: TaskToken) -> Body {
         message: "the task was cancelled".to_owned(),
         outcome: FailureOutcome::Failure,
         not_before: None,
+        state_patch: None,
     })
 }
 
@@ -52,9 +56,13 @@ fn of_report(token: TaskToken, report: Report) -> Body {
     for line in report.logs.lines() {
         tracing::info!(task = token.task_id(), level = ?line.level, "{}", line.text);
     }
+    let requests = match Requests::read(report.requests) {
+        Ok(requests) => requests,
+        Err(message) => return of_bad_state(token, message),
+    };
     let answer = match report.result {
         Ok(answer) => answer,
-        Err(error) => return of_error(token, &error),
+        Err(error) => return of_error(token, &error, requests),
     };
     let output = String::from_utf8(answer.output).map(json_or_string);
     let outcome = OutcomeName::new(answer.outcome.to_string());
@@ -63,7 +71,8 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             token,
             outcome,
             output: Json::from_checked(output),
-            not_before: None,
+            not_before: requests.not_before,
+            state_patch: requests.state_patch,
         }),
         (Ok(_) | Err(_), _) => Body::FailTask(FailTask {
             token,
@@ -72,11 +81,52 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             message: "expected output in UTF-8, but it is not".to_owned(),
             outcome: FailureOutcome::Failure,
             not_before: None,
+            state_patch: None,
         }),
     }
 }
 
-fn of_error(token: TaskToken, error: &InvocationError) -> Body {
+/// What an action asks for beside its result, as the cluster takes it.
+struct Requests {
+    not_before: Option<DueTime>,
+    state_patch: Option<Json>,
+}
+
+impl Requests {
+    /// # Errors
+    /// Why the patch of the state cannot be used.
+    fn read(requests: flotilla_wasm::Requests) -> Result<Self, String> {
+        let ms = requests.delay_ms;
+        let state_patch = match &requests.state_patch[..] {
+            [] => None,
+            patch => {
+                let value: &RawValue = serde_json::from_slice(patch).map_err(|error| {
+                    format!("expected the state patch to be a JSON object, but {error}")
+                })?;
+                Some(Json::from_checked(value.get().to_owned()))
+            }
+        };
+        Ok(Self {
+            not_before: (ms > 0).then_some(DueTime::After { ms }),
+            state_patch,
+        })
+    }
+}
+
+/// As in the cluster, the attempt fails (W66).
+fn of_bad_state(token: TaskToken, message: String) -> Body {
+    Body::FailTask(FailTask {
+        token,
+        kind: FailKind::Retry,
+        code: Some("bad_state".to_owned()),
+        message,
+        outcome: FailureOutcome::Failure,
+        not_before: None,
+        state_patch: None,
+    })
+}
+
+fn of_error(token: TaskToken, error: &InvocationError, requests: Requests) -> Body {
     let (kind, outcome) = match error {
         InvocationError::Failed(_) => (FailKind::Retry, FailureOutcome::Failure),
         InvocationError::TimedOut { .. } => (FailKind::Retry, FailureOutcome::Timeout),
@@ -88,7 +138,8 @@ fn of_error(token: TaskToken, error: &InvocationError) -> Body {
         code: Some(error.code().to_owned()),
         message: error.to_string(),
         outcome,
-        not_before: None,
+        not_before: requests.not_before,
+        state_patch: requests.state_patch,
     })
 }
 
@@ -97,9 +148,30 @@ fn json_or_string(text: String) -> String {
     if text.trim().is_empty() {
         return "null".to_owned();
     }
-    match serde_json::from_str::<&serde_json::value::RawValue>(&text) {
+    match serde_json::from_str::<&RawValue>(&text) {
         Ok(_) => text,
         // Programs end their output with a line break, which is not part of the value.
         Err(_) => serde_json::Value::from(text.trim_end_matches(['\r', '\n'])).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(patch: &str) -> Result<Option<String>, String> {
+        let requests = flotilla_wasm::Requests {
+            state_patch: patch.as_bytes().to_vec(),
+            delay_ms: 0,
+        };
+        let patch = Requests::read(requests)?.state_patch;
+        Ok(patch.map(|patch| patch.as_str().to_owned()))
+    }
+
+    #[test]
+    fn a_state_patch_is_json_or_fails_the_attempt() {
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read(" {\"a\": 1} "), Ok(Some("{\"a\": 1}".to_owned())));
+        assert!(read("{a: 1}").is_err());
     }
 }

@@ -34,6 +34,8 @@ struct Report<'a> {
     output: Option<&'a RawValue>,
     delay_ms: u64,
     not_before_ms: u64,
+    #[serde(borrow)]
+    state_patch: Option<&'a RawValue>,
 }
 
 /// Accepts only an object: the derived decoder would also read the fields from an array, in order.
@@ -129,13 +131,17 @@ fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest,
         Refusal::invalid("body", message)
     };
     let report = parse(body).map_err(|error| malformed(&error))?;
-    let output = report.output.map_or("", RawValue::get);
+    let bytes = |value: Option<&RawValue>| {
+        let text = value.map_or("", RawValue::get);
+        Bytes::copy_from_slice(text.as_bytes())
+    };
     Ok(v1::ReportTaskRequest {
         task_token: token.to_string(),
         outcome: report.outcome,
-        output: Bytes::copy_from_slice(output.as_bytes()),
+        output: bytes(report.output),
         delay_ms: report.delay_ms,
         not_before_ms: report.not_before_ms,
+        state_patch: bytes(report.state_patch),
         ..v1::ReportTaskRequest::default()
     })
 }

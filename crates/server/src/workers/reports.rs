@@ -104,6 +104,7 @@ pub(super) fn completion_body(
         outcome: request::outcome(completion.outcome)?,
         output: request::json(&completion.output, "output", "null")?,
         not_before: request::not_before(context, delay_ms, not_before_ms)?,
+        state_patch: request::state_patch(&completion.state_patch)?,
     }))
 }
 
@@ -128,6 +129,7 @@ pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Resul
         message: failure.message,
         outcome: FailureOutcome::Failure,
         not_before: request::not_before(context, failure.delay_ms, failure.not_before_ms)?,
+        state_patch: request::state_patch(&failure.state_patch)?,
     }))
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Broken, Failure, InvocationError};
 use crate::guest::{self, Guest};
 use crate::limits::Limits;
 use crate::outcome::OutcomeName;
-use crate::sandbox::{Answer, Invocation, Report};
+use crate::sandbox::{Answer, Invocation, Report, Requests};
 use crate::span::Span;
 use wasmtime::{Instance, InstancePre, Memory, Store, WasmParams, WasmResults};
 
@@ -16,6 +16,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<
     let services = Services {
         host: invocation.host,
         outcome: OutcomeName::SUCCESS,
+        requests: Requests::default(),
     };
     let mut store = guest::open(module, services, limits);
     let output = FloCall::begin(module, &mut store, limits)
@@ -26,6 +27,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<
             outcome: state.outcome,
             output,
         }),
+        requests: state.requests,
         logs,
     }
 }

@@ -1,10 +1,12 @@
 //! The host's functions in ABI 1, the module `flo` (A7).
 
 use super::Services;
-use crate::abi::flo::{KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_OUTCOME};
+use crate::abi::flo::{
+    KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_DELAY, SET_OUTCOME, SET_STATE_PATCH,
+};
 use crate::guest::{self, Guest};
 use crate::host::KvError;
-use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::limits::{DELAY_MS_MAX, KEY_BYTES_MAX, STATE_PATCH_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::log::{LogLevel, Logs};
 use crate::outcome::OutcomeName;
 use crate::span::Span;
@@ -23,8 +25,8 @@ enum CallRefused {
     Store,
     /// −6: a range that is not within the guest's memory.
     BadPointer,
-    /// −7: a name that is not a valid outcome of an action (ours, as is `set_outcome`).
-    BadOutcome,
+    /// −7: not a valid outcome of an action, state patch or delay (ours, as are the functions that set them).
+    BadValue,
 }
 
 /// Binds every function of the module `flo`.
@@ -69,6 +71,16 @@ pub(crate) fn link(linker: &mut Linker<Guest<Services>>) -> wasmtime::Result<()>
             answer(set_outcome(&mut call, Span::new(pointer, length)))
         },
     )?;
+    linker.func_wrap(
+        MODULE,
+        SET_STATE_PATCH,
+        |mut call: Caller<'_>, pointer, length| {
+            answer(set_state_patch(&mut call, Span::new(pointer, length)))
+        },
+    )?;
+    linker.func_wrap(MODULE, SET_DELAY, |mut call: Caller<'_>, delay_ms: i64| {
+        answer(set_delay(&mut call, delay_ms))
+    })?;
     Ok(())
 }
 
@@ -127,8 +139,27 @@ fn kv_delete(call: &mut Caller<'_>, key: Span) -> Result<i32, CallRefused> {
 fn set_outcome(call: &mut Caller<'_>, name: Span) -> Result<i32, CallRefused> {
     let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
     let name = name.read(memory).ok_or(CallRefused::BadPointer)?;
-    let name = std::str::from_utf8(name).map_err(|_| CallRefused::BadOutcome)?;
-    guest.state.outcome = OutcomeName::new(name).map_err(|_| CallRefused::BadOutcome)?;
+    let name = std::str::from_utf8(name).map_err(|_| CallRefused::BadValue)?;
+    guest.state.outcome = OutcomeName::new(name).map_err(|_| CallRefused::BadValue)?;
+    Ok(0)
+}
+
+/// The last patch given wins. Whether it is JSON is checked with the report.
+fn set_state_patch(call: &mut Caller<'_>, patch: Span) -> Result<i32, CallRefused> {
+    let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
+    let patch = patch.read(memory).ok_or(CallRefused::BadPointer)?;
+    if patch.len() > STATE_PATCH_BYTES_MAX {
+        return Err(CallRefused::BadValue);
+    }
+    guest.state.requests.state_patch = patch.to_vec();
+    Ok(0)
+}
+
+/// The last delay given wins; 0 is none.
+fn set_delay(call: &mut Caller<'_>, delay_ms: i64) -> Result<i32, CallRefused> {
+    let delay_ms = u64::try_from(delay_ms).ok();
+    let delay_ms = delay_ms.filter(|delay_ms| *delay_ms <= DELAY_MS_MAX);
+    call.data_mut().state.requests.delay_ms = delay_ms.ok_or(CallRefused::BadValue)?;
     Ok(0)
 }
 
@@ -160,6 +191,6 @@ fn answer(result: Result<i32, CallRefused>) -> i32 {
         Err(CallRefused::BufferTooSmall) => -3,
         Err(CallRefused::Store) => -5,
         Err(CallRefused::BadPointer) => -6,
-        Err(CallRefused::BadOutcome) => -7,
+        Err(CallRefused::BadValue) => -7,
     }
 }

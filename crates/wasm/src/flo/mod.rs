@@ -5,6 +5,7 @@ mod imports;
 
 use crate::host::Host;
 use crate::outcome::OutcomeName;
+use crate::sandbox::Requests;
 
 pub(crate) use call::run;
 pub(crate) use imports::link;
@@ -13,4 +14,5 @@ pub(crate) use imports::link;
 pub(crate) struct Services {
     host: Box<dyn Host>,
     outcome: OutcomeName,
+    requests: Requests,
 }

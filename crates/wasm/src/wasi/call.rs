@@ -5,7 +5,7 @@ use crate::abi::preview1::START;
 use crate::error::{Failure, InvocationError};
 use crate::guest::{self, Guest};
 use crate::outcome::OutcomeName;
-use crate::sandbox::{Answer, Invocation, Report};
+use crate::sandbox::{Answer, Invocation, Report, Requests};
 use wasmtime::{InstancePre, Store};
 
 /// The exit status of success; also that of a program that returns.
@@ -36,6 +36,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Process>>, invocation: Invocation<'
     };
     Report {
         result: result.map(|outcome| Answer { outcome, output }),
+        requests: Requests::default(),
         logs,
     }
 }

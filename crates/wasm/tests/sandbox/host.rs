@@ -3,7 +3,7 @@
 use crate::guests::{
     BASE, IMPORTS, answer, answering, handling, invoke, invoke_with, module, number,
 };
-use flotilla_wasm::{Host, InvocationError, KvError, Limits, LogLevel, LogLine};
+use flotilla_wasm::{Host, InvocationError, KvError, Limits, LogLevel, LogLine, Report, Requests};
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::Instant;
@@ -251,6 +251,7 @@ fn every_stretch_that_is_not_within_the_memory_answers_6() {
             format!("(call $kv_set {good} {bad})"),
             format!("(call $kv_delete {bad})"),
             format!("(call $set_outcome {bad})"),
+            format!("(call $set_state_patch {bad})"),
         ] {
             assert_eq!(with_store(&call), -6, "{call}");
         }
@@ -281,5 +282,56 @@ fn an_invalid_outcome_returns_7_and_changes_nothing() {
         let (outcome, output) = answer(invoke(&answering(&data, &call), b"{}"));
         assert_eq!(outcome, "success", "{name}");
         assert_eq!(output, (-7_i32).to_le_bytes(), "{name}");
+    }
+}
+
+/// Calls with a patch, and perhaps other calls, and returns the report.
+fn with_patch(calls: &str) -> Report {
+    let data = r#"(data (i32.const 16) "{\22a\22:1}{\22b\22:2}")"#;
+    invoke(&answering(data, calls), b"{}")
+}
+
+#[test]
+fn the_last_state_patch_and_delay_that_were_set_are_reported() {
+    let report = with_patch(
+        "(i32.add
+            (i32.add
+                (call $set_state_patch (i32.const 16) (i32.const 7))
+                (call $set_state_patch (i32.const 23) (i32.const 7)))
+            (i32.add (call $set_delay (i64.const 5)) (call $set_delay (i64.const 700))))",
+    );
+    assert_eq!(report.requests.state_patch, br#"{"b":2}"#);
+    assert_eq!(report.requests.delay_ms, 700);
+    assert_eq!(answer(report), ("success".to_owned(), vec![0; 4]));
+}
+
+#[test]
+fn an_action_that_fails_has_a_state_patch_too() {
+    let report = invoke(
+        &handling(
+            "(drop (call $set_state_patch (i32.const 0) (i32.const 2)))
+             (drop (call $set_delay (i64.const 9)))
+             unreachable",
+        ),
+        b"{}",
+    );
+    assert!(report.result.is_err());
+    assert_eq!(report.requests.state_patch.len(), 2);
+    assert_eq!(report.requests.delay_ms, 9);
+}
+
+#[test]
+fn a_state_patch_or_delay_over_the_bound_returns_7_and_changes_nothing() {
+    let year_ms: i64 = 366 * 24 * 60 * 60 * 1_000;
+    for call in [
+        "(i32.add (i32.mul (memory.grow (i32.const 4)) (i32.const 0))
+            (call $set_state_patch (i32.const 0) (i32.const 262145)))"
+            .to_owned(),
+        "(call $set_delay (i64.const -1))".to_owned(),
+        format!("(call $set_delay (i64.const {}))", year_ms + 1),
+    ] {
+        let report = with_patch(&call);
+        assert_eq!(report.requests, Requests::default(), "{call}");
+        assert_eq!(answer(report).1, (-7_i32).to_le_bytes(), "{call}");
     }
 }

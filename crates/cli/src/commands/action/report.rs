@@ -32,6 +32,10 @@ pub(crate) struct Report {
     /// Delay before the next step, retry or poll: 30s, 5m, 2h, at most 366d
     #[arg(long, value_name = "DURATION", value_parser = period::parse)]
     delay: Option<Duration>,
+
+    /// Patch of the run's state: JSON or @FILE; null removes a key
+    #[arg(long, value_name = "JSON|@FILE")]
+    state_patch: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,6 +50,7 @@ impl Report {
             outcome: self.outcome.clone(),
             output: json_argument::read_optional(self.output.as_deref())?,
             delay_ms: self.delay.map_or(0, period::millis),
+            state_patch: json_argument::read_optional(self.state_patch.as_deref())?,
             ..ReportTaskRequest::default()
         };
         session.client()?.report_task(request).await?;

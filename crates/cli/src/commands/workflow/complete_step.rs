@@ -60,6 +60,10 @@ pub(crate) struct CompleteStep {
     /// Delay before the next step, retry or poll: 30s, 5m, 2h, at most 366d
     #[arg(long, value_name = "DURATION", value_parser = period::parse)]
     delay: Option<Duration>,
+
+    /// Patch of the run's state: JSON or @FILE; null removes a key
+    #[arg(long, value_name = "JSON|@FILE")]
+    state_patch: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,6 +90,7 @@ impl CompleteStep {
             failure_code: self.failure.unwrap_or_default(),
             failure_message: self.message.unwrap_or_default(),
             delay_ms: self.delay.map_or(0, period::millis),
+            state_patch: json_argument::read_optional(self.state_patch.as_deref())?,
             ..CompleteStepRequest::default()
         };
         let response = session.client()?.complete_step(request).await?;

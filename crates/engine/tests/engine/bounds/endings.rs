@@ -120,6 +120,7 @@ fn complete(token: Option<TaskToken>, output: String) -> Body {
         outcome: OutcomeName::new("success").expect("an outcome"),
         output: Json::from_checked(output),
         not_before: None,
+        state_patch: None,
     })
 }
 

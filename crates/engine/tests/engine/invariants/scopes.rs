@@ -24,12 +24,7 @@ pub(super) fn check(
         .iter()
         .filter(|((_, opener, _), _)| is_active(*opener));
     let results_count = results.count();
-    let written = rows::<States>(store, &number);
-    let written = written
-        .iter()
-        .filter(|((_, scope), _)| *scope != ScopeNumber::ROOT);
-    let written_bytes: usize = written.map(|(_, state)| state.object.as_str().len()).sum();
-    assert_eq!(run.state_writes_bytes, written_bytes as u64, "{}", run.id);
+    let written_bytes = check_written(store, number, run);
     if !run.status.is_open() {
         assert!(scopes.is_empty(), "{} ended with open scopes", run.id);
         let is_whole = run.continuation.is_none();
@@ -80,6 +75,28 @@ pub(super) fn check(
     }
     check_cancelling(run, &scopes, &active);
     assert_eq!(joined_count, results_count, "{}", run.id);
+}
+
+/// Checks what the scopes have written; returns its size, in bytes.
+fn check_written(store: &MemoryStore, number: RunNumber, run: &RunRecord) -> usize {
+    let states = rows::<States>(store, &number);
+    for ((_, scope), state) in &states {
+        let is_below = *scope != ScopeNumber::ROOT;
+        assert!(
+            is_below || state.removed.is_empty(),
+            "{} hides keys",
+            run.id
+        );
+        let object = state.object.as_str();
+        let is_null = |key: &String| object.contains(&format!("\"{key}\":null"));
+        assert!(state.removed.iter().all(is_null), "{}: {object}", run.id);
+    }
+    let written = states
+        .iter()
+        .filter(|((_, scope), _)| *scope != ScopeNumber::ROOT);
+    let written_bytes: usize = written.map(|(_, state)| state.object.as_str().len()).sum();
+    assert_eq!(run.state_writes_bytes, written_bytes as u64, "{}", run.id);
+    written_bytes
 }
 
 /// The run itself stands at one step, unless it has not begun or is about to end.

@@ -11,6 +11,7 @@ mod plan_moves;
 mod player;
 mod quarantine;
 mod queries;
+mod results;
 mod resumed_trees;
 mod schedule;
 mod triggers;

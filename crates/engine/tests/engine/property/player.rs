@@ -3,7 +3,7 @@
 use super::data;
 use super::definitions::DEFINITIONS;
 use super::moves::{self, Intent, Move, OfferPlan};
-use super::{dead_letters, schedule, verdicts};
+use super::{dead_letters, results, schedule, verdicts};
 use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::ids::{
@@ -321,7 +321,8 @@ impl Player {
                 token: self.token(*token),
                 outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
                 output: Json::from_checked("{\"out\":1}".to_owned()),
-                not_before: not_before(*outcome),
+                not_before: results::not_before(*outcome),
+                state_patch: results::state_patch(*token),
             }),
             Intent::Fail { token, kind, code } => Body::FailTask(FailTask {
                 token: self.token(*token),
@@ -330,7 +331,8 @@ impl Player {
                 code: code.map(|code| pick(&CODES, code).to_owned()),
                 message: "broken".to_owned(),
                 outcome: FailureOutcome::Failure,
-                not_before: code.and_then(not_before),
+                not_before: code.and_then(results::not_before),
+                state_patch: results::state_patch(*token),
             }),
             Intent::Touch { token, extend_ms } => Body::TouchTask(TouchTask {
                 token: self.token(*token),
@@ -344,7 +346,8 @@ impl Player {
                 report: TaskReport {
                     outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
                     output: Json::from_checked("{\"report\":1}".to_owned()),
-                    not_before: not_before(*outcome),
+                    not_before: results::not_before(*outcome),
+                    state_patch: results::state_patch(*token),
                 },
             }),
             Intent::Forge { action_run } => Body::TouchTask(TouchTask {
@@ -580,9 +583,4 @@ fn worker_id(position: u8) -> WorkerId {
 pub(super) fn default_key(workflow: &str) -> (Namespace, WorkflowName) {
     let name = WorkflowName::new(workflow).expect("a name");
     (Namespace::default_namespace(), name)
-}
-
-/// Some results ask for a delay.
-fn not_before(pick: u8) -> Option<DueTime> {
-    (pick % 3 == 1).then_some(DueTime::After { ms: 20 })
 }

@@ -32,6 +32,7 @@ pub(super) fn step_retry() -> StepRetry {
         on: Some(vec![outcome()]),
         non_retryable_errors: vec!["fraud".to_owned()],
         when: Some(expression()),
+        keep_state: true,
     }
 }
 
@@ -44,6 +45,7 @@ pub(super) fn listed_retry() -> StepRetry {
         on: None,
         non_retryable_errors: Vec::new(),
         when: None,
+        keep_state: false,
     }
 }
 

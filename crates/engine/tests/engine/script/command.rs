@@ -103,6 +103,7 @@ fn answer_cancelled(world: &World) -> Vec<Body> {
             message: "the task was cancelled".to_owned(),
             outcome: FailureOutcome::Failure,
             not_before: None,
+            state_patch: None,
         })
     };
     held.map(fail).collect()
@@ -322,6 +323,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             outcome: OutcomeName::new(line.word()).expect("an outcome"),
             not_before: due_time(line),
             output: json(line),
+            state_patch: state_patch(line),
         }),
         "fail" => Body::FailTask(FailTask {
             token: token(world, &line.word()),
@@ -340,6 +342,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 Some(other) => panic!("expected an outcome of failures, but found {other}"),
             },
             message: message(line),
+            state_patch: state_patch(line),
         }),
         "accept" => Body::AcceptTask(AcceptTask {
             token: token(world, &line.word()),
@@ -485,11 +488,15 @@ fn message(line: &mut Line) -> String {
     text.replace("LONG", &"x".repeat(5_000))
 }
 
-/// JSON as written; `LARGE` in it stands for 600,000 letters.
 /// `at=TIME` or `after=DELAY`
 fn due_time(line: &mut Line) -> Option<DueTime> {
     let at = line.number("at").map(|ms| DueTime::At { ms });
     at.or_else(|| line.number("after").map(|ms| DueTime::After { ms }))
+}
+
+/// `state={"count":1}`: the patch of the state.
+fn state_patch(line: &mut Line) -> Option<Json> {
+    line.option("state").map(large)
 }
 
 /// `OUTCOME after=500 JSON`
@@ -498,10 +505,16 @@ fn task_report(line: &mut Line) -> TaskReport {
         outcome: OutcomeName::new(line.word()).expect("an outcome"),
         not_before: due_time(line),
         output: json(line),
+        state_patch: state_patch(line),
     }
 }
 
+/// JSON as written; `LARGE` in it stands for 600,000 letters.
 fn json(line: &mut Line) -> Json {
     let text = line.next().unwrap_or_else(|| "{}".to_owned());
+    large(text)
+}
+
+fn large(text: String) -> Json {
     Json::from_checked(text.replace("LARGE", &"x".repeat(600_000)))
 }

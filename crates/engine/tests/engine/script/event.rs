@@ -144,6 +144,19 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     }
 }
 
+/// What was written to the state, and whether it is a patch.
+fn changes(world: &World, kind: &EventKind) -> String {
+    match kind {
+        EventKind::StateChanged {
+            writes, is_patch, ..
+        } => {
+            let by = if *is_patch { "patch " } else { "" };
+            format!("{by}{}", payload(world, *writes))
+        }
+        other => panic!("expected a change of the state, but found {other:?}"),
+    }
+}
+
 fn kind_in_words(
     world: &World,
     definition: &Definition,
@@ -202,7 +215,7 @@ fn kind_in_words(
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased => end_in_words(definition, kind),
-        EventKind::StateChanged { writes, .. } => ("state_changed", content(writes)),
+        EventKind::StateChanged { .. } => ("state_changed", changes(world, kind)),
         EventKind::StepStarted
         | EventKind::StepCancelled
         | EventKind::Plan(_)

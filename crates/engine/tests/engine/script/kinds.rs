@@ -160,7 +160,7 @@ impl Names {
         step
     }
 
-    /// A policy, then perhaps `on=timeout,busy except=CODE,CODE when=$.error.code==…`
+    /// A policy, then perhaps `on=timeout,busy except=CODE,CODE when=$.error.code==… keep-state`
     pub(super) fn step_retry(&self, text: &str) -> StepRetry {
         let mut line = Line::parse(text);
         let list = |text: Option<String>| {
@@ -170,6 +170,7 @@ impl Names {
         let outcome = |name: String| OutcomeName::new(name).expect("an outcome");
         let when = line.option("when");
         let except = list(line.option("except"));
+        let keep_state = line.flag("keep-state");
         let policy = retry_policy(&mut line);
         line.end();
         StepRetry {
@@ -177,6 +178,7 @@ impl Names {
             on: on.map(|on| on.into_iter().map(outcome).collect()),
             non_retryable_errors: except.unwrap_or_default(),
             when: when.map(|when| condition(&when, |path| self.path(path))),
+            keep_state,
         }
     }
 
@@ -198,6 +200,7 @@ impl Names {
                 on: None,
                 non_retryable_errors: Vec::new(),
                 when: None,
+                keep_state: false,
             }),
             false => Setting::Disabled,
         };

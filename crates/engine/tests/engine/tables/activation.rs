@@ -85,6 +85,7 @@ fn states() -> Vec<ActivationState> {
             result: Some(samples::payload()),
             output: None,
             not_before_ms: Some(9_000),
+            state_patch: Some(Box::new(samples::payload())),
         })),
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },

@@ -62,6 +62,7 @@ fn scope_events() -> Vec<EventKind> {
         EventKind::StateChanged {
             keys: vec![samples::name("total")],
             writes: samples::payload(),
+            is_patch: true,
         },
         EventKind::SwitchTaken {
             arm: Some(2),

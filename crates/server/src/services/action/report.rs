@@ -31,6 +31,7 @@ pub(crate) async fn report(
                 outcome: request::outcome(request.outcome)?,
                 output: request::json(&request.output, "output", "null")?,
                 not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
+                state_patch: request::state_patch(&request.state_patch)?,
             },
         },
     };

@@ -3,17 +3,14 @@
 use super::captured;
 use super::process_group::ProcessGroup;
 use super::program::Program;
+use super::result_files::ResultFiles;
 use super::task::Task;
 use super::verdict::{self, Ended};
 use flotilla_client::{ActionResult, HandlerError};
 use std::io;
 use std::process::Stdio;
-use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin};
-
-/// The read limit of the outcome file: the name of an outcome has at most 64 bytes (W11).
-const OUTCOME_BYTES_MAX: u64 = 1024;
 
 /// Runs the program with the task's input and interprets how it ended.
 ///
@@ -31,9 +28,9 @@ pub(super) async fn run(program: &Program, task: &Task) -> Result<ActionResult, 
 }
 
 async fn execute(program: &Program, task: &Task) -> io::Result<Ended> {
-    let outcome_file = NamedTempFile::with_prefix("flo-outcome-")?;
+    let files = ResultFiles::create()?;
     let mut command = program.command();
-    task.set_variables(&mut command, outcome_file.path());
+    task.set_variables(&mut command, &files);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -69,7 +66,7 @@ async fn execute(program: &Program, task: &Task) -> io::Result<Ended> {
             status,
             output: output.unwrap_or_default(),
             last_line,
-            outcome: read_outcome(&outcome_file).await?,
+            written: files.read().await?,
         }),
         Err(Stopped::TooMuchOutput) => Ok(Ended::TooMuchOutput),
         Err(Stopped::Io(error)) => Err(error),
@@ -105,26 +102,12 @@ pub(super) async fn wait(
     Ok(status)
 }
 
-/// The content of the outcome file, which the program may have replaced by another file.
-async fn read_outcome(file: &NamedTempFile) -> io::Result<Vec<u8>> {
-    use tokio::io::AsyncReadExt;
-
-    let mut bytes = Vec::new();
-    match tokio::fs::File::open(file.path()).await {
-        Ok(file) => {
-            file.take(OUTCOME_BYTES_MAX).read_to_end(&mut bytes).await?;
-            Ok(bytes)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(bytes),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use flotilla_client::FailKind;
     use std::path::Path;
+    use std::time::Duration;
     use tokio::task::spawn_blocking;
 
     async fn run_shell(command: &str) -> Result<ActionResult, HandlerError> {
@@ -191,6 +174,32 @@ mod tests {
     async fn the_last_line_of_stderr_is_the_message() {
         let command = "printf 'first\\ncard refused\\n\\n' >&2; echo out; exit 2";
         expect_error(command, FailKind::Retry, "", "card refused").await;
+    }
+
+    #[tokio::test]
+    async fn the_files_hold_a_state_patch_and_a_delay() {
+        let write = r#"echo '{"tries": 1}' > $FLO_STATE_PATCH; echo 5m > $FLO_DELAY_FILE;"#;
+        let result = run_shell(&format!("{write} exit 75"))
+            .await
+            .expect("pending");
+        assert_eq!(result.state_patch(), Some(&r#"{"tries": 1}"#.into()));
+        assert_eq!(result.delay(), Some(Duration::from_mins(5)));
+        let error = run_shell(&format!("{write} exit 1")).await;
+        let error = error.expect_err("failed");
+        assert_eq!(error.state_patch, r#"{"tries": 1}"#);
+        assert_eq!(error.delay, Some(Duration::from_mins(5)));
+        let result = run_shell("rm $FLO_STATE_PATCH").await.expect("success");
+        assert_eq!((result.state_patch(), result.delay()), (None, None));
+    }
+
+    #[tokio::test]
+    async fn files_that_cannot_be_used_fail_the_attempt() {
+        let patch = "echo tries=1 > $FLO_STATE_PATCH";
+        expect_error(patch, FailKind::Retry, "bad_state", "FLO_STATE_PATCH").await;
+        let large = r#"printf '{"a":"%0300000d"}' 1 > $FLO_STATE_PATCH"#;
+        expect_error(large, FailKind::Retry, "bad_state", "256 KiB").await;
+        let delay = "echo soon > $FLO_DELAY_FILE";
+        expect_error(delay, FailKind::NoRetry, "delay_invalid", "FLO_DELAY_FILE").await;
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ mod process_group;
 mod program;
 mod record;
 mod registration;
+mod result_files;
 mod stream;
 mod task;
 mod task_counter;
@@ -58,6 +59,9 @@ JSON string. Exit codes:
       with `tracking: {mode: async}`)
   65  permanent failure
   any other: failure with retry; the last line of stderr is the message
+
+The program can write a patch of the run's state, a JSON object, to the file $FLO_STATE_PATCH, and the
+delay of the next step, poll or retry, such as 30s, to $FLO_DELAY_FILE.
 
 The environment has FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID, FLO_TASK_TOKEN and
 FLO_REPORT_URL, and for a traced step TRACEPARENT. Report the outcome of an accepted task with

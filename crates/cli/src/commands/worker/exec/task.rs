@@ -1,9 +1,9 @@
 //! What a program learns about its task.
 
+use super::result_files::ResultFiles;
 use bytes::Bytes;
 use flotilla_client::ActionContext;
 use std::fmt;
-use std::path::Path;
 use tokio::process::Command;
 
 /// One attempt, as the program sees it.
@@ -39,7 +39,7 @@ impl Task {
     }
 
     /// Sets the environment variables of A8 and A10.
-    pub(super) fn set_variables(&self, command: &mut Command, outcome_file: &Path) {
+    pub(super) fn set_variables(&self, command: &mut Command, files: &ResultFiles) {
         command
             .env("FLO_RUN_ID", &self.run_id)
             .env("FLO_ACTION", &self.action)
@@ -47,7 +47,9 @@ impl Task {
             .env("FLO_TASK_ID", &self.task_id)
             .env("FLO_TASK_TOKEN", &self.task_token)
             .env("FLO_REPORT_URL", &self.report_url)
-            .env("FLO_OUTCOME_FILE", outcome_file);
+            .env("FLO_OUTCOME_FILE", files.outcome.path())
+            .env("FLO_STATE_PATCH", files.state_patch.path())
+            .env("FLO_DELAY_FILE", files.delay.path());
         match &self.traceparent {
             Some(traceparent) => command.env("TRACEPARENT", traceparent),
             // The worker's own span is not the task's.

@@ -1,11 +1,15 @@
 //! How a program's end is interpreted (A10).
 
 use super::captured::OUTPUT_BYTES_MAX;
+use super::result_files::Written;
+use crate::period;
 use crate::views;
+use bytes::Bytes;
 use flotilla_client::{ActionResult, HandlerError};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 const SUCCESS: i32 = 0;
 const NON_RETRYABLE: i32 = 65;
@@ -23,8 +27,8 @@ pub(super) enum Ended {
         output: Vec<u8>,
         /// The last line that it wrote to stderr.
         last_line: Option<String>,
-        /// The content of the outcome file.
-        outcome: Vec<u8>,
+        /// What it wrote to its files.
+        written: Written,
     },
     /// It wrote more than the maximum payload and was killed.
     TooMuchOutput,
@@ -39,7 +43,7 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
         status,
         output,
         last_line,
-        outcome,
+        written,
     } = ended
     else {
         let message = format!(
@@ -48,15 +52,48 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
         return Err(HandlerError::no_retry(message).with_code("output_too_large"));
     };
     let message = || last_line.unwrap_or_else(|| ending(status));
+    let patch = state_patch(&written.state_patch)?;
+    let delay = delay(&written.delay)?;
+    let done = |outcome: String| -> Result<ActionResult, HandlerError> {
+        let result = ActionResult::named_json(outcome, json(&output)?);
+        let result = result.with_state_patch_json(patch.clone());
+        Ok(match delay {
+            Some(delay) => result.with_delay(delay),
+            None => result,
+        })
+    };
+    let failed = |error: HandlerError| HandlerError {
+        delay,
+        ..error.with_state_patch_json(patch.clone())
+    };
     match status.code() {
-        Some(SUCCESS) => Ok(ActionResult::named_json(
-            outcome_name(&outcome)?,
-            json(&output)?,
-        )),
-        Some(PENDING) => Ok(ActionResult::named_json("pending", json(&output)?)),
+        Some(SUCCESS) => done(outcome_name(&written.outcome)?),
+        Some(PENDING) => done("pending".to_owned()),
         Some(ACCEPTED) => Ok(ActionResult::accepted()),
-        Some(NON_RETRYABLE) => Err(HandlerError::non_retryable(message())),
-        _ => Err(HandlerError::retry(message())),
+        Some(NON_RETRYABLE) => Err(failed(HandlerError::non_retryable(message()))),
+        _ => Err(failed(HandlerError::retry(message()))),
+    }
+}
+
+/// The patch of the state, if the program wrote one. It fails the attempt otherwise, as in the cluster (W66).
+fn state_patch(bytes: &[u8]) -> Result<Bytes, HandlerError> {
+    let text = bytes.trim_ascii();
+    if text.is_empty() || views::is_json(text) {
+        return Ok(Bytes::copy_from_slice(text));
+    }
+    let message = "expected the file FLO_STATE_PATCH to hold a JSON object of at most 256 KiB, but it holds something else";
+    Err(HandlerError::retry(message).with_code("bad_state"))
+}
+
+/// The delay of what follows, if the program wrote one (W74).
+fn delay(bytes: &[u8]) -> Result<Option<Duration>, HandlerError> {
+    let text = String::from_utf8_lossy(bytes);
+    match text.trim() {
+        "" => Ok(None),
+        text => period::parse(text).map(Some).map_err(|error| {
+            let message = format!("the file FLO_DELAY_FILE: {error}");
+            HandlerError::no_retry(message).with_code("delay_invalid")
+        }),
     }
 }
 

@@ -1,0 +1,76 @@
+//! The state of a run has what the tasks of its successful steps have written, and nothing that no completed task has
+//! written (W66). Each task writes another key.
+
+use super::rows::rows;
+use flotilla_engine::definition::StepIndex;
+use flotilla_engine::ids::{RunNumber, ScopeNumber};
+use flotilla_engine::rows::{
+    ActionRunOwner, ActionRunStatus, ActionRuns, Event, EventKind, History, Runs, States,
+};
+use flotilla_engine::store::MemoryStore;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn check(store: &MemoryStore) -> Vec<String> {
+    let mut completed = BTreeMap::<RunNumber, BTreeMap<u64, String>>::new();
+    for (number, task) in rows::<ActionRuns>(store, &()) {
+        if let ActionRunOwner::Step { run, activation } = task.owner
+            && task.status == ActionRunStatus::Completed
+        {
+            let tasks = completed.entry(run).or_default();
+            tasks.insert(activation, number.to_string());
+        }
+    }
+    let mut broken = Vec::new();
+    for (number, run) in rows::<Runs>(store, &()) {
+        let tasks = completed.remove(&number).unwrap_or_default();
+        let succeeded = succeeded(store, number);
+        let allowed: BTreeSet<&String> = tasks.values().collect();
+        let expected = tasks.iter().filter(|(one, _)| succeeded.contains(one));
+        let written = written(store, number);
+        let is_allowed = written.iter().all(|key| allowed.contains(key));
+        if !is_allowed || expected.clone().any(|(_, key)| !written.contains(key)) {
+            let expected: Vec<_> = expected.collect();
+            broken.push(format!(
+                "expected the state of {} to have {expected:?} and at most {allowed:?}, but it has {written:?}",
+                run.id
+            ));
+        }
+    }
+    broken
+}
+
+/// The activations of a run that have succeeded, and whose writes have reached the state of the run itself: those of its
+/// own steps, and those in branches of these steps, if they have succeeded.
+fn succeeded(store: &MemoryStore, run: RunNumber) -> BTreeSet<u64> {
+    let records = rows::<History>(store, &run).into_iter();
+    let events = records.flat_map(|(_, record)| record.events);
+    let succeeded: Vec<Event> = events.filter(is_success).collect();
+    let own = succeeded
+        .iter()
+        .filter(|event| event.scope.path.0.is_empty());
+    let own: BTreeSet<StepIndex> = own.filter_map(|event| event.step).collect();
+    let visible = succeeded.iter().filter(|event| {
+        let outermost = event.scope.path.0.first();
+        outermost.is_none_or(|outermost| own.contains(&outermost.step))
+    });
+    visible.filter_map(|event| event.activation).collect()
+}
+
+fn is_success(event: &Event) -> bool {
+    match &event.kind {
+        EventKind::StepCompleted { outcome, .. } => outcome.as_str() == "success",
+        _ => false,
+    }
+}
+
+/// The keys in the state of a run.
+fn written(store: &MemoryStore, run: RunNumber) -> BTreeSet<String> {
+    let states = rows::<States>(store, &run).into_iter();
+    let own = states.filter(|((_, scope), _)| *scope == ScopeNumber::ROOT);
+    let objects: Vec<String> = own
+        .map(|(_, state)| state.object.as_str().to_owned())
+        .collect();
+    let words = objects.iter().flat_map(|object| object.split('"'));
+    let keys = words.filter(|word| word.starts_with("arun-"));
+    keys.map(str::to_owned).collect()
+}
