@@ -3,9 +3,9 @@
 
 use super::rows::rows;
 use crate::record::{Events, Outcome};
-use flotilla_engine::Body;
 use flotilla_engine::rows::{ActionRuns, EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
+use flotilla_engine::{Body, RetryRun};
 use std::collections::BTreeMap;
 
 /// The requested commands, by a name that two commands share only if they request the same thing.
@@ -46,7 +46,7 @@ pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {
 /// What a command leaves behind, if it can be attributed to the command.
 fn name(body: &Body) -> Option<String> {
     match body {
-        Body::StartRun(start) => start
+        Body::StartRun(start) | Body::RetryRun(RetryRun { start, .. }) => start
             .idempotency_key
             .as_ref()
             .map(|key| format!("run of {key}")),

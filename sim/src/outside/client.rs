@@ -5,7 +5,7 @@ use super::workload;
 use crate::record::{KeyRead, Outcome};
 use crate::time::Time;
 use flotilla_engine::ids::{KvKey, RunId};
-use flotilla_engine::{Reply, SetCondition, reply};
+use flotilla_engine::{Reply, SetCondition};
 use std::time::Duration;
 
 /// Keys that all clients write to.
@@ -46,7 +46,7 @@ impl Client {
             match self.caller.random.within(0..10) {
                 0..3 => self.start().await,
                 3..5 => self.approve().await,
-                5 => self.cancel_or_resume().await,
+                5 => self.cancel_or_repeat().await,
                 6 => self.invoke().await,
                 7 => self.set().await,
                 8 => self.compare_and_set().await,
@@ -71,10 +71,13 @@ impl Client {
         let command = workload::start(&key, self.load.payload_bytes);
         let command = self.caller.command_without_id(command);
         let outcome = self.caller.submit(command).await;
-        if let Outcome::Acknowledged(Reply::RunStarted(reply::RunStarted { run_id, .. })) = outcome
-        {
-            self.orders.push(run_id.clone());
-            self.begun.push(run_id);
+        self.note_started(&outcome);
+    }
+
+    fn note_started(&mut self, outcome: &Outcome) {
+        if let Outcome::Acknowledged(Reply::RunStarted(started)) = outcome {
+            self.orders.push(started.run_id.clone());
+            self.begun.push(started.run_id.clone());
         }
     }
 
@@ -88,18 +91,23 @@ impl Client {
         self.caller.submit(command).await;
     }
 
-    /// Cancels an order, or resumes it.
-    async fn cancel_or_resume(&mut self) {
+    /// Cancels an order, resumes or retries it.
+    async fn cancel_or_repeat(&mut self) {
         if self.begun.is_empty() {
             return;
         }
         let run_id = self.caller.random.pick(&self.begun).clone();
-        let body = match self.caller.random.within(0..2) {
+        let body = match self.caller.random.within(0..3) {
             0 => workload::cancel(&run_id, self.caller.random.chance(300)),
-            _ => workload::resume(&run_id),
+            1 => workload::resume(&run_id),
+            _ => {
+                let key = format!("{} again {}", self.caller.name, self.requested_count);
+                workload::retry(&run_id, &key)
+            }
         };
         let command = self.caller.command(body);
-        self.caller.submit(command).await;
+        let outcome = self.caller.submit(command).await;
+        self.note_started(&outcome);
     }
 
     async fn invoke(&mut self) {

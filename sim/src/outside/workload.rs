@@ -2,12 +2,12 @@
 
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
-    ActionName, IdempotencyKey, KvKey, RunId, SignalId, SignalType, WorkflowName,
+    ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, SetCondition,
-    SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
+    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, RetryRun,
+    SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -116,7 +116,22 @@ pub(super) fn disable_schedule() -> Body {
 
 /// A start of an order, with an input of this many bytes.
 pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
-    Body::StartRun(StartRun {
+    Body::StartRun(order(key, payload_bytes))
+}
+
+/// A retry of an order: another one from its beginning.
+pub(super) fn retry(run_id: &RunId, key: &str) -> Body {
+    // Nobody chooses an id, so that each has the run's number.
+    let number = run_id.as_str().trim_start_matches("wfrun-").parse();
+    Body::RetryRun(RetryRun {
+        run_id: run_id.clone(),
+        run: RunNumber(number.expect("the cluster chose the id")),
+        start: order(key, 0),
+    })
+}
+
+fn order(key: &str, payload_bytes: usize) -> StartRun {
+    StartRun {
         workflow: WorkflowName::new(ORDER).expect("a valid name"),
         version: VersionChoice::Latest,
         input: Json::string(&"x".repeat(payload_bytes)),
@@ -128,7 +143,7 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
         metadata: None,
         target: None,
         locks: None,
-    })
+    }
 }
 
 /// The approval of an order.
