@@ -24,11 +24,14 @@ pub(crate) struct RunView {
     locks: Vec<String>,
     retried_from: Option<String>,
     output: Value,
+    state: Value,
     steps: BTreeMap<String, StepView>,
     search_attributes: Value,
     waiting_for: Option<String>,
     phase: Option<String>,
     compensation: Option<String>,
+    triggered_by: String,
+    idempotency_key: Option<String>,
     parent_run_id: Option<String>,
     run_attempt: u32,
     previous_attempt: Option<String>,
@@ -92,11 +95,14 @@ impl From<v1::Run> for RunView {
             locks: run.locks,
             retried_from: run.retried_from,
             output: json::optional_value(run.output.as_deref()),
+            state: json::optional_value(run.state.as_deref()),
             steps: run
                 .steps
                 .into_iter()
                 .map(|(name, step)| (name, step.into()))
                 .collect(),
+            triggered_by: run.triggered_by,
+            idempotency_key: run.idempotency_key,
             parent_run_id: run.parent_run_id,
             run_attempt: run.run_attempt,
             previous_attempt: run.previous_attempt,
@@ -176,6 +182,8 @@ mod tests {
             current_steps: vec![waiting_step()],
             input: r#"{"id":7}"#.into(),
             steps: BTreeMap::from([("charge".to_owned(), charged())]),
+            triggered_by: "api".to_owned(),
+            state: Some(r#"{"total":7}"#.into()),
             started_at_ms: 1_000,
             history_event_count: 6,
             ..v1::Run::default()
@@ -215,6 +223,9 @@ mod tests {
               "locks": [],
               "retried_from": null,
               "output": null,
+              "state": {
+                "total": 7
+              },
               "steps": {
                 "charge": {
                   "outcome": "success",
@@ -230,6 +241,8 @@ mod tests {
               "waiting_for": null,
               "phase": null,
               "compensation": null,
+              "triggered_by": "api",
+              "idempotency_key": null,
               "parent_run_id": null,
               "run_attempt": 0,
               "previous_attempt": null,

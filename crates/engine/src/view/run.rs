@@ -5,8 +5,8 @@ use super::run_attempts::{RunAttempts, attempts, latest_attempt};
 use super::run_detail::{quarantine_detail, run_detail};
 use crate::definition::{Definition, Target};
 use crate::ids::{
-    AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
-    WorkflowVersion,
+    AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber, StepName,
+    WorkflowName, WorkflowVersion,
 };
 use crate::json::Json;
 use crate::scope_path;
@@ -14,7 +14,8 @@ use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
     CompensationProgress, DefinitionRecord, Definitions, Exclusions, Phase, PlanWait, RunNames,
-    RunRecord, RunStatus, Runs, Scopes, StepResults, TriggeredBy, encode_prefix, read, visit,
+    RunRecord, RunStatus, Runs, Scopes, States, StepResults, TriggeredBy, encode_prefix, read,
+    visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -38,6 +39,8 @@ pub struct RunView {
     pub metadata: Option<Json>,
     /// The output, once it ended with one.
     pub output: Option<Json>,
+    /// The state, an object, without what open scopes below the run have written; `None` as long as there is none (W66).
+    pub state: Option<Json>,
     /// The steps that were left, by name.
     pub steps: BTreeMap<StepName, StepView>,
     /// Search attributes that are present (W22).
@@ -296,6 +299,7 @@ pub fn run(
         None => None,
     };
     let (target, locks) = exclusion.map_or((None, Vec::new()), |own| (own.target, own.patterns));
+    let state = read::<States>(reader, &(number, ScopeNumber::ROOT))?;
     let active = active(reader, number)?;
     Ok(Some(RunView {
         row: row(&run, &record),
@@ -309,6 +313,7 @@ pub fn run(
         input: payload(reader, run.input)?,
         metadata,
         output,
+        state: state.map(|state| state.object),
         steps: steps(reader, number, definition)?,
         search_attributes: attributes(&run, definition),
         parent,

@@ -37,6 +37,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         input: json(&view.input),
         metadata: view.metadata.as_ref().map(json),
         output: view.output.as_ref().map(json),
+        state: view.state.as_ref().map(json),
         steps,
         search_attributes: attributes(&view.search_attributes),
         parent_run_id: view.parent.map(|parent| parent.to_string()),

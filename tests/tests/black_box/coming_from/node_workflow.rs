@@ -57,7 +57,8 @@ fn a_task_is_run_again_then_recovered_by_its_fallback() {
     let job = json!({"host": "broken"});
     let run = logged.run("a-task", "broken", &job);
     let state = json!({"foo": true, "the_err": "it broke"});
-    assert_eq!(run["output"], state, "{run}");
+    assert_eq!((&run["output"], &run["state"]), (&state, &state), "{run}");
+    assert_eq!(run["triggered_by"], "api", "{run}");
     let expected = [false, true, true].map(|foo| body(foo, job.clone()));
     assert_eq!(logged.inputs("broken", "a-task"), expected);
     let recovered = [json!({"err": "it broke", "job": job})];
