@@ -121,7 +121,7 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
 
 /// A retry of an order: another one from its beginning.
 pub(super) fn retry(run_id: &RunId, key: &str) -> Body {
-    // Nobody chooses an id, so that each has the run's number.
+    // The cluster chooses the ids: each has the number of its run.
     let number = run_id.as_str().trim_start_matches("wfrun-").parse();
     Body::RetryRun(RetryRun {
         run_id: run_id.clone(),
