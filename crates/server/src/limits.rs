@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    READ_BYTES_MAX, SLOTS_MAX,
+    READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub(crate) const TLS_REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) const TLS_EXPIRY_NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// How often the certificate files are checked for changes.
 pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
-/// The body of an HTTP request: a payload of maximum size, and its envelope. In bytes.
-pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (16 << 10);
+/// The body of an HTTP request: a payload and a state patch of maximum size, and their envelope. In bytes.
+pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + (16 << 10);
 /// Actions that have their own series in the metrics; the tasks of all others are counted together.
 pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
 /// Rows of one table that are read for the metrics.

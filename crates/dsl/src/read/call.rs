@@ -23,6 +23,7 @@ pub(super) fn fallback<'doc>(
     let kind = Kind {
         visible: Visible::Error,
         refused: &["fallback", "onCancel"],
+        patches_state: true,
     };
     let call = call(field, fields, kind, context);
     let compensation = compensate
@@ -51,6 +52,7 @@ pub(super) fn compensation<'doc>(
     let kind = Kind {
         visible: Visible::Output,
         refused: &["fallback", "compensate", "onCancel"],
+        patches_state: false,
     };
     let call = call(field, fields, kind, context);
     let of_attempted = or_default(on, false, |field| {
@@ -78,6 +80,7 @@ pub(super) fn on_cancel<'doc>(
     let kind = Kind {
         visible: Visible::Run,
         refused: &["fallback", "compensate", "onCancel"],
+        patches_state: false,
     };
     let call = call(field, fields, kind, context)?;
     Ok(Call {
@@ -95,6 +98,8 @@ struct Kind {
     visible: Visible,
     /// The keys of steps that it cannot have (E519).
     refused: &'static [&'static str],
+    /// Whether it can patch the state of the run (W66).
+    patches_state: bool,
 }
 
 /// Reads what fallbacks and compensations have in common.
@@ -123,7 +128,10 @@ fn call<'doc>(
         .map(|field| context.seeing(kind.visible, |context| template::read(&field, context)))
         .transpose();
     let retry = retry
-        .map(|field| retry::setting(&field, context))
+        .map(|field| match kind.patches_state {
+            true => retry::setting(&field, context),
+            false => Ok(retry::of_block(&field, context)?.map_or(Setting::Disabled, Setting::Own)),
+        })
         .transpose();
     let timeouts = timeouts.of_call(target.as_ref().ok(), context);
     known?;

@@ -186,9 +186,9 @@ fn sweep_action_runs(
             named.add([record.input].into_iter().chain(record.output));
         }
         if !is_any_kept && is_ended && is_head {
-            // The action run stays as long as the run, and so does its output.
-            if let Some(output) = record.output {
-                run.hold_payload(turn, output, first_event)?;
+            // The action run stays as long as the run, and so do its output and its input, which a patch can have changed.
+            for payload in [record.input].into_iter().chain(record.output) {
+                run.hold_payload(turn, payload, first_event)?;
             }
             swept_until = number.0;
         } else if !is_any_kept && is_forgotten && is_done {

@@ -10,7 +10,7 @@ use super::retry::{self, Retry};
 use super::scope::branches_of;
 use super::step_timer::wake_timer;
 use super::{
-    branches, compensation, delayed_entry, on_cancel, output, phase, state, step_input,
+    branches, compensation, delayed_entry, on_cancel, output, phase, state_patch, step_input,
     timeout_timers,
 };
 use crate::definition::{CallRole, PollPolicy, Step, StepKind};
@@ -54,14 +54,16 @@ pub(super) fn finish_step(
     let step = definition.definition.step(active.step);
     if let (Some(poll), name::PENDING) = (step.poll(active.call), target_result.outcome.as_str()) {
         let polls = active.polls_count;
-        if polls >= poll.max_attempts {
+        let patched = state_patch::write_and_note(turn, run, &active, &target_result)?;
+        if let Err(not_written) = patched {
+            target_result = not_written.ends_attempt(turn, run, &target_result);
+        } else if polls >= poll.max_attempts {
             run.note(&active, EventKind::PollExhausted { polls });
             target_result.outcome = name::of(name::TIMEOUT);
             target_result.output = None;
             target_result.not_before_ms = None;
             target_result.reason = Some(format!("still pending after poll {polls}"));
-        } else if let Err(not_written) = state::patch(turn, run, &active, &target_result)? {
-            target_result = not_written.ends_attempt(turn, run);
+            target_result.state_patch = None;
         } else if let Err(refused) = map_again(turn, run, &mut active, &target_result)? {
             target_result = refused;
         } else {
@@ -181,10 +183,11 @@ pub(super) fn conclude(
     let Attempt {
         active,
         target_result,
-        ..
+        output,
     } = &mut attempt;
-    if let Err(not_written) = state::patch(turn, run, active, target_result)? {
-        *target_result = not_written.ends_attempt(turn, run);
+    if let Err(not_written) = state_patch::check(turn, run, active, target_result)? {
+        *target_result = not_written.ends_attempt(turn, run, target_result);
+        *output = None;
     }
     let retry_due_ms = retry::due_ms(turn, run, active, target_result)?;
     let is_retried = retry_due_ms.is_some();
@@ -235,11 +238,25 @@ fn map_again(
     active: &mut Draft<Activation>,
     target_result: &TargetResult,
 ) -> Result<Result<(), TargetResult>, StoreError> {
-    if !state::is_patched(run, active, target_result) {
+    if !state_patch::is_patched(run, active, target_result) {
         return Ok(Ok(()));
     }
     let mapped = step_input::map_again(turn, run, active)?;
     Ok(mapped.map_err(|refused| refused.ends_call(turn, run)))
+}
+
+/// Writes what an attempt has patched that is followed by another one, and maps the input of that one; the error is what the
+/// step ends with if it cannot.
+fn keep_patch(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &mut Draft<Activation>,
+    target_result: &TargetResult,
+) -> Result<Result<(), TargetResult>, StoreError> {
+    match state_patch::write_and_note(turn, run, active, target_result)? {
+        Ok(()) => map_again(turn, run, active, target_result),
+        Err(not_written) => Ok(Err(not_written.ends_step(turn, run))),
+    }
 }
 
 /// Tries the step again, or leaves it.
@@ -262,7 +279,7 @@ fn retry_or_leave(
     let definition = run.definition.clone();
     let step = definition.definition.step(active.step);
     if retry_due_ms.is_some()
-        && let Err(refused) = map_again(turn, run, &mut active, &target_result)?
+        && let Err(refused) = keep_patch(turn, run, &mut active, &target_result)?
     {
         target_result = refused;
         retry_due_ms = None;
@@ -291,7 +308,10 @@ fn retry_or_leave(
         );
     }
     branches::join_block(turn, run, &active, &mut target_result)?;
-    match (state::set(turn, run, &active, &target_result)?, output) {
+    match (
+        state_patch::write_last(turn, run, &active, &target_result)?,
+        output,
+    ) {
         (Ok(()), Some(output)) => target_result.output = output,
         (Ok(()), None) => {}
         (Err(not_written), _) => target_result = not_written.ends_step(turn, run),

@@ -58,6 +58,12 @@ impl<'r, 'o> MergedKeys<'r, 'o> {
         self.fields_count
     }
 
+    /// Whether a key with a rule has a value, in the state or from a branch.
+    pub(super) fn has_values(&self, key: &str) -> bool {
+        let values = self.by_key.get(key);
+        values.is_some_and(|values| values.all().next().is_some())
+    }
+
     /// What becomes of a key that branches have written; `None` if it has no rule. The error says why its values cannot
     /// be merged.
     pub(super) fn merged(&self, key: &str) -> Option<Result<String, String>> {

@@ -32,7 +32,11 @@ pub(super) fn conclude_with_output(
     let output = match extract(turn, run, &attempt, rules)? {
         Ok(output) => output,
         Err(failed) => {
-            attempt.target_result = failed;
+            let state_patch = attempt.target_result.state_patch;
+            attempt.target_result = TargetResult {
+                state_patch,
+                ..failed
+            };
             return conclude(turn, queue, run, attempt);
         }
     };
@@ -116,6 +120,7 @@ pub(super) fn decide(
             let target_result = TargetResult {
                 is_retryable: true,
                 not_before_ms,
+                state_patch,
                 ..failed(turn, run, OUTPUT_INVALID, message)
             };
             (target_result, None)

@@ -13,9 +13,7 @@ use crate::json::{Json, Paths};
 use crate::limits::{MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX, SHARED_BYTES_MIN, SHARED_PART_MIN};
 use crate::message::cut;
 use crate::store::StoreError;
-use crate::tables::{
-    Items, PayloadPart, PayloadRef, StoredPayload, TargetResult, TaskError, join_parts,
-};
+use crate::tables::{Items, PayloadPart, PayloadRef, StoredPayload, TargetResult, join_parts};
 use crate::turn::{LoadedRun, Turn};
 use std::ops::Range;
 
@@ -116,14 +114,6 @@ impl MappingRefused {
                 self.code(Mapped::Input),
                 self.message(Mapped::Input),
             )
-        }
-    }
-
-    /// Why an input cannot be mapped.
-    pub(super) fn error(&self) -> TaskError {
-        TaskError {
-            code: self.code(Mapped::Input).to_owned(),
-            message: cut(&self.message(Mapped::Input)),
         }
     }
 

@@ -9,37 +9,43 @@ use super::merge::MergedKeys;
 use super::outcome::name;
 use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
 use super::state_fields::{Change, StateFields};
-use super::step_input;
 use crate::definition::{BuiltInTerminal, MergeRule};
-use crate::ids::{ScopeNumber, StateKey};
+use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{
-    Activation, Ending, EventKind, PayloadRef, StateRecord, States, TargetResult, TaskError, Work,
-};
-use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
+use crate::tables::{Activation, Ending, EventKind, StateRecord, States, TargetResult, Work};
+use crate::turn::{LoadedRun, Turn};
 
 /// Why values were not written.
 pub(super) struct NotWritten {
-    code: &'static str,
-    message: String,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    /// Whether another attempt may write something else.
+    is_retryable: bool,
 }
 
 impl NotWritten {
-    fn bad_state(message: String) -> Self {
+    pub(super) fn bad_state(message: String) -> Self {
         Self {
             code: BAD_STATE,
             message,
+            is_retryable: true,
         }
     }
 
-    /// What an attempt ends with because of it, which may be followed by another one.
-    pub(super) fn ends_attempt(self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TargetResult {
+    /// What an attempt with this result ends with because of it. It may be followed by another one.
+    pub(super) fn ends_attempt(
+        self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        former: &TargetResult,
+    ) -> TargetResult {
         TargetResult {
-            is_retryable: true,
+            is_retryable: self.is_retryable && former.is_retryable,
+            not_before_ms: former.not_before_ms,
             ..self.ends_step(turn, run)
         }
     }
@@ -134,7 +140,7 @@ pub(super) fn text(
 }
 
 /// Adds what keys cost to the turn: each about as much as an operation of an expression.
-fn spend(turn: &mut Turn<'_, '_>, keys_count: usize) {
+pub(super) fn spend(turn: &mut Turn<'_, '_>, keys_count: usize) {
     turn.spend_units(u32::try_from(keys_count).unwrap_or(u32::MAX));
 }
 
@@ -144,202 +150,71 @@ pub(super) fn writes(target_result: &TargetResult) -> bool {
     !is_failure(outcome) && outcome.as_str() != name::CANCELLED
 }
 
-/// Writes what a step sets when it has ended; the error says why it cannot.
+/// Writes what a step sets; the error says why it cannot. Returns the object.
 pub(super) fn set(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
     target_result: &TargetResult,
-) -> Result<Result<(), NotWritten>, StoreError> {
+) -> Result<Result<Option<Json>, NotWritten>, StoreError> {
     let record = run.definition.clone();
     let step = record.definition.step(active.step);
     let Some(set) = step.set.as_ref().filter(|_| writes(target_result)) else {
-        return Ok(Ok(()));
+        return Ok(Ok(None));
     };
     let context = DataContext::of(active.scope).with_result(target_result.output);
     let object = match render::text(turn, run, context, &set.object)? {
         Ok(object) => object,
         Err(refused) => {
-            let message = cut(&format!("set: {}", refused.message(Mapped::State)));
-            let code = refused.code(Mapped::State);
-            return Ok(Err(NotWritten { code, message }));
+            return Ok(Err(NotWritten {
+                code: refused.code(Mapped::State),
+                message: cut(&format!("set: {}", refused.message(Mapped::State))),
+                is_retryable: false,
+            }));
         }
     };
-    let mut written = StateFields::default();
-    written.add_object(object.as_str());
-    if let Err(not_written) = write(turn, run, active.scope, &written)? {
-        return Ok(Err(not_written));
-    }
-    if run.is_silent(&run.scope_id(active.scope), active.visit) {
-        return Ok(Ok(()));
-    }
-    let writes = run.store_payload(turn, object);
-    let keys = set.keys.clone();
-    let is_patch = false;
-    run.note(
-        active,
-        EventKind::StateChanged {
-            keys,
-            writes,
-            is_patch,
-        },
-    );
-    Ok(Ok(()))
+    let mut fields = StateFields::default();
+    fields.add_object(object.as_str());
+    Ok(match prepared(turn, run, active.scope, &fields)? {
+        Ok(record) => {
+            write(turn, run, active.scope, record)?;
+            Ok(Some(object))
+        }
+        Err(not_written) => Err(not_written),
+    })
 }
 
-/// Writes the patch that a worker has returned with the result of an attempt (RFC 7396); the error says why it cannot. The
-/// patch of an attempt that has failed counts only if the step keeps it.
-pub(super) fn patch(
+/// Adds the event of what a step has set.
+pub(super) fn note_set(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
-    target_result: &TargetResult,
-) -> Result<Result<(), NotWritten>, StoreError> {
-    match target_result.state_patch.as_deref().copied() {
-        Some(patch) if is_patched(run, active, target_result) => {
-            write_stored(turn, run, active, patch)
-        }
-        _ => Ok(Ok(())),
-    }
-}
-
-/// Whether an attempt with this result patches the state.
-pub(super) fn is_patched(
-    run: &LoadedRun,
-    active: &Activation,
-    target_result: &TargetResult,
-) -> bool {
-    let is_kept = writes(target_result) || keeps_state(run, active);
-    target_result.state_patch.is_some() && is_kept
-}
-
-/// Writes the patch that a worker has returned for an attempt of the action after which another one follows, if the step
-/// keeps it. Returns the input of the next attempt, if it changes; the error says why the patch cannot be written.
-pub(crate) fn keep_state(
-    turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
-    patch: &Json,
-) -> TurnResult<Result<Option<PayloadRef>, TaskError>> {
-    if turn.is_quarantined(at.run) {
-        return Ok(Ok(None));
-    }
-    let mut run = turn.load_run(at.run)?;
-    let kept = match run.take(turn, at.activation)? {
-        Some(mut active) => {
-            let kept = keep_patch(turn, &mut run, &mut active, patch)?;
-            run.put_back(active);
-            kept
-        }
-        None => Ok(None),
+    object: Option<Json>,
+) {
+    let Some(object) = object else {
+        return;
     };
-    turn.put_back_run(run);
-    Ok(kept)
-}
-
-fn keep_patch(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &mut Draft<Activation>,
-    patch: &Json,
-) -> Result<Result<Option<PayloadRef>, TaskError>, StoreError> {
-    if !keeps_state(run, active) {
-        return Ok(Ok(None));
-    }
-    let patch = run.store_payload(turn, patch.clone());
-    if let Err(NotWritten { code, message }) = write_stored(turn, run, active, patch)? {
-        let code = code.to_owned();
-        return Ok(Err(TaskError { code, message }));
-    }
-    let mapped = step_input::map_again(turn, run, active)?;
-    Ok(mapped
-        .map(|()| Some(active.input))
-        .map_err(|refused| refused.error()))
-}
-
-/// Writes a patch that is stored with the run, and notes it.
-fn write_stored(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    active: &Activation,
-    patch: PayloadRef,
-) -> Result<Result<(), NotWritten>, StoreError> {
-    let text = turn.payload(patch)?;
-    if let Err(not_written) = write_patch(turn, run, active.scope, text.as_str())? {
-        return Ok(Err(not_written));
-    }
-    if run.is_silent(&run.scope_id(active.scope), active.visit) {
-        return Ok(Ok(()));
-    }
-    let event = run.next_event();
-    run.hold_payload(turn, patch, event)?;
-    let keys = json::fields(text.as_str().trim()).map(|(key, _)| json::key_name(key));
-    let keys = keys.filter_map(|key| StateKey::new(key).ok());
-    let kind = EventKind::StateChanged {
-        keys: keys.take(PATCHED_KEYS_SHOWN_MAX).collect(),
-        writes: patch,
-        is_patch: true,
-    };
-    run.note(active, kind);
-    Ok(Ok(()))
-}
-
-/// The maximum number of keys of a patch that its event names.
-const PATCHED_KEYS_SHOWN_MAX: usize = 64;
-
-/// Whether the step keeps the patches of attempts that have failed.
-fn keeps_state(run: &LoadedRun, active: &Activation) -> bool {
-    let definition = &run.definition.definition;
-    let retry = definition.retry(active.step, active.call);
-    retry.is_some_and(|retry| retry.keep_state)
-}
-
-/// Writes a patch to the state as a scope sees it.
-fn write_patch(
-    turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
-    scope: ScopeNumber,
-    patch: &str,
-) -> Result<Result<(), NotWritten>, StoreError> {
-    let patch = patch.trim();
-    if patch.len() > STATE_BYTES_MAX {
-        return Ok(Err(NotWritten::bad_state(format!(
-            "expected a state patch of at most {STATE_BYTES_MAX} bytes, but it has {}",
-            patch.len()
-        ))));
-    }
-    if !patch.starts_with('{') {
-        let message = "expected the state patch to be an object";
-        return Ok(Err(NotWritten::bad_state(message.to_owned())));
-    }
-    let before = text(turn, run, scope)?;
-    let mut state = StateFields::default();
-    state.add_object(before.as_str());
-    let mut patched = StateFields::default();
-    for (key, value) in json::fields(patch) {
-        let name = json::key_name(key);
-        let former = state.value(&name);
-        let change = match (value, former) {
-            ("null", None) => continue,
-            ("null", Some(_)) => Change::Removed,
-            (value, former) => {
-                Change::Value(json::merge_patch(former.unwrap_or("null"), value).into())
-            }
+    let is_silent = run.is_silent(&run.scope_id(active.scope), active.visit);
+    let definition = run.definition.clone();
+    let set = definition.definition.step(active.step).set.as_ref();
+    if let Some(set) = set.filter(|_| !is_silent) {
+        let kind = EventKind::StateChanged {
+            keys: set.keys.clone(),
+            writes: run.store_payload(turn, object),
+            is_patch: false,
         };
-        patched.add(name, change);
+        run.note(active, kind);
     }
-    spend(turn, state.len());
-    write(turn, run, scope, &patched)
 }
 
-/// Adds fields to what a scope has written.
-fn write(
+/// What a scope will have written with further fields.
+pub(super) fn prepared(
     turn: &mut Turn<'_, '_>,
-    run: &mut LoadedRun,
+    run: &LoadedRun,
     scope: ScopeNumber,
     fields: &StateFields<'_>,
-) -> Result<Result<(), NotWritten>, StoreError> {
-    let key = (run.number, scope);
-    let before = turn.get::<States>(&key)?;
+) -> Result<Result<StateRecord, NotWritten>, StoreError> {
+    let before = turn.get::<States>(&(run.number, scope))?;
     let mut after = StateFields::default();
     if let Some(before) = &before {
         after.add_written(before);
@@ -356,19 +231,41 @@ fn write(
         return Ok(Err(not_written));
     }
     if scope != ScopeNumber::ROOT {
-        let before = before.map_or(0, |before| before.object.as_str().len());
-        let others = run.record.state_writes_bytes - before as u64;
-        let all = others + after.object.as_str().len() as u64;
+        let others = run.record.state_writes_bytes - written_bytes(before.as_deref());
+        let all = others + written_bytes(Some(&after));
         if all > STATE_WRITES_BYTES_MAX {
-            return Ok(Err(NotWritten::bad_state(format!(
+            let message = format!(
                 "expected the open branches of the run to write at most {STATE_WRITES_BYTES_MAX} bytes to the state, \
                  but it would be {all}"
-            ))));
+            );
+            return Ok(Err(NotWritten {
+                is_retryable: false,
+                ..NotWritten::bad_state(message)
+            }));
         }
-        run.record.state_writes_bytes = all;
     }
-    turn.put::<States>(&key, after);
-    Ok(Ok(()))
+    Ok(Ok(after))
+}
+
+fn written_bytes(written: Option<&StateRecord>) -> u64 {
+    written.map_or(0, |written| written.object.as_str().len() as u64)
+}
+
+/// Writes what was [prepared].
+pub(super) fn write(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    scope: ScopeNumber,
+    record: StateRecord,
+) -> Result<(), StoreError> {
+    let key = (run.number, scope);
+    if scope != ScopeNumber::ROOT {
+        let before = turn.get::<States>(&key)?;
+        run.record.state_writes_bytes -= written_bytes(before.as_deref());
+        run.record.state_writes_bytes += written_bytes(Some(&record));
+    }
+    turn.put::<States>(&key, record);
+    Ok(())
 }
 
 /// Drops what a scope below the run has written.
@@ -448,13 +345,19 @@ pub(super) fn join(
     }
     spend(turn, together.len());
     let mut merged = Vec::new();
-    for (key, _) in together.iter() {
+    for (key, change) in together.iter() {
+        if *change == Change::Removed && !merged_keys.has_values(key) {
+            continue;
+        }
         match merged_keys.merged(key) {
             None => {}
             Some(Ok(value)) => merged.push((key.to_owned(), value)),
             Some(Err(message)) => {
-                let code = MERGE_FAILED;
-                return Ok(Err(NotWritten { code, message }));
+                return Ok(Err(NotWritten {
+                    code: MERGE_FAILED,
+                    message,
+                    is_retryable: false,
+                }));
             }
         }
     }
@@ -463,9 +366,12 @@ pub(super) fn join(
     }
     // They are moved, not copied.
     run.record.state_writes_bytes -= written_bytes;
-    if let Err(not_written) = write(turn, run, writers.into, &together)? {
-        run.record.state_writes_bytes += written_bytes;
-        return Ok(Err(not_written));
+    match prepared(turn, run, writers.into, &together)? {
+        Ok(record) => write(turn, run, writers.into, record)?,
+        Err(not_written) => {
+            run.record.state_writes_bytes += written_bytes;
+            return Ok(Err(not_written));
+        }
     }
     for (branch, _) in &written {
         turn.delete::<States>(&(run.number, *branch));

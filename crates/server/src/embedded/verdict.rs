@@ -2,7 +2,8 @@
 
 use crate::errors::Refusal;
 use flotilla_engine::ids::OutcomeName;
-use flotilla_engine::json::Json;
+use flotilla_engine::json::{self, Json};
+use flotilla_engine::limits::JSON_DEPTH_MAX;
 use flotilla_engine::{Body, CompleteTask, DueTime, FailKind, FailTask, FailureOutcome, TaskToken};
 use flotilla_wasm::{InvocationError, Report};
 use serde_json::value::RawValue;
@@ -56,29 +57,36 @@ fn of_report(token: TaskToken, report: Report) -> Body {
     for line in report.logs.lines() {
         tracing::info!(task = token.task_id(), level = ?line.level, "{}", line.text);
     }
-    let requests = match Requests::read(report.requests) {
+    let requests = Requests::read(report.requests);
+    let answer = match report.result {
+        Ok(answer) => answer,
+        // Why the action has failed counts, not that its patch cannot be used.
+        Err(error) => return of_error(token, &error, requests.unwrap_or_default()),
+    };
+    let requests = match requests {
         Ok(requests) => requests,
         Err(message) => return of_bad_state(token, message),
     };
-    let answer = match report.result {
-        Ok(answer) => answer,
-        Err(error) => return of_error(token, &error, requests),
-    };
     let output = String::from_utf8(answer.output).map(json_or_string);
+    let output = output
+        .ok()
+        .filter(|text| json::depth(text) <= JSON_DEPTH_MAX);
     let outcome = OutcomeName::new(answer.outcome.to_string());
     match (output, outcome) {
-        (Ok(output), Ok(outcome)) => Body::CompleteTask(CompleteTask {
+        (Some(output), Ok(outcome)) => Body::CompleteTask(CompleteTask {
             token,
             outcome,
             output: Json::from_checked(output),
             not_before: requests.not_before,
             state_patch: requests.state_patch,
         }),
-        (Ok(_) | Err(_), _) => Body::FailTask(FailTask {
+        (Some(_) | None, _) => Body::FailTask(FailTask {
             token,
             kind: FailKind::NoRetry,
             code: Some("output_malformed".to_owned()),
-            message: "expected output in UTF-8, but it is not".to_owned(),
+            message: format!(
+                "expected output in UTF-8 that nests at most {JSON_DEPTH_MAX} levels deep, but it is not"
+            ),
             outcome: FailureOutcome::Failure,
             not_before: None,
             state_patch: None,
@@ -87,6 +95,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
 }
 
 /// What an action asks for beside its result, as the cluster takes it.
+#[derive(Default)]
 struct Requests {
     not_before: Option<DueTime>,
     state_patch: Option<Json>,
@@ -103,6 +112,13 @@ impl Requests {
                 let value: &RawValue = serde_json::from_slice(patch).map_err(|error| {
                     format!("expected the state patch to be a JSON object, but {error}")
                 })?;
+                // The check above is not recursive and has no limit.
+                let depth = json::depth(value.get());
+                if depth > JSON_DEPTH_MAX {
+                    return Err(format!(
+                        "expected the state patch to nest at most {JSON_DEPTH_MAX} levels deep, but it has {depth}"
+                    ));
+                }
                 Some(Json::from_checked(value.get().to_owned()))
             }
         };
@@ -173,5 +189,9 @@ mod tests {
         assert_eq!(read(""), Ok(None));
         assert_eq!(read(" {\"a\": 1} "), Ok(Some("{\"a\": 1}".to_owned())));
         assert!(read("{a: 1}").is_err());
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(read(&nested(JSON_DEPTH_MAX)).is_ok());
+        assert!(read(&nested(JSON_DEPTH_MAX + 1)).is_err());
+        assert!(read(&nested(40_000)).is_err());
     }
 }

@@ -198,6 +198,10 @@ mod tests {
         expect_error(patch, FailKind::Retry, "bad_state", "FLO_STATE_PATCH").await;
         let large = r#"printf '{"a":"%0300000d"}' 1 > $FLO_STATE_PATCH"#;
         expect_error(large, FailKind::Retry, "bad_state", "256 KiB").await;
+        let failed = format!("{patch}; echo no >&2; exit 65");
+        expect_error(&failed, FailKind::NonRetryable, "", "no").await;
+        let accepted = run_shell(&format!("{patch}; exit 76")).await;
+        assert!(accepted.expect("accepted").is_accepted());
         let delay = "echo soon > $FLO_DELAY_FILE";
         expect_error(delay, FailKind::NoRetry, "delay_invalid", "FLO_DELAY_FILE").await;
     }

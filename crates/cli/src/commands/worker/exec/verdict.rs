@@ -52,19 +52,19 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
         return Err(HandlerError::no_retry(message).with_code("output_too_large"));
     };
     let message = || last_line.unwrap_or_else(|| ending(status));
-    let patch = state_patch(&written.state_patch)?;
-    let delay = delay(&written.delay)?;
+    let (patch, delay) = (state_patch(&written.state_patch), delay(&written.delay));
     let done = |outcome: String| -> Result<ActionResult, HandlerError> {
         let result = ActionResult::named_json(outcome, json(&output)?);
-        let result = result.with_state_patch_json(patch.clone());
-        Ok(match delay {
+        let result = result.with_state_patch_json(patch.clone()?);
+        Ok(match delay.clone()? {
             Some(delay) => result.with_delay(delay),
             None => result,
         })
     };
+    // Why the program has failed counts, not that its files cannot be used.
     let failed = |error: HandlerError| HandlerError {
-        delay,
-        ..error.with_state_patch_json(patch.clone())
+        delay: delay.clone().unwrap_or_default(),
+        ..error.with_state_patch_json(patch.clone().unwrap_or_default())
     };
     match status.code() {
         Some(SUCCESS) => done(outcome_name(&written.outcome)?),
