@@ -1,6 +1,7 @@
 //! The report on a task (A7).
 
 use crate::errors::Refusal;
+use crate::request;
 use flotilla_engine::ids::OutcomeName;
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::JSON_DEPTH_MAX;
@@ -106,25 +107,10 @@ impl Requests {
     /// Why the patch of the state cannot be used.
     fn read(requests: flotilla_wasm::Requests) -> Result<Self, String> {
         let ms = requests.delay_ms;
-        let state_patch = match &requests.state_patch[..] {
-            [] => None,
-            patch => {
-                let value: &RawValue = serde_json::from_slice(patch).map_err(|error| {
-                    format!("expected the state patch to be a JSON object, but {error}")
-                })?;
-                // The check above is not recursive and has no limit.
-                let depth = json::depth(value.get());
-                if depth > JSON_DEPTH_MAX {
-                    return Err(format!(
-                        "expected the state patch to nest at most {JSON_DEPTH_MAX} levels deep, but it has {depth}"
-                    ));
-                }
-                Some(Json::from_checked(value.get().to_owned()))
-            }
-        };
+        let state_patch = request::state_patch(requests.state_patch.trim_ascii());
         Ok(Self {
             not_before: (ms > 0).then_some(DueTime::After { ms }),
-            state_patch,
+            state_patch: state_patch.map_err(|refusal| refusal.to_string())?,
         })
     }
 }
