@@ -297,15 +297,15 @@ fn retry_or_leave(
         return Ok(());
     }
     if fallback::applies(&definition.definition, &active, &target_result) {
-        return fallback::invoke(
-            turn,
-            queue,
-            run,
-            FailedCall {
-                active,
-                target_result,
-            },
-        );
+        // The fallback sees what the step keeps of the failed attempt.
+        if let Err(not_written) = state_patch::write_and_note(turn, run, &active, &target_result)? {
+            target_result = not_written.ends_step(turn, run);
+        }
+        let failed = FailedCall {
+            active,
+            target_result,
+        };
+        return fallback::invoke(turn, queue, run, failed);
     }
     branches::join_block(turn, run, &active, &mut target_result)?;
     match (
