@@ -86,6 +86,13 @@ pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> TurnResul
     Ok(())
 }
 
+/// Clears the continuation of a run that has no deferred work left.
+pub(super) fn clear(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) {
+    if let Some(continuation) = run.record.continuation.take() {
+        turn.clear_timer(timer_of(run.number, continuation.due_ms));
+    }
+}
+
 /// Sets the timer that resumes deferred work, the first of which has this position.
 fn arm(turn: &mut Turn<'_, '_>, run: RunNumber, first: u64) -> Continuation {
     let due_ms = turn.now_ms();

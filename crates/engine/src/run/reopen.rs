@@ -2,7 +2,7 @@
 
 use super::child::Above;
 use super::concurrency::{self, Acquired, Request};
-use super::{cursor, exclusion, linked_attempts};
+use super::{continuation, cursor, exclusion, linked_attempts};
 use crate::definition::TerminalStatus;
 use crate::ids::RunNumber;
 use crate::rejection::Rejection;
@@ -102,10 +102,11 @@ pub(super) fn reopen(
 }
 
 /// Deletes the work that was deferred before the run ended, and that no longer applies: its cursor says what is left of it.
-fn drop_deferred(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
+fn drop_deferred(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
     if run.record.continuation.is_none() {
         return Ok(());
     }
+    let mut is_work_left = false;
     for (key, work) in turn.list::<PendingWorks>(&run.number, usize::MAX)? {
         let is_cleanup = matches!(
             *work,
@@ -114,9 +115,13 @@ fn drop_deferred(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreEr
                 | Work::ForgetWrites
                 | Work::SettleSignals(_)
         );
-        if !is_cleanup {
-            turn.delete::<PendingWorks>(&key);
+        match is_cleanup {
+            true => is_work_left = true,
+            false => turn.delete::<PendingWorks>(&key),
         }
+    }
+    if !is_work_left {
+        continuation::clear(turn, run);
     }
     Ok(())
 }

@@ -2,14 +2,16 @@
 
 use super::world::World;
 use super::{large, signal, start};
-use crate::invariants::rows;
+use crate::invariants::{self, rows};
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::ids::{OutcomeName, RunId, RunNumber, StreamName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::rows::{PendingWorks, Phase, Work};
-use flotilla_engine::{Body, CancelRun, CompleteTask, CreateStream, StreamSettings, TaskToken};
+use flotilla_engine::{
+    Body, CancelRun, CompleteTask, CreateStream, Reply, ResumeRun, StreamSettings, TaskToken,
+};
 
 /// A run with deferred work that is cancelled before that is done.
 fn cancelled(last: &str) -> World {
@@ -162,6 +164,42 @@ fn a_step_that_was_deferred_is_not_entered_after_the_end_was_decided() {
 #[test]
 fn an_end_that_was_deferred_does_not_stop_the_handler() {
     only_the_handler_runs(cancelled("flo.Completed"));
+}
+
+#[test]
+fn a_run_that_is_resumed_and_waits_for_its_key_has_no_continuation() {
+    let mut world = World::new();
+    world.accept(stream());
+    world.create(define(
+        "define work 1\n concurrency \"one\"\n start: wait go -> success=a\n a: emit orders payload=$.input -> success=b\n \
+         b: emit orders payload=$.input -> success=c\n c: emit orders payload=$.input -> success=flo.Completed",
+    ));
+    world.accept(start("work", large(900_000)));
+    world.accept(start("work", large(10)));
+    let resume = Body::ResumeRun(ResumeRun {
+        run_id: RunId::generated(RunNumber(1)),
+        from: None,
+    });
+    world.accept(signal(1, "go", "{}"));
+    assert!(
+        world.run(1).continuation.is_some(),
+        "the turn had no room left"
+    );
+    world.accept(Body::CancelRun(CancelRun {
+        run_id: RunId::generated(RunNumber(1)),
+        reason: None,
+        is_forced: true,
+    }));
+    let Reply::RunResumed(resumed) = world.accept(resume) else {
+        panic!("the run is resumed");
+    };
+    assert!(resumed.is_queued);
+    invariants::check(&world.store);
+    assert_eq!(world.run(1).continuation, None);
+    world.accept(signal(2, "go", "{}"));
+    world.run_until_idle();
+    invariants::check(&world.store);
+    assert_eq!(world.run(1).status.name(), "completed");
 }
 
 fn only_the_handler_runs(mut world: World) {
