@@ -35,6 +35,8 @@ published_names! {
     WaitingFor = "WAITING_FOR_";
     RunPhase = "RUN_PHASE_";
     Compensation = "COMPENSATION_";
+    ScopeKind = "SCOPE_KIND_";
+    ScopeStatus = "SCOPE_STATUS_";
     ExistingReason = "EXISTING_REASON_";
     ActionType = "ACTION_TYPE_";
     ActionRunStatus = "ACTION_RUN_STATUS_";

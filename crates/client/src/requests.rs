@@ -66,6 +66,7 @@ prepare_namespace! {
     GetPlanRequest
     ListRunsRequest
     GetHistoryRequest
+    GetRunReportRequest
     ListInfoRequest
     WatchRunRequest
     GetScheduleRequest

@@ -66,6 +66,8 @@ calls! { WorkflowServiceClient:
     Write add_info(AddInfoRequest) -> AddInfoResponse = add_info;
     /// Returns a page of a run's info entries (W92).
     Read list_info(ListInfoRequest) -> ListInfoResponse = list_info;
+    /// Returns a page of the report of a run (W87).
+    Read get_run_report(GetRunReportRequest) -> GetRunReportResponse = get_run_report;
     /// Approves or rejects what a step asks for (W61).
     Write decide_approval(DecideApprovalRequest) -> DecideApprovalResponse = decide_approval;
     /// Reports the outcome of a step's accepted task (W75).

@@ -180,6 +180,11 @@ pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
 /// Events in the span of a step; beyond that, the first and the last ones are kept.
 pub const VISIT_EVENTS_MAX: usize = 100;
 
+/// Attempts at the beginning of a visit that a report shows (W87).
+pub const REPORTED_FIRST_ATTEMPTS: usize = 10;
+/// Attempts at the end of a visit that a report shows.
+pub const REPORTED_LAST_ATTEMPTS: usize = 90;
+
 /// Plans in a definition.
 pub const PLANS_MAX: usize = 64;
 /// Events that a plan's `invalidate_on` lists (W37).

@@ -32,6 +32,7 @@ mod order_fulfilment;
 mod plans;
 mod quarantine;
 mod queries;
+mod reports;
 mod retried_runs;
 mod schedules;
 mod snapshot;

@@ -17,7 +17,9 @@ pub(crate) struct RunView {
     status: String,
     terminal: Option<String>,
     detail: Option<String>,
+    error: Value,
     current_steps: Vec<CurrentStepView>,
+    scopes: Option<ScopeView>,
     input: Value,
     metadata: Value,
     target: Option<String>,
@@ -42,6 +44,23 @@ pub(crate) struct RunView {
     began_at_ms: Option<u64>,
     completed_at_ms: Option<u64>,
     history_event_count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ScopeView {
+    path: String,
+    kind: String,
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scopes: Vec<ScopeView>,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,6 +107,8 @@ impl From<v1::Run> for RunView {
             signature: run.signature,
             terminal: run.terminal,
             detail: run.detail,
+            error: json::optional_value(run.error.as_deref()),
+            scopes: run.scopes.map(Into::into),
             current_steps: run.current_steps.into_iter().map(Into::into).collect(),
             input: json::value(&run.input),
             metadata: json::optional_value(run.metadata.as_deref()),
@@ -113,6 +134,39 @@ impl From<v1::Run> for RunView {
             began_at_ms: run.began_at_ms,
             completed_at_ms: run.completed_at_ms,
             history_event_count: run.history_event_count,
+        }
+    }
+}
+
+impl RunView {
+    /// The run in one line.
+    pub(crate) fn summary(&self) -> String {
+        let Self {
+            run_id,
+            workflow,
+            version,
+            status,
+            ..
+        } = self;
+        let run = format!("{run_id}  {workflow} {version}  {status}");
+        match &self.detail {
+            Some(detail) => format!("{run}: {detail}"),
+            None => run,
+        }
+    }
+}
+
+impl From<v1::Scope> for ScopeView {
+    fn from(scope: v1::Scope) -> Self {
+        Self {
+            kind: name(scope.kind()),
+            status: name(scope.status()),
+            path: scope.path,
+            outcome: scope.outcome,
+            done: scope.done,
+            total: scope.total,
+            failed: scope.failed,
+            scopes: scope.scopes.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -203,6 +257,7 @@ mod tests {
               "status": "waiting",
               "terminal": null,
               "detail": null,
+              "error": null,
               "current_steps": [
                 {
                   "scope": "",
@@ -215,6 +270,7 @@ mod tests {
                   "deadline_at_ms": 90000
                 }
               ],
+              "scopes": null,
               "input": {
                 "id": 7
               },

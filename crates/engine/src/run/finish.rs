@@ -15,8 +15,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd, Phase,
-    RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
+    Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd, PayloadRef,
+    Phase, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -115,14 +115,17 @@ fn decide(
     mut ending: Ending,
 ) -> TurnResult<()> {
     let is_retried = linked_attempts::follows(run, &mut ending);
-    let cause = phase::cause(run, &ending);
+    let error = phase::error(run, &ending);
+    let error = error.map(|error| run.store_payload(turn, error));
+    let cause = phase::cause(turn, run, &ending, error);
     cursor::note_run(turn, queue, run, &ending)?;
     fix(turn, run, &ending)?;
     run.record.fixed_end = Some(Box::new(FixedEnd {
         terminal: ending.terminal,
         reason: ending.detail,
         phase: Phase::Cancelling,
-        cause: cause.map(|cause| run.store_payload(turn, cause)),
+        error: error.map(Box::new),
+        cause,
         is_handler_over: false,
         cancelling_count: 0,
         is_retried,
@@ -170,22 +173,26 @@ pub(super) fn force(
     if !run.record.status.is_open() {
         return to_last_attempt(turn, queue, run, Work::Force { reason });
     }
-    let (terminal, reason) = match run.record.fixed_end.clone() {
+    let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
             linked_attempts::prevent(run, reason.as_deref());
             note_left_out(run, &fixed);
-            (fixed.terminal, fixed.reason)
+            FinalEnd::from(*fixed)
         }
         None => {
             let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
             cursor::note_run(turn, queue, run, &ending)?;
             fix(turn, run, &ending)?;
             note_not_begun(run, ending.terminal);
-            (ending.terminal, ending.detail)
+            FinalEnd {
+                terminal: ending.terminal,
+                reason: ending.detail,
+                error: None,
+            }
         }
     };
     let children = tear_down(turn, queue, run)?;
-    close(turn, queue, run, FinalEnd { terminal, reason })?;
+    close(turn, queue, run, end)?;
     end_children(queue, run, children, |reason| Work::Force { reason });
     Ok(())
 }
@@ -258,12 +265,7 @@ pub(super) fn end(
         return Ok(());
     }
     match run.record.fixed_end.clone() {
-        Some(fixed) => {
-            let FixedEnd {
-                terminal, reason, ..
-            } = *fixed;
-            close(turn, queue, run, FinalEnd { terminal, reason })
-        }
+        Some(fixed) => close(turn, queue, run, FinalEnd::from(*fixed)),
         None => Ok(()),
     }
 }
@@ -295,6 +297,18 @@ struct FinalEnd {
     terminal: Target,
     /// Why, where the terminal does not say.
     reason: Option<String>,
+    /// As in [`End`].
+    error: Option<Box<PayloadRef>>,
+}
+
+impl From<FixedEnd> for FinalEnd {
+    fn from(fixed: FixedEnd) -> Self {
+        Self {
+            terminal: fixed.terminal,
+            reason: fixed.reason,
+            error: fixed.error,
+        }
+    }
 }
 
 /// Ends the run and delivers its result to its parent.
@@ -309,6 +323,7 @@ fn close(
     let FinalEnd {
         mut terminal,
         reason,
+        error,
     } = end;
     let fixed_end = run.record.fixed_end.take();
     let is_retried = fixed_end.is_some_and(|end| end.is_retried);
@@ -319,7 +334,7 @@ fn close(
         .status_at(terminal)
         .expect("a run ends at a terminal, never at a step");
     run.record.become_status(RunStatus::Ended(status));
-    run.record.end = Some(End { terminal });
+    run.record.end = Some(End { terminal, error });
     run.record.completed_at_ms = Some(turn.now_ms());
     if is_retried {
         let next = linked_attempts::begin(turn, queue, run)?;

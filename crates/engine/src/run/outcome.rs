@@ -32,7 +32,7 @@ pub(crate) mod name {
 }
 
 /// Whether a step, branch or block with this outcome did what it was there for (W50a).
-pub(super) fn is_good(outcome: &OutcomeName) -> bool {
+pub(crate) fn is_good(outcome: &OutcomeName) -> bool {
     matches!(
         outcome.as_str(),
         name::SUCCESS | name::SKIPPED | name::APPROVED

@@ -12,22 +12,36 @@ use crate::run::work_queue::WorkQueue;
 use crate::scope_path;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, CompensationProgress, Ending, EventKind, Phase, StepTimeout, UndoOwner, Work,
+    Activation, CompensationProgress, Ending, EventKind, PayloadRef, Phase, StepTimeout, UndoOwner,
+    Work,
 };
 use crate::turn::{LoadedRun, Turn};
 
 /// The code of a handler that has taken too long.
 const PHASE_TIMEOUT: &str = "phase_timeout";
 
-/// What the handler reads that is executed before this end; `None` if none is.
-pub(super) fn cause(run: &LoadedRun, ending: &Ending) -> Option<Json> {
-    let definition = &run.definition.definition;
-    let handler = definition.handler_at(ending.terminal);
+/// Why a run ends failed or timed out; `None` for another end.
+pub(super) fn error(run: &LoadedRun, ending: &Ending) -> Option<Json> {
+    match run.definition.definition.status_at(ending.terminal) {
+        Some(TerminalStatus::Failed | TerminalStatus::TimedOut) => Some(error_value(run, ending)),
+        Some(TerminalStatus::Completed | TerminalStatus::Cancelled) | None => None,
+    }
+}
+
+/// What the handler reads that is executed before this end: its `error`, or why the run is cancelled. `None` if no handler
+/// is executed.
+pub(super) fn cause(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    ending: &Ending,
+    error: Option<PayloadRef>,
+) -> Option<PayloadRef> {
+    let handler = run.definition.definition.handler_at(ending.terminal);
     // A run that has not begun has nothing to handle.
     handler.filter(|_| run.record.activations_count > 0 && !run.record.is_held_up())?;
-    Some(match phase_of_handler(definition, ending.terminal) {
-        Phase::OnCancel => cancel_cause(ending),
-        Phase::Cancelling | Phase::Compensating | Phase::OnError => error_cause(run, ending),
+    Some(match error {
+        Some(error) => error,
+        None => run.store_payload(turn, cancel_value(ending)),
     })
 }
 
@@ -169,15 +183,15 @@ pub(super) fn note_handler_over(run: &mut LoadedRun) {
 }
 
 /// The value of `$.cancel` in `onCancel`. Callers are not identified yet.
-fn cancel_cause(ending: &Ending) -> Json {
+fn cancel_value(ending: &Ending) -> Json {
     let mut text = "{\"reason\":".to_owned();
     push(&mut text, ending.detail.as_deref());
     text.push_str(",\"actor\":null}");
     Json::from_checked(text)
 }
 
-/// The value of `$.error` in `onError`.
-fn error_cause(run: &LoadedRun, ending: &Ending) -> Json {
+/// The value of `$.error` in `onError`, and the error that the run shows.
+fn error_value(run: &LoadedRun, ending: &Ending) -> Json {
     let definition = &run.definition.definition;
     let step = ending
         .cause

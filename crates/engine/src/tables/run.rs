@@ -228,6 +228,8 @@ impl RunStatus {
 pub struct End {
     /// The terminal: never [`Target::Step`].
     pub terminal: Target,
+    /// Why it failed or timed out, an object (W80); `None` for another end.
+    pub error: Option<Box<PayloadRef>>,
 }
 
 /// The end that an open run will have: it is final (W83).
@@ -239,6 +241,8 @@ pub struct FixedEnd {
     pub reason: Option<String>,
     /// What the run does before it ends.
     pub phase: Phase,
+    /// As in [`End`].
+    pub error: Option<Box<PayloadRef>>,
     /// What the handler reads, an object; `None` if none is executed.
     pub cause: Option<PayloadRef>,
     /// Whether the handler has ended or was stopped.

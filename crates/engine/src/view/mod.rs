@@ -20,12 +20,15 @@ mod plan;
 mod plan_event;
 mod quarantine;
 mod query;
+mod report;
+mod reported_step;
 mod retention;
 mod retry;
 mod run;
 mod run_attempts;
 mod run_detail;
 mod schedule;
+mod scope_tree;
 mod step_visit;
 mod stream;
 mod timer;
@@ -68,6 +71,8 @@ pub use plan::{
 };
 pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
+pub use report::{ReportPage, ReportedStep, report};
+pub use reported_step::ReportedAttempt;
 pub use retention::{Expired, expired};
 pub use retry::{RunOrigin, run_origin};
 pub use run::{
@@ -75,6 +80,7 @@ pub use run::{
 };
 pub use run_attempts::RunAttempts;
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
+pub use scope_tree::{ScopeKind, ScopeProgressView, ScopeStatus, ScopeView};
 pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use timer::{DueTimers, TimerCursor};

@@ -3,6 +3,7 @@
 use super::payload;
 use super::run_attempts::{RunAttempts, attempts, latest_attempt};
 use super::run_detail::{quarantine_detail, run_detail};
+use super::scope_tree::{ScopeView, ScopedRun, scope_tree};
 use crate::definition::{Definition, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber, StepName,
@@ -31,6 +32,10 @@ pub struct RunView {
     pub phase: Option<Phase>,
     /// How far its end has come with undoing what its steps have done (W82).
     pub compensation: CompensationProgress,
+    /// Why it has failed or timed out, or will once its phases are over: an object (W80). `None` for another end.
+    pub error: Option<Json>,
+    /// The open scopes, as a tree; `None` once it has ended (W53).
+    pub scopes: Option<ScopeView>,
     /// The active steps.
     pub current_steps: Vec<CurrentStep>,
     /// The input.
@@ -301,6 +306,12 @@ pub fn run(
     let (target, locks) = exclusion.map_or((None, Vec::new()), |own| (own.target, own.patterns));
     let state = read::<States>(reader, &(number, ScopeNumber::ROOT))?;
     let active = active(reader, number)?;
+    let scoped = ScopedRun {
+        number,
+        record: &run,
+        definition,
+        active: &active,
+    };
     Ok(Some(RunView {
         row: row(&run, &record),
         detail: match quarantine_detail(reader, number, &run)? {
@@ -309,6 +320,8 @@ pub fn run(
         },
         compensation: run.compensations.progress,
         phase: run.fixed_end.as_ref().map(|end| end.phase),
+        error: error(reader, &run)?,
+        scopes: scope_tree(reader, scoped)?,
         current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
         metadata,
@@ -331,6 +344,14 @@ pub fn run(
         signature: definition.signature(),
         events_count: run.history.events_count,
     }))
+}
+
+/// Why the run has failed or timed out, or will.
+fn error(reader: &dyn Reader, run: &RunRecord) -> Result<Option<Json>, StoreError> {
+    let of_end = run.end.as_ref().and_then(|end| end.error.as_deref());
+    let fixed = run.fixed_end.as_ref();
+    let error = of_end.or_else(|| fixed.and_then(|end| end.error.as_deref()));
+    error.map(|error| payload(reader, *error)).transpose()
 }
 
 /// The caller's idempotency key, or the one derived from what started the run (W20).

@@ -1,6 +1,6 @@
 //! Converts runs to messages.
 
-use super::json;
+use super::{json, scope};
 use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::definition::TerminalStatus;
@@ -33,6 +33,8 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         status: status(run_status).into(),
         terminal,
         detail: view.detail,
+        error: view.error.as_ref().map(json),
+        scopes: view.scopes.map(scope::message),
         current_steps: view.current_steps.iter().map(current_step).collect(),
         input: json(&view.input),
         metadata: view.metadata.as_ref().map(json),

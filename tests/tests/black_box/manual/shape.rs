@@ -19,13 +19,20 @@ fn line_shape(line: &str) -> String {
         // In a history the log index follows the time.
         let is_after_time = words.last().is_some_and(|last| last == MASK);
         let is_place = is_after_time && written.chars().all(|c| c.is_ascii_digit());
-        words.push(if is_place {
+        // In a report, how long it took does.
+        let is_length = is_after_time && is_length(written);
+        words.push(if is_place || is_length {
             String::new()
         } else {
             word_shape(written)
         });
     }
     words.join(" ")
+}
+
+fn is_length(word: &str) -> bool {
+    let number = word.trim_end_matches(['m', 's']);
+    number.len() < word.len() && number.chars().all(|c| c.is_ascii_digit())
 }
 
 fn word_shape(word: &str) -> String {
@@ -52,6 +59,9 @@ fn only_what_differs_between_runs_is_left_out() {
     assert_eq!(of(event), of("1  2026-11-12T13:14:15.617Z  12  2"));
     assert_ne!(of(event), of("2  2026-01-02T03:04:05.678Z  9  2"));
     assert_ne!(of(event), of("1  2026-01-02T03:04:05.678Z  9  3"));
+    let visit = "success  1  2026-01-02T03:04:05.678Z  0ms";
+    assert_eq!(of(visit), of("success  1  2026-11-12T13:14:15.617Z  12ms"));
+    assert_ne!(of("waits 5ms"), of("waits 6ms"));
     assert_eq!(of("1785000000001-0"), of("1785000000002-0"));
     assert_eq!(of("99/s left"), of("100/s left"));
     assert_ne!(of("wfrun-1"), of("wfrun-2"));

@@ -14,6 +14,7 @@ mod history;
 mod info;
 mod invalidate;
 mod list;
+mod report;
 mod resume;
 mod retry;
 mod runs;
@@ -38,6 +39,7 @@ pub(crate) enum WorkflowCommand {
     Start(start::Start),
     Status(status::Status),
     History(history::History),
+    Report(report::Report),
     Info(info::Info),
     Signal(signal::Signal),
     Approve(decision::Approve),
@@ -66,6 +68,7 @@ impl WorkflowCommand {
             Self::Start(start) => start.run(session).await,
             Self::Status(status) => status.run(session).await,
             Self::History(history) => history.run(session).await,
+            Self::Report(report) => report.run(session).await,
             Self::Info(info) => info.run(session).await,
             Self::Signal(signal) => signal.run(session).await,
             Self::Approve(approve) => approve.run(session).await,

@@ -81,6 +81,7 @@ service! { WorkflowService {
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;
     add_info(AddInfoRequest) -> AddInfoResponse;
+    get_run_report(GetRunReportRequest) -> GetRunReportResponse;
     list_info(ListInfoRequest) -> ListInfoResponse;
     decide_approval(DecideApprovalRequest) -> DecideApprovalResponse;
     complete_step(CompleteStepRequest) -> CompleteStepResponse;

@@ -21,6 +21,7 @@ mod plan;
 mod plan_question;
 mod query;
 mod question;
+mod report;
 mod schedule;
 mod show;
 mod stream;

@@ -7,6 +7,7 @@ use super::kv;
 use super::line::Line;
 use super::plan_question;
 use super::query;
+use super::report;
 use super::schedule;
 use super::show::{line, option, payload, state, step_name};
 use super::stream;
@@ -52,6 +53,7 @@ pub(super) fn is_question(text: &str) -> bool {
         .chain(&kv::QUESTIONS)
         .chain(&stream::QUESTIONS)
         .chain(&group::QUESTIONS)
+        .chain(&report::QUESTIONS)
         .chain(&trace::QUESTIONS)
         .chain(&trigger::QUESTIONS);
     all.any(|question| verb == Some(question))
@@ -121,6 +123,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         verb => stream::answer(world, verb, &mut line)
             .or_else(|| group::answer(world, verb, &mut line))
             .or_else(|| kv::answer(world, verb, &mut line))
+            .or_else(|| report::answer(world, verb, &mut line))
             .or_else(|| trace::answer(world, verb, &mut line))
             .or_else(|| trigger::answer(world, verb, &mut line))
             .unwrap_or_else(|| panic!("expected a question, but found {verb}")),

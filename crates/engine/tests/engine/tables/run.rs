@@ -35,6 +35,7 @@ pub(super) fn record() -> RunRecord {
         hops: 3,
         status: RunStatus::Ended(TerminalStatus::TimedOut),
         end: Some(End {
+            error: Some(Box::new(samples::payload())),
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
         fixed_end: Some(Box::new(fixed_end())),
@@ -151,6 +152,7 @@ fn fixed_end() -> FixedEnd {
         terminal: Target::BuiltIn(BuiltInTerminal::Failed),
         reason: Some("because".to_owned()),
         phase: Phase::OnCancel,
+        error: Some(Box::new(samples::payload())),
         cause: Some(samples::payload()),
         cancelling_count: 3,
         is_retried: true,

@@ -6,6 +6,7 @@ mod definitions;
 mod delete;
 mod info;
 mod open_runs;
+mod report;
 mod retry;
 mod runs;
 mod schedule;
@@ -158,6 +159,16 @@ impl WorkflowService for Workflows {
     async fn list_info(&self, call: Call<v1::ListInfoRequest>) -> CallResult<v1::ListInfoResponse> {
         serve_call(call, |deadline, request| {
             info::list(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn get_run_report(
+        &self,
+        call: Call<v1::GetRunReportRequest>,
+    ) -> CallResult<v1::GetRunReportResponse> {
+        serve_call(call, |deadline, request| {
+            report::get(&self.context, request, deadline)
         })
         .await
     }

@@ -1,0 +1,123 @@
+//! `flo workflow report`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::ReportView;
+use clap::Args;
+use flotilla_client::v1::{GetRunReportRequest, GetRunReportResponse};
+use flotilla_client::{Client, ClientError, ErrorKind};
+use std::collections::BTreeSet;
+
+/// The most steps that one response holds.
+const PAGE_STEPS: u32 = 1000;
+/// The most child runs that one report includes.
+const CHILDREN_MAX: usize = 1000;
+
+/// Print each visit to a step of a run, with its attempts
+///
+/// The steps come in the order in which they began, and each with its input, its output and its
+/// attempts: when they began and ended, on which worker, and why they failed. Steps of iterations that
+/// succeeded are left out. Prints a table; with -o json, all fields.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  flo workflow report wfrun-1\n  flo workflow report wfrun-1 --children 2 -o json"
+)]
+pub(crate) struct Report {
+    /// Id of the run
+    run: String,
+
+    /// Include the reports of child runs, down to this depth
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3))]
+    children: u32,
+
+    /// Print the page with this token, which the page before it printed
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        default_value = "",
+        hide_default_value = true
+    )]
+    page_token: String,
+}
+
+impl Report {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let client = session.client()?;
+        let mut budget = CHILDREN_MAX;
+        let page = request(&client, self.run, self.page_token).await?;
+        let report = with_children(&client, page, self.children, &mut budget).await?;
+        session.output.value(&report, ReportView::text)?;
+        if let Some(token) = report.next_page_token() {
+            session
+                .output
+                .note(&format!("more steps: --page-token {token}"));
+        }
+        if budget == 0 {
+            let note = format!("more child runs: only {CHILDREN_MAX} are included");
+            session.output.note(&note);
+        }
+        Ok(())
+    }
+}
+
+/// The first page of the report of a run; `None` if there is no such run.
+async fn first_page(
+    client: &Client,
+    run_id: String,
+) -> Result<Option<GetRunReportResponse>, Failure> {
+    match request(client, run_id, String::new()).await {
+        Ok(page) => Ok(Some(page)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn request(
+    client: &Client,
+    run_id: String,
+    page_token: String,
+) -> Result<GetRunReportResponse, ClientError> {
+    let request = GetRunReportRequest {
+        run_id,
+        page_token,
+        limit: PAGE_STEPS,
+        ..GetRunReportRequest::default()
+    };
+    client.get_run_report(request).await
+}
+
+/// The page with the reports of its child runs, down to a depth. `budget` is how many more reports may be read.
+async fn with_children(
+    client: &Client,
+    page: GetRunReportResponse,
+    depth: u32,
+    budget: &mut usize,
+) -> Result<ReportView, Failure> {
+    let children = children(&page);
+    let mut report = ReportView::from(page);
+    if depth == 0 {
+        return Ok(report);
+    }
+    for child in children {
+        let Some(left) = budget.checked_sub(1) else {
+            break;
+        };
+        *budget = left;
+        // It may have been deleted since.
+        if let Some(page) = first_page(client, child).await? {
+            let child = Box::pin(with_children(client, page, depth - 1, budget)).await?;
+            report.add_child(child);
+        }
+    }
+    Ok(report)
+}
+
+/// The child runs that the steps have called, each once, in that order.
+fn children(page: &GetRunReportResponse) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let attempts = page.steps.iter().flat_map(|step| &step.attempts);
+    let children = attempts.filter_map(|attempt| attempt.child_run_id.clone());
+    children
+        .filter(|child| seen.insert(child.clone()))
+        .collect()
+}

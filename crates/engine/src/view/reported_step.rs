@@ -1,0 +1,357 @@
+//! A visit to a step as a report shows it, made from the events about it (W87).
+
+use crate::definition::{Definition, StepIndex, StepKind};
+use crate::ids::{ActionRunNumber, OutcomeName, RunId, ScopeNumber, WorkerId};
+use crate::limits::{REPORTED_FIRST_ATTEMPTS, REPORTED_LAST_ATTEMPTS};
+use crate::run::outcome_name as name;
+use crate::tables::{Event, EventKind, PayloadRef, Phase, PlanEvent, StepResult, TaskError};
+use std::collections::VecDeque;
+
+/// An attempt of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedAttempt {
+    /// Which attempt of the visit it is, from 1: those of the step, of its action and of the executors of its plan count.
+    pub number: u32,
+    /// When it began, in milliseconds; `None` if the history does not say.
+    pub started_at_ms: Option<u64>,
+    /// When it ended, in milliseconds; `None` while it is open, or if the history does not say.
+    pub ended_at_ms: Option<u64>,
+    /// How it ended; `None` while it is open.
+    pub outcome: Option<OutcomeName>,
+    /// Why it failed.
+    pub error: Option<TaskError>,
+    /// The worker that executed the task, the last one if several did.
+    pub worker: Option<WorkerId>,
+    /// The executor of the plan.
+    pub executor: Option<String>,
+    /// The child run.
+    pub child: Option<RunId>,
+}
+
+impl ReportedAttempt {
+    fn end(&mut self, at_ms: u64, outcome: OutcomeName) {
+        self.ended_at_ms = Some(at_ms);
+        self.outcome = Some(outcome);
+    }
+
+    /// Notes why it failed, unless that is known.
+    fn note_code(&mut self, code: &str) {
+        self.error.get_or_insert_with(|| TaskError {
+            code: code.to_owned(),
+            message: String::new(),
+        });
+    }
+
+    /// Notes how it ended, unless that is known.
+    fn end_if_open(&mut self, at_ms: u64, outcome: &OutcomeName) {
+        if self.outcome.is_none() {
+            self.end(at_ms, outcome.clone());
+        }
+    }
+}
+
+/// The attempts of a visit: if there are many, the first and the last ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attempts {
+    first: Vec<ReportedAttempt>,
+    last: VecDeque<ReportedAttempt>,
+    /// Those that have ended.
+    count: u32,
+    current: Option<ReportedAttempt>,
+}
+
+impl Attempts {
+    /// The attempts in order, and how many there were.
+    pub(super) fn in_order(mut self) -> (Vec<ReportedAttempt>, u32) {
+        self.close();
+        let kept = self.first.into_iter().chain(self.last);
+        (kept.collect(), self.count)
+    }
+
+    /// Begins an attempt; the one before it has ended.
+    fn begin(&mut self, at_ms: u64) -> &mut ReportedAttempt {
+        self.close();
+        self.current.insert(ReportedAttempt {
+            number: self.count + 1,
+            started_at_ms: Some(at_ms),
+            ..ReportedAttempt::default()
+        })
+    }
+
+    /// The current attempt; one whose beginning is unknown if there is none.
+    fn current(&mut self) -> &mut ReportedAttempt {
+        let number = self.count + 1;
+        self.current.get_or_insert_with(|| ReportedAttempt {
+            number,
+            ..ReportedAttempt::default()
+        })
+    }
+
+    /// The current attempt; a new one if the last one was closed.
+    fn current_since(&mut self, at_ms: u64) -> &mut ReportedAttempt {
+        match self.current.is_some() {
+            true => self.current(),
+            false => self.begin(at_ms),
+        }
+    }
+
+    /// The current attempt has failed, unless it has ended otherwise.
+    fn fail(&mut self, at_ms: u64) -> &mut ReportedAttempt {
+        let current = self.current();
+        current.end_if_open(at_ms, &name::of(name::FAILURE));
+        current
+    }
+
+    fn close(&mut self) {
+        let Some(ended) = self.current.take() else {
+            return;
+        };
+        self.count += 1;
+        if self.first.len() < REPORTED_FIRST_ATTEMPTS {
+            self.first.push(ended);
+            return;
+        }
+        self.last.push_back(ended);
+        if self.last.len() > REPORTED_LAST_ATTEMPTS {
+            self.last.pop_front();
+        }
+    }
+}
+
+/// What events and rows say about a visit.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) scope: ScopeNumber,
+    pub(super) step: StepIndex,
+    pub(super) visit: u32,
+    pub(super) kind: &'static str,
+    /// Whether it makes attempts: it calls something, or has a block that can be retried.
+    has_attempts: bool,
+    /// In which phase of the run it began; `None` for the main one, and if the history does not say.
+    pub(super) phase: Option<Phase>,
+    pub(super) started_at_ms: Option<u64>,
+    pub(super) ended_at_ms: Option<u64>,
+    pub(super) outcome: Option<OutcomeName>,
+    pub(super) output: Option<PayloadRef>,
+    /// The last action run that it has started.
+    pub(super) action_run: Option<ActionRunNumber>,
+    pub(super) attempts: Attempts,
+}
+
+/// The kind of a visit that undoes what a step has done.
+const COMPENSATION: &str = "compensation";
+/// The kind of a visit that executes the `onCancel` of a step.
+const ON_CANCEL: &str = "on_cancel";
+
+impl Visit {
+    /// The visit of which this is the first event.
+    pub(super) fn of(
+        definition: &Definition,
+        step: StepIndex,
+        event: &Event,
+        phase: Option<Phase>,
+    ) -> Self {
+        Self {
+            scope: event.scope.number,
+            visit: event.visit,
+            phase,
+            ..Self::to(definition, step)
+        }
+    }
+
+    /// The visit of which only the result is kept.
+    pub(super) fn of_result(
+        definition: &Definition,
+        scope: ScopeNumber,
+        step: StepIndex,
+        result: &StepResult,
+    ) -> Self {
+        let mut visit = Self {
+            scope,
+            visit: result.visit,
+            ..Self::to(definition, step)
+        };
+        visit.add_result(result);
+        visit
+    }
+
+    /// A visit to a step of which nothing else is known.
+    fn to(definition: &Definition, step: StepIndex) -> Self {
+        let kind = &definition.step(step).kind;
+        Self {
+            scope: ScopeNumber::ROOT,
+            step,
+            visit: 1,
+            kind: kind.name(),
+            has_attempts: matches!(kind, StepKind::Run(_) | StepKind::Block(_)),
+            phase: None,
+            started_at_ms: None,
+            ended_at_ms: None,
+            outcome: None,
+            output: None,
+            action_run: None,
+            attempts: Attempts::default(),
+        }
+    }
+
+    /// Whether it is a visit to the step, not a call that follows one.
+    pub(super) fn is_visit(&self) -> bool {
+        self.kind != COMPENSATION && self.kind != ON_CANCEL
+    }
+
+    /// Adds what the history does not say, since it was trimmed or leaves it out.
+    pub(super) fn add_result(&mut self, result: &StepResult) {
+        self.started_at_ms.get_or_insert(result.started_at_ms);
+        self.ended_at_ms.get_or_insert(result.completed_at_ms);
+        self.outcome.get_or_insert_with(|| result.outcome.clone());
+        self.output = self.output.or(result.output);
+        self.attempts.close();
+        if self.has_attempts {
+            self.attempts.count = self.attempts.count.max(result.attempts);
+        }
+    }
+
+    /// It is the call of `onCancel`, which no event begins.
+    pub(super) fn follow_cancellation(&mut self) {
+        self.kind = ON_CANCEL;
+        self.has_attempts = true;
+    }
+
+    /// Adds what follows once all events are known: the call of `onCancel` ends with its last attempt.
+    pub(super) fn finish(&mut self) {
+        let current = self.attempts.current.as_ref();
+        if let (ON_CANCEL, None, Some(last)) = (self.kind, &self.outcome, current) {
+            self.outcome.clone_from(&last.outcome);
+            self.ended_at_ms = last.ended_at_ms;
+        }
+    }
+
+    /// Adds the next event about it.
+    pub(super) fn add(&mut self, event: &Event, at_ms: u64) {
+        if self.kind == ON_CANCEL {
+            self.started_at_ms.get_or_insert(at_ms);
+        }
+        match &event.kind {
+            EventKind::StepStarted => {
+                self.started_at_ms = Some(at_ms);
+                if self.has_attempts {
+                    self.attempts.begin(at_ms);
+                }
+            }
+            EventKind::CompensationStarted => {
+                self.kind = COMPENSATION;
+                self.has_attempts = true;
+                self.started_at_ms = Some(at_ms);
+                self.attempts.begin(at_ms);
+            }
+            EventKind::StepCompleted { outcome, output } => {
+                self.end(at_ms, outcome.clone());
+                self.output = *output;
+            }
+            EventKind::CompensationCompleted => self.end(at_ms, name::of(name::SUCCESS)),
+            EventKind::CompensationFailed { .. } | EventKind::HandlerFailed { .. } => {
+                self.end(at_ms, name::of(name::FAILURE))
+            }
+            EventKind::StepCancelled => self.end(at_ms, name::of(name::CANCELLED)),
+            EventKind::Plan(plan) => self.add_plan(plan, at_ms),
+            kind => self.add_attempt(kind, at_ms),
+        }
+    }
+
+    /// Adds what happened to an attempt.
+    fn add_attempt(&mut self, kind: &EventKind, at_ms: u64) {
+        let attempts = &mut self.attempts;
+        match kind {
+            EventKind::StepRetry { .. } => {
+                attempts.fail(at_ms);
+                attempts.begin(at_ms);
+            }
+            EventKind::FallbackStarted { code } => {
+                attempts.fail(at_ms).note_code(code);
+                attempts.begin(at_ms);
+            }
+            EventKind::RetryScheduled { .. } => {
+                attempts.fail(at_ms);
+            }
+            EventKind::StepTimeout { timeout } => {
+                let current = attempts.current();
+                current.end(at_ms, name::of(name::TIMEOUT));
+                current.error = Some(TaskError {
+                    code: timeout.code().to_owned(),
+                    message: String::new(),
+                });
+            }
+            EventKind::AwaitingAction { action_run, .. } => {
+                self.action_run = Some(*action_run);
+                attempts.current_since(at_ms);
+            }
+            EventKind::ActionStarted {
+                action_run, worker, ..
+            } => {
+                self.action_run = Some(*action_run);
+                attempts.current_since(at_ms).worker = Some(worker.clone());
+            }
+            EventKind::ActionRetryScheduled { message, .. } => {
+                let current = attempts.current();
+                current.end(at_ms, name::of(name::FAILURE));
+                current.error = Some(TaskError {
+                    code: name::FAILURE.to_owned(),
+                    message: message.clone(),
+                });
+                attempts.close();
+            }
+            EventKind::ActionCompleted { outcome, error, .. } => {
+                let current = attempts.current();
+                current.end(at_ms, outcome.clone());
+                current.error.clone_from(error);
+            }
+            EventKind::ChildStarted { child } => {
+                attempts.current_since(at_ms).child = Some(child.clone());
+            }
+            EventKind::ChildCompleted { child, outcome } => {
+                let current = attempts.current();
+                current.child = Some(child.clone());
+                current.end(at_ms, outcome.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what happened to an executor of a plan.
+    fn add_plan(&mut self, event: &PlanEvent, at_ms: u64) {
+        let attempts = &mut self.attempts;
+        match event {
+            PlanEvent::ExecutorStart { executor, .. } => {
+                let current = match attempts.current.as_ref().map(|current| &current.executor) {
+                    // The step's own attempt has begun with it.
+                    Some(None) => attempts.current(),
+                    Some(Some(_)) | None => attempts.begin(at_ms),
+                };
+                current.executor = Some(executor.to_string());
+            }
+            PlanEvent::ExecutorSuccess { .. } => {
+                let success = name::of(name::SUCCESS);
+                attempts.current().end_if_open(at_ms, &success);
+            }
+            PlanEvent::ExecutorOutcome { outcome, .. } => {
+                attempts.current().end_if_open(at_ms, outcome);
+            }
+            PlanEvent::ExecutorRetry { .. } => {
+                attempts.fail(at_ms);
+            }
+            PlanEvent::ExecutorExhausted { code, .. } => {
+                attempts.fail(at_ms).note_code(code);
+            }
+            _ => {}
+        }
+    }
+
+    /// The visit has ended, and its last attempt with it.
+    fn end(&mut self, at_ms: u64, outcome: OutcomeName) {
+        self.ended_at_ms = Some(at_ms);
+        if let Some(current) = &mut self.attempts.current {
+            current.end_if_open(at_ms, &outcome);
+        }
+        self.outcome = Some(outcome);
+    }
+}

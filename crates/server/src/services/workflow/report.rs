@@ -1,0 +1,50 @@
+//! Reads reports of runs (W87).
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::Rejection;
+use flotilla_engine::store::Reader;
+use flotilla_engine::view;
+use tokio::time::Instant;
+
+/// Serves `GetRunReport`.
+pub(super) async fn get(
+    context: &Context,
+    request: v1::GetRunReportRequest,
+    deadline: Instant,
+) -> Result<v1::GetRunReportResponse, Refusal> {
+    let namespace = request::namespace(&request.namespace)?;
+    let run_id = request::run_id(request.run_id)?;
+    let page = request::page(request.limit, &request.page_token)?;
+    let is_first = request.page_token.is_empty();
+    let missing = Rejection::RunNotFound(run_id.clone());
+    let look_up = move |reader: &dyn Reader| {
+        let Some(report) = view::report(reader, &namespace, &run_id, page.range())? else {
+            return Ok(None);
+        };
+        let run = match is_first {
+            true => view::run(reader, &namespace, &run_id)?,
+            false => None,
+        };
+        Ok(Some((report, run)))
+    };
+    let found = context
+        .gateway
+        .scan(Freshness::of(request.stale), deadline, look_up)
+        .await?;
+    let (report, run) = found.ok_or(missing)?;
+    Ok(v1::GetRunReportResponse {
+        run: run.map(convert::run::message),
+        steps: report
+            .steps
+            .into_iter()
+            .map(convert::report::step)
+            .collect(),
+        next_page_token: request::page_token(report.next),
+        history_trimmed: report.is_trimmed,
+    })
+}
