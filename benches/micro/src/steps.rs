@@ -214,6 +214,7 @@ fn complete(token: TaskToken) -> Body {
         output: requests::payload(),
         not_before: None,
         state_patch: None,
+        usage: None,
     })
 }
 

@@ -180,6 +180,15 @@ pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
 /// Events in the span of a step; beyond that, the first and the last ones are kept.
 pub const VISIT_EVENTS_MAX: usize = 100;
 
+/// Results of steps that a report looks at.
+pub const REPORTED_RESULTS_MAX: usize = 20_000;
+/// Names in what one attempt has used (W87).
+pub const USAGE_NAMES_MAX: usize = 16;
+/// The length of such a name. In bytes.
+pub const USAGE_NAME_BYTES_MAX: usize = 64;
+/// Names in the sums of a step or a run.
+pub const USAGE_SUMS_MAX: usize = 64;
+
 /// Attempts at the beginning of a visit that a report shows (W87).
 pub const REPORTED_FIRST_ATTEMPTS: usize = 10;
 /// Attempts at the end of a visit that a report shows.

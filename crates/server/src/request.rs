@@ -9,15 +9,19 @@ use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{
     INFO_BYTES_MAX, JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX, TARGET_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX, TARGET_BYTES_MAX, USAGE_NAME_BYTES_MAX, USAGE_NAMES_MAX,
 };
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{DueTime, NodeId, RequestId};
 use serde::de::IgnoredAny;
+use serde_json::Number;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use uuid::Uuid;
+
+/// More than the names and numbers of a usage take (W87). In bytes.
+const USAGE_BYTES_MAX: usize = 16 << 10;
 
 /// The outcome of a report that gives none.
 const OUTCOME_DEFAULT: &str = "success";
@@ -107,6 +111,32 @@ pub(crate) fn state_patch(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
         [] => Ok(None),
         bytes => json(bytes, "state_patch", "null").map(Some),
     }
+}
+
+/// What a task has used: an object of numbers; empty means nothing (W87).
+pub(crate) fn usage(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let refusal = |found: String| {
+        let message = format!(
+            "expected usage to be a JSON object of at most {USAGE_NAMES_MAX} numbers, with names of 1 to {USAGE_NAME_BYTES_MAX} \
+             bytes, but {found}"
+        );
+        Refusal::invalid("usage", message)
+    };
+    let text = json_text(bytes, "usage", USAGE_BYTES_MAX)?;
+    let numbers: BTreeMap<String, Number> =
+        serde_json::from_str(text).map_err(|error| refusal(format!("it is not: {error}")))?;
+    if numbers.len() > USAGE_NAMES_MAX {
+        return Err(refusal(format!("there are {}", numbers.len())));
+    }
+    let names = 1..=USAGE_NAME_BYTES_MAX;
+    if let Some(name) = numbers.keys().find(|name| !names.contains(&name.len())) {
+        return Err(refusal(format!("one has {} bytes", name.len())));
+    }
+    let text = serde_json::to_string(&numbers).map_err(|error| refusal(error.to_string()))?;
+    Ok(Some(Json::from_checked(text)))
 }
 
 /// An info entry, a JSON object (W92).

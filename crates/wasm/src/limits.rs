@@ -10,6 +10,8 @@ pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 pub(crate) const OUTCOME_BYTES_MAX: usize = 64;
 /// A patch passed to `set_state_patch`: as large as a state may be (W66). In bytes.
 pub(crate) const STATE_PATCH_BYTES_MAX: usize = 256 << 10;
+/// A usage passed to `set_usage`: more than 16 names with their numbers take (W87). In bytes.
+pub(crate) const USAGE_BYTES_MAX: usize = 16 << 10;
 /// A delay passed to `set_delay` (W74). In milliseconds.
 pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 /// A key that a guest passes to the key-value store. In bytes.

@@ -112,7 +112,7 @@ impl ModuleRejected {
             }
             Self::ForeignImport { .. } => {
                 "a module with `handle` may import log, kv_get, kv_set, kv_delete, set_outcome, \
-                 set_state_patch and set_delay from `flo`: build it for the target wasm32-unknown-unknown; a program that needs \
+                 set_state_patch, set_usage and set_delay from `flo`: build it for the target wasm32-unknown-unknown; a program that needs \
                  WASI is built as a command, which exports `_start` and no `handle`"
             }
             Self::MistypedImport { .. } => "declare the import with the type named above",

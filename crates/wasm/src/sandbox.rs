@@ -54,6 +54,8 @@ pub struct Report {
 pub struct Requests {
     /// A patch of the run's state (W66), at most 256 KiB; empty: none. The sandbox does not check whether it is JSON.
     pub state_patch: Vec<u8>,
+    /// What it has used, at most 16 KiB (W87); empty: nothing. The sandbox does not check whether it is JSON.
+    pub usage: Vec<u8>,
     /// The delay of what follows, in milliseconds, at most 366 days; 0: none (W74).
     pub delay_ms: u64,
 }

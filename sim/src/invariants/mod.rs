@@ -19,6 +19,7 @@ mod schedules;
 mod states;
 mod survival;
 mod targets;
+mod usages;
 
 use crate::network::Host;
 use crate::record::Events;
@@ -45,6 +46,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(histories::check(rows));
         broken.extend(schedules::check(rows));
         broken.extend(states::check(rows));
+        broken.extend(usages::check(rows));
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
         broken.extend(targets::check(rows));

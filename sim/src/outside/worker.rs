@@ -113,6 +113,7 @@ impl Worker {
                 outcome: FailureOutcome::Failure,
                 not_before: None,
                 state_patch: None,
+                usage: Some(usage(token)),
             })
         } else {
             Body::CompleteTask(CompleteTask {
@@ -121,6 +122,7 @@ impl Worker {
                 output: Json::string(&token.to_string()),
                 not_before: None,
                 state_patch: Some(patch(token)),
+                usage: Some(usage(token)),
             })
         };
         // The token makes a retry safe.
@@ -148,5 +150,10 @@ impl Worker {
 
 /// Writes a key of the task's own to the state of its run.
 fn patch(token: TaskToken) -> Json {
+    Json::from_checked(format!("{{\"{}\":1}}", token.action_run))
+}
+
+/// Each attempt counts itself, under the name of its task.
+fn usage(token: TaskToken) -> Json {
     Json::from_checked(format!("{{\"{}\":1}}", token.action_run))
 }

@@ -90,7 +90,7 @@ fn a_report_shows_visits_attempts_and_child_runs() {
 
     let report = flo.json(&["workflow", "report", "o-1", "--children", "1"]);
     assert_eq!(report["run"]["signature"], status["signature"]);
-    assert_eq!(report["history_trimmed"], false);
+    assert_eq!(report["incomplete"], false);
     let expected = [
         ["", "pay", "success"],
         ["", "both", "active"],

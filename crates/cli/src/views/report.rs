@@ -5,7 +5,8 @@ use crate::output::{Row, table};
 use crate::{period, time};
 use flotilla_client::{PublishedName, v1};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A page of the report of a run.
 #[derive(Debug, Serialize)]
@@ -15,9 +16,19 @@ pub(crate) struct ReportView {
     run: Option<RunView>,
     steps: Vec<StepView>,
     next_page_token: Option<String>,
-    history_trimmed: bool,
+    incomplete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<UsageView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     children: Vec<ReportView>,
+}
+
+/// What tasks have used, by name.
+#[derive(Debug, Serialize)]
+struct UsageView {
+    own: Value,
+    below: Value,
+    steps: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,8 +67,22 @@ impl From<v1::GetRunReportResponse> for ReportView {
             run: report.run.map(Into::into),
             steps: report.steps.into_iter().map(Into::into).collect(),
             next_page_token: Some(report.next_page_token).filter(|token| !token.is_empty()),
-            history_trimmed: report.history_trimmed,
+            incomplete: report.incomplete,
+            usage: report.usage.map(Into::into),
             children: Vec::new(),
+        }
+    }
+}
+
+impl From<v1::RunUsage> for UsageView {
+    fn from(usage: v1::RunUsage) -> Self {
+        let steps = usage.steps.iter();
+        Self {
+            own: json::value(&usage.own),
+            below: json::value(&usage.below),
+            steps: steps
+                .map(|(step, sums)| (step.clone(), json::value(sums)))
+                .collect(),
         }
     }
 }
@@ -119,9 +144,17 @@ impl ReportView {
     fn add_text(&self, parts: &mut Vec<String>) {
         parts.extend(self.run.as_ref().map(RunView::summary));
         parts.push(table(&self.steps));
-        if self.history_trimmed {
+        if let Some(usage) = &self.usage {
+            let mut line = format!("used: {}", usage.own);
+            if usage.below != Value::Object(Map::new()) {
+                line += &format!("; by child runs: {}", usage.below);
+            }
+            parts.push(line);
+        }
+        if self.incomplete {
             parts.push(
-                "Events of this run were trimmed: steps and attempts may be missing.".to_owned(),
+                "This report is incomplete: older steps and attempts are no longer kept."
+                    .to_owned(),
             );
         }
         for child in &self.children {
@@ -139,17 +172,20 @@ impl StepView {
         texts.collect::<Vec<_>>().join(" ")
     }
 
-    /// Why the last attempt failed that did.
+    /// Why the last attempt failed that did, or the step.
     fn error(&self) -> String {
-        let failed = self.attempts.iter().rev().find_map(|attempt| {
-            let code = attempt.code.as_deref()?;
-            Some((code, attempt.message.as_deref().unwrap_or_default()))
+        let failed = self.attempts.iter().rev();
+        let failed = failed.map(|attempt| (&attempt.code, &attempt.message));
+        let failed = failed.map(|(code, message)| [code.as_deref(), message.as_deref()]);
+        let own = &self.output["error"];
+        let own = ["code", "message"].map(|name| own[name].as_str());
+        let all = failed.chain([own]).map(|words| {
+            let words = words.into_iter().flatten().collect::<Vec<_>>();
+            words.join(": ")
         });
-        match failed {
-            None => String::new(),
-            Some((code, "")) => code.to_owned(),
-            Some((code, message)) => format!("{code}: {message}"),
-        }
+        all.into_iter()
+            .find(|words| !words.is_empty())
+            .unwrap_or_default()
     }
 }
 

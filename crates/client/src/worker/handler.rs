@@ -41,6 +41,8 @@ pub struct HandlerError {
     pub delay: Option<Duration>,
     /// A patch of the run's state, JSON; empty: none. It is written only if the step has `retry: {keep_state: true}` (W66).
     pub state_patch: Bytes,
+    /// What the attempt has used, a JSON object of numbers; empty for nothing.
+    pub usage: Box<[u8]>,
 }
 
 impl HandlerError {
@@ -96,6 +98,22 @@ impl HandlerError {
         }
     }
 
+    /// The same error with what the attempt has used: a JSON object of numbers by name, such as
+    /// `{"input_tokens": 120}`, with at most 16 names of 64 bytes. The cluster adds the numbers up by step and run (W87).
+    #[must_use]
+    pub fn with_usage(self, usage: impl Into<Value>) -> Self {
+        self.with_usage_json(usage.into().to_string())
+    }
+
+    /// The same as [`Self::with_usage`] with a usage that is already JSON text.
+    #[must_use]
+    pub fn with_usage_json(self, usage: impl Into<Bytes>) -> Self {
+        Self {
+            usage: Vec::from(usage.into()).into(),
+            ..self
+        }
+    }
+
     fn new(kind: FailKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -103,6 +121,7 @@ impl HandlerError {
             message: message.into(),
             delay: None,
             state_patch: Bytes::new(),
+            usage: Box::default(),
         }
     }
 }

@@ -31,6 +31,8 @@ pub(super) enum Report {
         delay: Option<Duration>,
         /// The patch of the state, JSON; empty without one (W66).
         state_patch: Bytes,
+        /// What it has used, JSON; empty for nothing (W87).
+        usage: Bytes,
     },
     /// The outcome comes later (W38).
     Accepted,
@@ -45,6 +47,7 @@ impl Report {
             answer,
             delay,
             state_patch,
+            usage,
         } = match result {
             Ok(result) => result,
             Err(error) => return Self::failed(error),
@@ -74,6 +77,7 @@ impl Report {
             output,
             delay,
             state_patch,
+            usage,
         }
     }
 
@@ -124,6 +128,7 @@ impl Report {
                 output,
                 delay,
                 state_patch,
+                usage,
             } => Message::Completion(v1::TaskCompletion {
                 task_token,
                 outcome: outcome.clone(),
@@ -131,6 +136,7 @@ impl Report {
                 delay_ms: delay.map_or(0, millis),
                 not_before_ms: 0,
                 state_patch: state_patch.clone(),
+                usage: usage.clone(),
             }),
             Self::Accepted => Message::Acceptance(v1::TaskAcceptance { task_token }),
             Self::Failed(error) => Message::Failure(v1::TaskFailure {
@@ -141,6 +147,7 @@ impl Report {
                 delay_ms: error.delay.map_or(0, millis),
                 not_before_ms: 0,
                 state_patch: error.state_patch.clone(),
+                usage: error.usage.clone().into(),
             }),
         }
     }

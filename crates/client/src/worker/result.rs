@@ -13,6 +13,7 @@ pub struct ActionResult {
     pub(super) delay: Option<Duration>,
     /// JSON; empty without one.
     pub(super) state_patch: Bytes,
+    pub(super) usage: Bytes,
 }
 
 /// The handler's decision about its task.
@@ -55,6 +56,7 @@ impl ActionResult {
             answer: Answer::Outcome { outcome, output },
             delay: None,
             state_patch: Bytes::new(),
+            usage: Bytes::new(),
         }
     }
 
@@ -86,6 +88,22 @@ impl ActionResult {
         }
     }
 
+    /// The same result with what the attempt has used: a JSON object of numbers by name, such as
+    /// `{"input_tokens": 120}`, with at most 16 names of 64 bytes. The cluster adds the numbers up by step and run (W87).
+    #[must_use]
+    pub fn with_usage(self, usage: impl Into<Value>) -> Self {
+        self.with_usage_json(usage.into().to_string())
+    }
+
+    /// The same as [`Self::with_usage`] with a usage that is already JSON text.
+    #[must_use]
+    pub fn with_usage_json(self, usage: impl Into<Bytes>) -> Self {
+        Self {
+            usage: usage.into(),
+            ..self
+        }
+    }
+
     /// Accepts the task: its outcome comes later, by
     /// [`Client::report_task`](crate::Client::report_task) or over HTTP, with the same token (W38).
     ///
@@ -96,6 +114,7 @@ impl ActionResult {
             answer: Answer::Accepted,
             delay: None,
             state_patch: Bytes::new(),
+            usage: Bytes::new(),
         }
     }
 
@@ -118,6 +137,12 @@ impl ActionResult {
     #[must_use]
     pub fn state_patch(&self) -> Option<&Bytes> {
         Some(&self.state_patch).filter(|patch| !patch.is_empty())
+    }
+
+    /// What the attempt has used, JSON, if anything.
+    #[must_use]
+    pub fn usage(&self) -> Option<&Bytes> {
+        Some(&self.usage).filter(|usage| !usage.is_empty())
     }
 
     /// The delay of what follows, if there is one.

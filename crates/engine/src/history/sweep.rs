@@ -80,7 +80,13 @@ impl Named {
         let unchecked: Vec<_> = unchecked.flatten().collect();
         self.add(inputs.into_iter().chain(failures).chain(unchecked));
         self.add([run.record.input].into_iter().chain(run.record.output));
-        self.add(run.record.fixed_end.as_ref().and_then(|end| end.cause));
+        let fixed = run.record.fixed_end.as_ref();
+        self.add(fixed.and_then(|end| end.cause));
+        let errors = [
+            fixed.and_then(|end| end.error.as_deref()),
+            run.record.end.as_ref().and_then(|end| end.error.as_deref()),
+        ];
+        self.add(errors.into_iter().flatten().copied());
         let undoing = self
             .activations
             .iter()

@@ -8,7 +8,8 @@ use crate::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByRun, BoundIdempotencyKeys, BranchResults, Compensations,
     Exclusions, History, IdempotencyKeys, Infos, Items, IterationResults, PayloadOwner, Payloads,
     PayloadsHeld, PendingWorks, ResumableScopes, ResumableSteps, RunNames, RunRecord, RunRemains,
-    Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, Table, TakenSignals,
+    RunUsages, Runs, SignalIdPlaces, SignalIds, SignalsWaiting, States, StepResults, StepUsages,
+    Table, TakenSignals,
 };
 use crate::turn::{Row, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -84,6 +85,7 @@ pub(super) fn sweep_remains(
     sweep::<Items>(turn, number, rows_left)?;
     sweep::<IterationResults>(turn, number, rows_left)?;
     sweep::<Infos>(turn, number, rows_left)?;
+    sweep_usage(turn, number, rows_left)?;
     sweep::<StepResults>(turn, number, rows_left)?;
     sweep::<States>(turn, number, rows_left)?;
     sweep::<BranchResults>(turn, number, rows_left)?;
@@ -113,6 +115,19 @@ pub(super) fn sweep_remains(
         (0, _) => turn.put::<RunRemains>(&number, ()),
         (_, true) => turn.delete::<RunRemains>(&number),
         (_, false) => {}
+    }
+    Ok(())
+}
+
+/// Deletes what the run's tasks have used, the sums of the run last.
+fn sweep_usage(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
+    if turn.get::<RunUsages>(&number)?.is_some() {
+        sweep::<StepUsages>(turn, number, rows_left)?;
+        sweep::<RunUsages>(turn, number, rows_left)?;
     }
     Ok(())
 }

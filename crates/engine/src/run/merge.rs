@@ -88,8 +88,7 @@ impl<'o> Values<'o> {
     }
 
     fn sum(&self) -> Result<String, Failure> {
-        let add = |sum, text| add(sum, value(text)?);
-        json(&self.all().try_fold(Value::Int(0), add)?)
+        sum_numbers(self.all())
     }
 
     fn append(&self) -> Result<String, Failure> {
@@ -120,6 +119,13 @@ impl<'o> Values<'o> {
         }
         best.map_or_else(|| Ok(NULL.to_owned()), |best| json(&best))
     }
+}
+
+/// The sum of JSON numbers.
+pub(crate) fn sum_numbers<'t>(
+    mut numbers: impl Iterator<Item = &'t str>,
+) -> Result<String, Failure> {
+    json(&numbers.try_fold(Value::Int(0), |sum, text| add(sum, value(text)?))?)
 }
 
 /// The elements of an array as they are written, or the value if it is not one.

@@ -103,6 +103,7 @@ pub(crate) use index::forget as forget_indexes;
 pub(crate) use info::add_info;
 pub(crate) use linked_attempts::{is_first_of_kept, note_forgotten as note_attempt_forgotten};
 pub(crate) use loop_warning::describe as describe_loop;
+pub(crate) use merge::sum_numbers;
 pub(crate) use outcome::is_good;
 pub(crate) use outcome::name as outcome_name;
 pub(crate) use release::{is_awaited, release_from_quarantine};

@@ -36,7 +36,8 @@ macro_rules! for_each_table {
             TriggersDue Activations StepResults Scopes BranchResults States PendingWorks ActionRunsByRun PayloadsHeld
             SignalIdPlaces TakenSignals Items IterationResults Decisions Compensations DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
             PlansByEvent WorkflowsBeingDeleted ConcurrencyKeyNumbers ConcurrencyKeys ConcurrencyHolders ConcurrencyQueue
-            BoundIdempotencyKeys Exclusions TargetHolders OpenLocks Locks LockCounts LockHolders ResumableScopes ResumableSteps Infos
+            BoundIdempotencyKeys Exclusions TargetHolders OpenLocks Locks LockCounts LockHolders ResumableScopes ResumableSteps Infos RunUsages
+            StepUsages
         }
     };
 }

@@ -43,6 +43,7 @@ mod signal;
 mod stream;
 mod timer;
 mod trigger;
+mod usage;
 mod worker;
 mod workflow;
 
@@ -143,6 +144,7 @@ pub use timer::{TimerKey, TimerKind, Timers};
 pub use trigger::{
     LiveTrigger, TriggerCounts, TriggerRecord, Triggers, TriggersByStream, TriggersDue,
 };
+pub use usage::{RunUsageRecord, RunUsages, StepUsages};
 pub use worker::{
     GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace, LeaseWatch, Process,
     ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,

@@ -4,6 +4,7 @@ use super::end::{Ending, end};
 use super::lease::{check, drop_lease};
 use super::ready::not_before_ms;
 use super::token::TaskToken;
+use super::usage;
 use crate::due_time::DueTime;
 use crate::ids::{Namespace, OutcomeName};
 use crate::json::Json;
@@ -27,6 +28,8 @@ pub struct CompleteTask {
     pub not_before: Option<DueTime>,
     /// The patch of the run's state (RFC 7396, W66).
     pub state_patch: Option<Json>,
+    /// What it has used: an object of numbers (W87).
+    pub usage: Option<Json>,
 }
 
 impl CompleteTask {
@@ -35,6 +38,7 @@ impl CompleteTask {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
         let mut task = check(turn, namespace, &self.token)?.task;
+        usage::add(turn, task.record.owner, self.usage.as_ref())?;
         drop_lease(turn, &mut task, LeaseEnd::Completed)?;
         task.record.error = None;
         let ending = Ending {

@@ -5,6 +5,7 @@ use super::lease::{check, drop_lease};
 use super::loaded::{LoadedTask, with_owner};
 use super::ready::{make_ready_after, not_before_ms, retry_delay_ms};
 use super::token::TaskToken;
+use super::usage;
 use crate::due_time::DueTime;
 use crate::ids::Namespace;
 use crate::json::Json;
@@ -57,11 +58,14 @@ pub struct FailTask {
     pub not_before: Option<DueTime>,
     /// The patch of the run's state (RFC 7396, W66).
     pub state_patch: Option<Json>,
+    /// What it has used: an object of numbers (W87).
+    pub usage: Option<Json>,
 }
 
 impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let mut task = check(turn, namespace, &self.token)?.task;
+        usage::add(turn, task.record.owner, self.usage.as_ref())?;
         let code = self.code.as_deref().unwrap_or(self.outcome.name());
         task.record.error = Some(TaskError {
             code: cut(code),

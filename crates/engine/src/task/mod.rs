@@ -18,6 +18,7 @@ mod report;
 mod token;
 mod touch;
 mod tracking;
+mod usage;
 mod wait;
 
 pub use accept::AcceptTask;

@@ -6,6 +6,7 @@ use super::loaded::LoadedTask;
 use super::ready::not_before_ms;
 use super::token::TaskToken;
 use super::tracking::tracked;
+use super::usage;
 use crate::due_time::DueTime;
 use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
 use crate::json::Json;
@@ -39,6 +40,8 @@ pub struct TaskReport {
     pub not_before: Option<DueTime>,
     /// The patch of the run's state (RFC 7396, W66).
     pub state_patch: Option<Json>,
+    /// What it has used: an object of numbers (W87).
+    pub usage: Option<Json>,
 }
 
 impl TaskReport {
@@ -94,6 +97,7 @@ fn end_reported(
     mut task: LoadedTask,
     report: &TaskReport,
 ) -> TurnResult<()> {
+    usage::add(turn, task.record.owner, report.usage.as_ref())?;
     drop_report(turn, &mut task);
     let is_failure = report.outcome.as_str() == outcome_name::FAILURE;
     task.record.error = error_in(&report.output).filter(|_| is_failure);

@@ -7,13 +7,14 @@ use super::run::{active, definition_of, find_run};
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, OutcomeName, RunId, RunNumber, ScopeNumber, StepName};
 use crate::json::Json;
-use crate::limits::READ_BYTES_MAX;
-use crate::run::error_in;
+use crate::limits::{READ_BYTES_MAX, REPORTED_RESULTS_MAX};
+use crate::run::{error_in, is_good};
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRuns, EventKind, History, Key, Phase, ResumableScopes, ScopePath, ScopeStep, Scopes,
-    StepResult, StepResults, encode_prefix, read, visit,
+    ActionRuns, Activation, ActivationState, Event, EventKind, History, Key, Phase,
+    ResumableScopes, ResumableSteps, RunUsages, ScopePath, ScopeStep, Scopes, StepResult,
+    StepResults, StepUsages, encode_prefix, read, visit,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -49,15 +50,30 @@ pub struct ReportedStep {
     pub attempts_count: u32,
 }
 
+/// What tasks have used: objects of numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageView {
+    /// The tasks of the run.
+    pub own: Json,
+    /// The tasks of the runs below it.
+    pub below: Json,
+    /// The tasks of each step of the run, in all visits and scopes.
+    pub steps: BTreeMap<StepName, Json>,
+}
+
 /// Some visits of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportPage {
     /// In the order in which they began.
     pub steps: Vec<ReportedStep>,
+    /// What the tasks of the run and of the runs below it have used; `None` if they have reported nothing, and on the pages
+    /// after the first.
+    pub usage: Option<UsageView>,
     /// Where the next page begins; `None` on the last one.
     pub next: Option<Vec<u8>>,
-    /// Whether attempts and earlier visits may be missing, because events of the run were trimmed.
-    pub is_trimmed: bool,
+    /// Whether attempts and visits may be missing: events of the run were trimmed, or it has more than
+    /// [`REPORTED_RESULTS_MAX`] results of steps.
+    pub is_incomplete: bool,
 }
 
 /// The visits of a run that the range has, and at most [`READ_BYTES_MAX`] bytes of them unless one alone is larger; `None` if
@@ -78,37 +94,63 @@ pub fn report(
     };
     let definition = definition_of(reader, &run)?.definition;
     let mut search = Search::new(reader, number, &definition);
+    search.active = active(reader, number)?;
     search.add_events()?;
     search.add_results()?;
-    let active = active(reader, number)?;
-    search.active = active.iter().map(|active| active.number).collect();
-    let after = range.after.and_then(position);
-    let visits = search.in_order();
-    let mut left = visits
-        .into_iter()
-        .filter(|(position, _)| after.is_none_or(|after| *position > after))
-        .peekable();
+    let after = range.after.map(|token| position(token).unwrap_or(LAST));
+    let visits = search.in_order().into_iter();
+    let left = visits.filter(|(position, _)| after.is_none_or(|after| *position > after));
     let mut page = ReportPage {
         steps: Vec::new(),
+        usage: match range.after {
+            None => usage(reader, number, &definition)?,
+            Some(_) => None,
+        },
         next: None,
-        is_trimmed: run.history.trimming.until > 0,
+        is_incomplete: run.history.trimming.until > 0 || search.has_more_results,
     };
-    let mut bytes = 0;
-    while let Some((position, visit)) = left.next() {
+    let (mut bytes, mut last) = (0, None);
+    for (position, visit) in left {
         let step = search.describe(position, visit)?;
         bytes += step.bytes();
-        page.steps.push(step);
-        let is_full = page.steps.len() == range.limit || bytes >= READ_BYTES_MAX;
-        if is_full && left.peek().is_some() {
-            page.next = Some(token(position));
+        let is_full = page.steps.len() == range.limit || bytes > READ_BYTES_MAX;
+        if let Some(last) = last.filter(|_| is_full) {
+            page.next = Some(token(last));
             break;
         }
+        page.steps.push(step);
+        last = Some(position);
     }
     Ok(Some(page))
 }
 
-/// The order of visits: when they were entered, then their activation, or the order of their result if that is unknown.
-type Position = (u64, u64);
+fn usage(
+    reader: &dyn Reader,
+    number: RunNumber,
+    definition: &Definition,
+) -> Result<Option<UsageView>, StoreError> {
+    let Some(sums) = read::<RunUsages>(reader, &number)? else {
+        return Ok(None);
+    };
+    let mut steps = BTreeMap::new();
+    let range = KeyRange::prefix(&encode_prefix::<StepUsages>(&number));
+    visit::<StepUsages>(reader, &range, Order::Ascending, |(_, step), sums| {
+        steps.insert(definition.step(step).name.clone(), sums);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Some(UsageView {
+        own: sums.own,
+        below: sums.below,
+        steps,
+    }))
+}
+
+/// The order of visits: when they were entered, then their activation. Of those that only a result tells of, the order of
+/// that; they follow the others of the same time.
+type Position = (u64, (u8, u64));
+
+/// Behind all visits.
+const LAST: Position = (u64::MAX, (u8::MAX, u64::MAX));
 
 fn token(position: Position) -> Vec<u8> {
     let mut token = Vec::new();
@@ -142,7 +184,19 @@ struct Search<'a> {
     others: BTreeMap<u64, Visit>,
     paths: BTreeMap<ScopeNumber, ScopePath>,
     /// The open activations.
-    active: BTreeSet<u64>,
+    active: Vec<Activation>,
+    /// Whether the run has more results than were looked at.
+    has_more_results: bool,
+}
+
+/// The scopes that a step has opened.
+struct Opened {
+    /// One behind the last one.
+    end: ScopeNumber,
+    /// The scope of the step.
+    around: ScopeNumber,
+    step: StepIndex,
+    visit: u32,
 }
 
 impl<'a> Search<'a> {
@@ -154,7 +208,8 @@ impl<'a> Search<'a> {
             found: BTreeMap::new(),
             others: BTreeMap::new(),
             paths: BTreeMap::new(),
-            active: BTreeSet::new(),
+            active: Vec::new(),
+            has_more_results: false,
         }
     }
 
@@ -162,12 +217,16 @@ impl<'a> Search<'a> {
     fn add_events(&mut self) -> Result<(), StoreError> {
         let mut phase = None;
         let mut visited = BTreeSet::new();
+        let mut succeeded = BTreeSet::new();
         let range = KeyRange::prefix(&encode_prefix::<History>(&self.number));
         visit::<History>(self.reader, &range, Order::Ascending, |_, record| {
             for event in &record.events {
-                match event.kind {
-                    EventKind::PhaseChanged { phase: next } => phase = Some(next),
+                match &event.kind {
+                    EventKind::PhaseChanged { phase: next } => phase = Some(*next),
                     EventKind::RunResumed { .. } => phase = None,
+                    EventKind::IterationEnded { index, outcome } if is_good(outcome) => {
+                        succeeded.extend(iteration(event, *index));
+                    }
                     _ => {}
                 }
                 self.paths
@@ -177,9 +236,11 @@ impl<'a> Search<'a> {
                     continue;
                 };
                 let found = self.found.entry(activation).or_insert_with(|| {
+                    let begins = begins(&event.kind);
+                    let phase = phase.filter(|_| begins);
                     let mut visit = Visit::of(self.definition, step, event, phase);
                     let is_first = visited.insert((visit.scope, step, visit.visit));
-                    if !is_first && !begins(&event.kind) {
+                    if !is_first && !begins {
                         visit.follow_cancellation();
                     }
                     visit
@@ -187,7 +248,19 @@ impl<'a> Search<'a> {
                 found.add(event, record.at_ms);
             }
             ControlFlow::Continue(())
-        })
+        })?;
+        for active in &self.active {
+            let new = || Visit::of_active(self.definition, active);
+            let found = self.found.entry(active.number);
+            found.and_modify(Visit::reopen).or_insert_with(new);
+        }
+        let paths = &self.paths;
+        self.found.retain(|_, visit| {
+            let path = paths.get(&visit.scope).map_or(&[][..], |path| &path.0);
+            let mut above = (1..=path.len()).map(|length| &path[..length]);
+            !above.any(|above| succeeded.contains(above))
+        });
+        Ok(())
     }
 
     /// Adds what only the results of the steps say.
@@ -196,19 +269,39 @@ impl<'a> Search<'a> {
         let by_place: BTreeMap<_, u64> = visits
             .map(|(activation, visit)| ((visit.scope, visit.step, visit.visit), *activation))
             .collect();
-        let mut openers = BTreeMap::new();
+        let active: BTreeSet<u64> = self.active.iter().map(|active| active.number).collect();
+        let mut opened = self.opened_by_activations()?;
+        let mut count = 0;
         let range = KeyRange::prefix(&encode_prefix::<StepResults>(&self.number));
         visit::<StepResults>(
             self.reader,
             &range,
             Order::Ascending,
             |(_, scope, step), result: StepResult| {
-                if let Some(first_scope) = result.first_scope {
-                    openers.insert(first_scope, (scope, step, result.visit));
+                count += 1;
+                if count > REPORTED_RESULTS_MAX {
+                    self.has_more_results = true;
+                    return ControlFlow::Break(());
                 }
-                let activation = by_place.get(&(scope, step, result.visit));
-                match activation.and_then(|activation| self.found.get_mut(activation)) {
-                    Some(found) => found.add_result(&result),
+                if let Some(first) = result.first_scope {
+                    let count = self.definition.branches(step).len() as u64;
+                    opened.insert(
+                        first,
+                        Opened {
+                            end: ScopeNumber(first.0 + count),
+                            around: scope,
+                            step,
+                            visit: result.visit,
+                        },
+                    );
+                }
+                match by_place.get(&(scope, step, result.visit)) {
+                    // It was resumed: its result is the former one.
+                    Some(activation) if active.contains(activation) => {}
+                    Some(activation) => {
+                        let found = self.found.get_mut(activation);
+                        found.expect("it was found").add_result(&result);
+                    }
                     None => {
                         let other = Visit::of_result(self.definition, scope, step, &result);
                         self.others.insert(result.order, other);
@@ -217,45 +310,89 @@ impl<'a> Search<'a> {
                 ControlFlow::Continue(())
             },
         )?;
-        let scopes: BTreeSet<ScopeNumber> = self.others.values().map(|one| one.scope).collect();
+        let all = self.others.values().chain(self.found.values());
+        let scopes: BTreeSet<ScopeNumber> = all.map(|one| one.scope).collect();
         for scope in scopes {
-            self.find_path(scope, &openers)?;
+            self.find_path(scope, &opened)?;
         }
+        let paths = &self.paths;
+        self.others.retain(|_, visit| {
+            visit.scope == ScopeNumber::ROOT || paths.contains_key(&visit.scope)
+        });
         Ok(())
+    }
+
+    /// The scopes that steps have opened that are active, or that a resume can continue, by the first one.
+    fn opened_by_activations(&self) -> Result<BTreeMap<ScopeNumber, Opened>, StoreError> {
+        let mut opened = BTreeMap::new();
+        let mut add = |opener: &Activation| {
+            let scopes = match &opener.state {
+                ActivationState::Branches(branches) => {
+                    Some((branches.first_scope, branches.begun_count))
+                }
+                ActivationState::Iterations(iterations) => {
+                    Some((iterations.first_scope, iterations.total_count))
+                }
+                _ => None,
+            };
+            if let Some((first, count)) = scopes {
+                opened.insert(
+                    first,
+                    Opened {
+                        end: ScopeNumber(first.0 + u64::from(count)),
+                        around: opener.scope,
+                        step: opener.step,
+                        visit: opener.visit,
+                    },
+                );
+            }
+        };
+        self.active.iter().for_each(&mut add);
+        let range = KeyRange::prefix(&encode_prefix::<ResumableSteps>(&self.number));
+        visit::<ResumableSteps>(self.reader, &range, Order::Ascending, |_, stopped| {
+            add(&stopped);
+            ControlFlow::Continue(())
+        })?;
+        Ok(opened)
     }
 
     /// Finds the path of a scope that no event names: in its own row, or through the step that opened it.
     fn find_path(
         &mut self,
         scope: ScopeNumber,
-        openers: &BTreeMap<ScopeNumber, (ScopeNumber, StepIndex, u32)>,
-    ) -> Result<ScopePath, StoreError> {
+        opened: &BTreeMap<ScopeNumber, Opened>,
+    ) -> Result<Option<ScopePath>, StoreError> {
         if scope == ScopeNumber::ROOT {
-            return Ok(ScopePath::default());
+            return Ok(Some(ScopePath::default()));
         }
         if let Some(path) = self.paths.get(&scope) {
-            return Ok(path.clone());
+            return Ok(Some(path.clone()));
         }
         let key = (self.number, scope);
         let row = match read::<Scopes>(self.reader, &key)? {
             Some(row) => Some(row),
             None => read::<ResumableScopes>(self.reader, &key)?,
         };
-        let opener = openers.range(..=scope).next_back();
+        let opener = opened.range(..=scope).next_back();
+        let opener = opener.filter(|(_, opened)| scope < opened.end);
         let path = match (row, opener) {
-            (Some(row), _) => row.id.path,
-            (None, Some((first, (around, step, visit)))) => {
-                let mut path = self.find_path(*around, openers)?;
-                path.0.push(ScopeStep {
-                    step: *step,
-                    visit: *visit,
-                    position: u32::try_from(scope.0 - first.0).unwrap_or(u32::MAX),
-                });
-                path
+            (Some(row), _) => Some(row.id.path),
+            (None, Some((first, opened_scopes))) => {
+                let around = self.find_path(opened_scopes.around, opened)?;
+                around.map(|mut path| {
+                    path.0.push(ScopeStep {
+                        step: opened_scopes.step,
+                        visit: opened_scopes.visit,
+                        position: u32::try_from(scope.0 - first.0).unwrap_or(u32::MAX),
+                    });
+                    path
+                })
             }
-            (None, None) => ScopePath::default(),
+            (None, None) => None,
         };
-        self.paths.insert(scope, path.clone());
+        if let Some(path) = &path {
+            self.paths.insert(scope, path.clone());
+        }
         Ok(path)
     }
 
@@ -268,17 +405,20 @@ impl<'a> Search<'a> {
             .map(|(activation, visit)| {
                 // Without a time, it is shown behind the one before it.
                 last_ms = visit.started_at_ms.unwrap_or(last_ms);
-                ((last_ms, activation), visit)
+                ((last_ms, (0, activation)), visit)
             })
             .collect();
         for (order, visit) in others {
-            all.insert((visit.started_at_ms.unwrap_or_default(), order), visit);
+            let at_ms = visit.started_at_ms.unwrap_or_default();
+            all.insert((at_ms, (1, order)), visit);
         }
         all
     }
 
     fn describe(&self, position: Position, mut visit: Visit) -> Result<ReportedStep, StoreError> {
-        visit.finish();
+        let (_, (source, activation)) = position;
+        let is_active = source == 0 && self.active.iter().any(|one| one.number == activation);
+        visit.finish(is_active);
         let output = visit.output.map(|output| payload(self.reader, output));
         let output = output.transpose()?;
         let input = match visit.action_run {
@@ -301,7 +441,7 @@ impl<'a> Search<'a> {
             visit: visit.visit,
             kind: visit.kind,
             phase: visit.phase,
-            is_active: self.active.contains(&position.1) && visit.outcome.is_none(),
+            is_active: is_active && visit.outcome.is_none(),
             outcome: visit.outcome,
             input,
             output,
@@ -311,6 +451,18 @@ impl<'a> Search<'a> {
             attempts_count,
         })
     }
+}
+
+/// The path of the iteration with this index, of the step that the event is about.
+fn iteration(event: &Event, index: u32) -> Option<Vec<ScopeStep>> {
+    let step = event.step?;
+    let mut path = event.scope.path.0.clone();
+    path.push(ScopeStep {
+        step,
+        visit: event.visit,
+        position: index,
+    });
+    Some(path)
 }
 
 /// Whether a visit or the call of a compensation begins with this event.

@@ -1,10 +1,12 @@
 //! A visit to a step as a report shows it, made from the events about it (W87).
 
 use crate::definition::{Definition, StepIndex, StepKind};
-use crate::ids::{ActionRunNumber, OutcomeName, RunId, ScopeNumber, WorkerId};
+use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName, RunId, ScopeNumber, WorkerId};
 use crate::limits::{REPORTED_FIRST_ATTEMPTS, REPORTED_LAST_ATTEMPTS};
 use crate::run::outcome_name as name;
-use crate::tables::{Event, EventKind, PayloadRef, Phase, PlanEvent, StepResult, TaskError};
+use crate::tables::{
+    Activation, Event, EventKind, PayloadRef, Phase, PlanEvent, StepResult, StepTimeout, TaskError,
+};
 use std::collections::VecDeque;
 
 /// An attempt of a step.
@@ -95,6 +97,35 @@ impl Attempts {
         }
     }
 
+    /// The target of the current attempt has ended, which is returned unless a timeout has ended it before. A target that is
+    /// polled continues the same attempt.
+    fn settle(&mut self, at_ms: u64, outcome: &OutcomeName) -> Option<&mut ReportedAttempt> {
+        let is_polled = outcome.as_str() == name::PENDING;
+        let current = self.current();
+        let is_over = current.outcome.as_ref().is_some_and(is_timeout);
+        if is_polled || is_over {
+            return None;
+        }
+        current.end(at_ms, outcome.clone());
+        Some(current)
+    }
+
+    /// A timeout of the step ends the current attempt, if one is open.
+    fn time_out(&mut self, at_ms: u64, timeout: StepTimeout) {
+        let open = self.current.as_mut();
+        if let Some(open) = open.filter(|current| current.outcome.is_none()) {
+            open.end(at_ms, name::of(name::TIMEOUT));
+            open.note_code(timeout.code());
+        }
+    }
+
+    /// The executor of the current attempt has failed.
+    fn fail_executor(&mut self, at_ms: u64, executor: &ExecutorName) -> &mut ReportedAttempt {
+        let current = self.fail(at_ms);
+        current.executor.get_or_insert_with(|| executor.to_string());
+        current
+    }
+
     /// The current attempt has failed, unless it has ended otherwise.
     fn fail(&mut self, at_ms: u64) -> &mut ReportedAttempt {
         let current = self.current();
@@ -143,6 +174,10 @@ const COMPENSATION: &str = "compensation";
 /// The kind of a visit that executes the `onCancel` of a step.
 const ON_CANCEL: &str = "on_cancel";
 
+fn is_timeout(outcome: &OutcomeName) -> bool {
+    outcome.as_str() == name::TIMEOUT
+}
+
 impl Visit {
     /// The visit of which this is the first event.
     pub(super) fn of(
@@ -172,6 +207,26 @@ impl Visit {
             ..Self::to(definition, step)
         };
         visit.add_result(result);
+        visit
+    }
+
+    /// The visit that is active, and of which the history has nothing.
+    pub(super) fn of_active(definition: &Definition, active: &Activation) -> Self {
+        let mut visit = Self {
+            scope: active.scope,
+            visit: active.visit,
+            started_at_ms: Some(active.started_at_ms),
+            action_run: active.state.action_run(),
+            ..Self::to(definition, active.step)
+        };
+        if active.call.is_compensation() {
+            visit.compensate();
+        } else if active.call.is_on_cancel() {
+            visit.follow_cancellation();
+        }
+        if visit.has_attempts {
+            visit.attempts.count = active.attempt;
+        }
         visit
     }
 
@@ -205,6 +260,9 @@ impl Visit {
         self.ended_at_ms.get_or_insert(result.completed_at_ms);
         self.outcome.get_or_insert_with(|| result.outcome.clone());
         self.output = self.output.or(result.output);
+        if let Some(open) = &mut self.attempts.current {
+            open.end_if_open(result.completed_at_ms, &result.outcome);
+        }
         self.attempts.close();
         if self.has_attempts {
             self.attempts.count = self.attempts.count.max(result.attempts);
@@ -217,8 +275,31 @@ impl Visit {
         self.has_attempts = true;
     }
 
-    /// Adds what follows once all events are known: the call of `onCancel` ends with its last attempt.
-    pub(super) fn finish(&mut self) {
+    /// It is the call of a compensation.
+    fn compensate(&mut self) {
+        self.kind = COMPENSATION;
+        self.has_attempts = true;
+    }
+
+    /// It begins, or continues after a resume.
+    fn begin(&mut self, at_ms: u64) {
+        self.started_at_ms.get_or_insert(at_ms);
+        self.reopen();
+    }
+
+    /// It is active, although it has ended before: it was resumed.
+    pub(super) fn reopen(&mut self) {
+        self.ended_at_ms = None;
+        self.outcome = None;
+        self.output = None;
+    }
+
+    /// Adds what follows once all events are known: the call of `onCancel` that is not active has ended with its last
+    /// attempt.
+    pub(super) fn finish(&mut self, is_active: bool) {
+        if is_active {
+            return;
+        }
         let current = self.attempts.current.as_ref();
         if let (ON_CANCEL, None, Some(last)) = (self.kind, &self.outcome, current) {
             self.outcome.clone_from(&last.outcome);
@@ -233,25 +314,29 @@ impl Visit {
         }
         match &event.kind {
             EventKind::StepStarted => {
-                self.started_at_ms = Some(at_ms);
+                self.begin(at_ms);
                 if self.has_attempts {
                     self.attempts.begin(at_ms);
                 }
             }
             EventKind::CompensationStarted => {
-                self.kind = COMPENSATION;
-                self.has_attempts = true;
-                self.started_at_ms = Some(at_ms);
+                self.compensate();
+                self.begin(at_ms);
                 self.attempts.begin(at_ms);
             }
             EventKind::StepCompleted { outcome, output } => {
                 self.end(at_ms, outcome.clone());
                 self.output = *output;
             }
-            EventKind::CompensationCompleted => self.end(at_ms, name::of(name::SUCCESS)),
-            EventKind::CompensationFailed { .. } | EventKind::HandlerFailed { .. } => {
-                self.end(at_ms, name::of(name::FAILURE))
+            EventKind::CompensationCompleted => {
+                self.compensate();
+                self.end(at_ms, name::of(name::SUCCESS));
             }
+            EventKind::CompensationFailed { .. } => {
+                self.compensate();
+                self.end(at_ms, name::of(name::FAILURE));
+            }
+            EventKind::HandlerFailed { .. } => self.end(at_ms, name::of(name::FAILURE)),
             EventKind::StepCancelled => self.end(at_ms, name::of(name::CANCELLED)),
             EventKind::Plan(plan) => self.add_plan(plan, at_ms),
             kind => self.add_attempt(kind, at_ms),
@@ -273,12 +358,18 @@ impl Visit {
             EventKind::RetryScheduled { .. } => {
                 attempts.fail(at_ms);
             }
-            EventKind::StepTimeout { timeout } => {
+            EventKind::StepTimeout { timeout } => attempts.time_out(at_ms, *timeout),
+            EventKind::ActionNotFound { .. } => {
+                attempts.settle(at_ms, &name::of(name::TARGET_NOT_FOUND));
+            }
+            EventKind::ActionDisabled { .. } => {
+                attempts.settle(at_ms, &name::of(name::TARGET_DISABLED));
+            }
+            EventKind::ChildRefused { detail } => {
                 let current = attempts.current();
-                current.end(at_ms, name::of(name::TIMEOUT));
-                current.error = Some(TaskError {
-                    code: timeout.code().to_owned(),
-                    message: String::new(),
+                current.error.get_or_insert_with(|| TaskError {
+                    code: String::new(),
+                    message: detail.clone(),
                 });
             }
             EventKind::AwaitingAction { action_run, .. } => {
@@ -291,27 +382,37 @@ impl Visit {
                 self.action_run = Some(*action_run);
                 attempts.current_since(at_ms).worker = Some(worker.clone());
             }
-            EventKind::ActionRetryScheduled { message, .. } => {
-                let current = attempts.current();
-                current.end(at_ms, name::of(name::FAILURE));
-                current.error = Some(TaskError {
-                    code: name::FAILURE.to_owned(),
-                    message: message.clone(),
-                });
+            EventKind::ActionRetryScheduled {
+                action_run,
+                message,
+                ..
+            } => {
+                self.action_run = Some(*action_run);
+                if let Some(current) = attempts.settle(at_ms, &name::of(name::FAILURE)) {
+                    // The event does not say the code.
+                    current.error = Some(TaskError {
+                        code: String::new(),
+                        message: message.clone(),
+                    });
+                }
                 attempts.close();
             }
-            EventKind::ActionCompleted { outcome, error, .. } => {
-                let current = attempts.current();
-                current.end(at_ms, outcome.clone());
-                current.error.clone_from(error);
+            EventKind::ActionCompleted {
+                action_run,
+                outcome,
+                error,
+            } => {
+                self.action_run = Some(*action_run);
+                if let Some(current) = attempts.settle(at_ms, outcome) {
+                    current.error.clone_from(error);
+                }
             }
             EventKind::ChildStarted { child } => {
                 attempts.current_since(at_ms).child = Some(child.clone());
             }
             EventKind::ChildCompleted { child, outcome } => {
-                let current = attempts.current();
-                current.child = Some(child.clone());
-                current.end(at_ms, outcome.clone());
+                attempts.current().child = Some(child.clone());
+                attempts.settle(at_ms, outcome);
             }
             _ => {}
         }
@@ -329,18 +430,25 @@ impl Visit {
                 };
                 current.executor = Some(executor.to_string());
             }
-            PlanEvent::ExecutorSuccess { .. } => {
+            PlanEvent::ExecutorSuccess { executor } => {
                 let success = name::of(name::SUCCESS);
-                attempts.current().end_if_open(at_ms, &success);
+                let current = attempts.current();
+                current.executor.get_or_insert_with(|| executor.to_string());
+                current.end_if_open(at_ms, &success);
             }
-            PlanEvent::ExecutorOutcome { outcome, .. } => {
-                attempts.current().end_if_open(at_ms, outcome);
+            PlanEvent::ExecutorOutcome { executor, outcome } => {
+                let current = attempts.current();
+                current.executor.get_or_insert_with(|| executor.to_string());
+                current.end_if_open(at_ms, outcome);
             }
-            PlanEvent::ExecutorRetry { .. } => {
-                attempts.fail(at_ms);
+            // In an iteration, the history does not say when the next one begins.
+            PlanEvent::ExecutorRetry { executor, .. } => {
+                attempts.fail_executor(at_ms, executor);
+                attempts.close();
             }
-            PlanEvent::ExecutorExhausted { code, .. } => {
-                attempts.fail(at_ms).note_code(code);
+            PlanEvent::ExecutorExhausted { executor, code, .. } => {
+                attempts.fail_executor(at_ms, executor).note_code(code);
+                attempts.close();
             }
             _ => {}
         }

@@ -469,6 +469,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
             output: Json::null(),
             not_before: None,
             state_patch: None,
+            usage: None,
         })
     };
     for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {

@@ -20,6 +20,7 @@ mod timeouts;
 mod traces;
 mod triggers;
 mod trimming;
+mod usages;
 mod visits;
 mod workers;
 
@@ -68,6 +69,7 @@ pub(crate) fn check(store: &MemoryStore) {
     approvals::check(store);
     timeouts::check(store);
     infos::check(store, &state.runs);
+    usages::check(store);
     keys::check(store);
     namespaces::check(store);
     streams::check(store);

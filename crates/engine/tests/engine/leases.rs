@@ -126,6 +126,7 @@ fn a_search_for_the_first_end_skips_the_leases_that_are_over() {
             output: Json::null(),
             not_before: None,
             state_patch: None,
+            usage: None,
         };
         replica.ask(Body::CompleteTask(complete)).expect("held");
     }

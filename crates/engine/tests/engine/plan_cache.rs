@@ -93,6 +93,7 @@ impl World {
                 output: Json::from_checked(text.clone()),
                 not_before: None,
                 state_patch: None,
+                usage: None,
             })
         };
         let completed: Vec<Body> = tokens.map(complete).collect();

@@ -55,6 +55,7 @@ fn complete(replica: &mut Replica) {
         output: Json::null(),
         not_before: None,
         state_patch: None,
+        usage: None,
     };
     let completed = replica.ask(Body::CompleteTask(complete));
     completed.expect("accepted");

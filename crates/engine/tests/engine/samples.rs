@@ -5,6 +5,7 @@ mod kinds;
 mod plain;
 mod policies;
 mod runs;
+mod starts;
 pub(crate) mod steps;
 
 pub(crate) use data::{
@@ -16,6 +17,7 @@ use kinds::{expression, parallel, switch};
 use policies::{backoff, listed_retry, retry, step_retry};
 pub(crate) use policies::{cause, timeouts};
 pub(crate) use runs::lock;
+use starts::{schedule, trigger};
 
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
@@ -144,6 +146,7 @@ pub(crate) fn failed(token: TaskToken) -> Body {
         outcome: FailureOutcome::Failure,
         not_before: Some(DueTime::At { ms: 2_000 }),
         state_patch: Some(json()),
+        usage: Some(json()),
     })
 }
 
@@ -259,6 +262,7 @@ fn on_actions() -> Vec<Body> {
             output: json(),
             not_before: Some(DueTime::At { ms: 2_000 }),
             state_patch: Some(json()),
+            usage: Some(json()),
         }),
         Body::FailTask(FailTask {
             token: token(),
@@ -268,6 +272,7 @@ fn on_actions() -> Vec<Body> {
             outcome: FailureOutcome::Timeout,
             not_before: Some(DueTime::At { ms: 2_000 }),
             state_patch: Some(json()),
+            usage: Some(json()),
         }),
         Body::TouchTask(TouchTask {
             token: token(),
@@ -321,6 +326,7 @@ pub(crate) fn task_report() -> TaskReport {
         output: json(),
         not_before: Some(DueTime::After { ms: 500 }),
         state_patch: Some(json()),
+        usage: Some(json()),
     }
 }
 
@@ -511,31 +517,6 @@ fn plan() -> Plan {
             fatal: vec![name("fraud")],
         }),
         extensions: PlanExtensions::default(),
-    }
-}
-
-fn schedule() -> Schedule {
-    Schedule {
-        timing: Timing::Cron {
-            expression: "0 * * * *".to_owned(),
-            timezone: "UTC".to_owned(),
-        },
-        max_concurrent: 1,
-        input: "{}".to_owned(),
-        paused: false,
-        catchup_window_ms: 0,
-    }
-}
-
-fn trigger() -> Trigger {
-    Trigger {
-        stream: name("events"),
-        namespace: None,
-        consumer_group: name("wf-order"),
-        consumption: GroupMode::KeyShared,
-        batch_size: 10,
-        batch_timeout_ms: 5_000,
-        when: Some(expression()),
     }
 }
 

@@ -143,6 +143,7 @@ impl World {
                 output: Json::from_checked(format!("{{\"at\":{}}}", self.raft_index)),
                 not_before: None,
                 state_patch: None,
+                usage: None,
             })]);
         }
         if self.pick(16) == 0 {

@@ -228,6 +228,7 @@ fn a_former_process_may_report_until_its_lease_is_freed_and_counts_for_no_other(
         output: Json::null(),
         not_before: None,
         state_patch: None,
+        usage: None,
     });
     replica.ask(complete).expect("the token is valid");
     invariants::check(&replica.store);

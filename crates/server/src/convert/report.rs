@@ -2,7 +2,7 @@
 
 use super::{json, run};
 use flotilla_api::v1;
-use flotilla_engine::view::{ReportedAttempt, ReportedStep};
+use flotilla_engine::view::{ReportedAttempt, ReportedStep, UsageView};
 
 /// Converts a visit.
 pub(crate) fn step(step: ReportedStep) -> v1::ReportedStep {
@@ -23,9 +23,25 @@ pub(crate) fn step(step: ReportedStep) -> v1::ReportedStep {
     }
 }
 
+fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// Converts what tasks have used.
+pub(crate) fn usage(usage: &UsageView) -> v1::RunUsage {
+    let steps = usage.steps.iter();
+    v1::RunUsage {
+        own: json(&usage.own),
+        below: json(&usage.below),
+        steps: steps
+            .map(|(step, sums)| (step.to_string(), json(sums)))
+            .collect(),
+    }
+}
+
 fn attempt(attempt: ReportedAttempt) -> v1::ReportedAttempt {
     let (code, message) = match attempt.error {
-        Some(error) => (Some(error.code), Some(error.message)),
+        Some(error) => (given(error.code), given(error.message)),
         None => (None, None),
     };
     v1::ReportedAttempt {

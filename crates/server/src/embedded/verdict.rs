@@ -23,6 +23,7 @@ pub(super) fn of_call(token: TaskToken, called: Result<Report, Refusal>) -> Body
             outcome: FailureOutcome::Failure,
             not_before: None,
             state_patch: None,
+            usage: None,
         }),
     }
 }
@@ -38,6 +39,7 @@ pub(super) fn of_panic(token: TaskToken, error: &JoinError) -> Body {
         outcome: FailureOutcome::Failure,
         not_before: None,
         state_patch: None,
+        usage: None,
     })
 }
 
@@ -51,6 +53,7 @@ pub(super) fn of_cancel(token: TaskToken) -> Body {
         outcome: FailureOutcome::Failure,
         not_before: None,
         state_patch: None,
+        usage: None,
     })
 }
 
@@ -66,7 +69,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
     };
     let requests = match requests {
         Ok(requests) => requests,
-        Err(message) => return of_bad_state(token, message),
+        Err((code, message)) => return of_unusable(token, code, message),
     };
     let output = String::from_utf8(answer.output).map(json_or_string);
     let output = output
@@ -80,6 +83,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             output: Json::from_checked(output),
             not_before: requests.not_before,
             state_patch: requests.state_patch,
+            usage: requests.usage,
         }),
         (Some(_) | None, _) => Body::FailTask(FailTask {
             token,
@@ -91,6 +95,7 @@ fn of_report(token: TaskToken, report: Report) -> Body {
             outcome: FailureOutcome::Failure,
             not_before: None,
             state_patch: None,
+            usage: None,
         }),
     }
 }
@@ -100,31 +105,36 @@ fn of_report(token: TaskToken, report: Report) -> Body {
 struct Requests {
     not_before: Option<DueTime>,
     state_patch: Option<Json>,
+    usage: Option<Json>,
 }
 
 impl Requests {
     /// # Errors
-    /// Why the patch of the state cannot be used.
-    fn read(requests: flotilla_wasm::Requests) -> Result<Self, String> {
+    /// The code, and why the patch of the state or the usage cannot be used.
+    fn read(requests: flotilla_wasm::Requests) -> Result<Self, (&'static str, String)> {
         let ms = requests.delay_ms;
         let state_patch = request::state_patch(requests.state_patch.trim_ascii());
+        let usage = request::usage(requests.usage.trim_ascii());
         Ok(Self {
             not_before: (ms > 0).then_some(DueTime::After { ms }),
-            state_patch: state_patch.map_err(|refusal| refusal.to_string())?,
+            // As in the cluster, the attempt fails (W66).
+            state_patch: state_patch.map_err(|refusal| ("bad_state", refusal.to_string()))?,
+            usage: usage.map_err(|refusal| ("usage_invalid", refusal.to_string()))?,
         })
     }
 }
 
-/// As in the cluster, the attempt fails (W66).
-fn of_bad_state(token: TaskToken, message: String) -> Body {
+/// The attempt has asked for something that cannot be.
+fn of_unusable(token: TaskToken, code: &str, message: String) -> Body {
     Body::FailTask(FailTask {
         token,
         kind: FailKind::Retry,
-        code: Some("bad_state".to_owned()),
+        code: Some(code.to_owned()),
         message,
         outcome: FailureOutcome::Failure,
         not_before: None,
         state_patch: None,
+        usage: None,
     })
 }
 
@@ -142,6 +152,7 @@ fn of_error(token: TaskToken, error: &InvocationError, requests: Requests) -> Bo
         outcome,
         not_before: requests.not_before,
         state_patch: requests.state_patch,
+        usage: requests.usage,
     })
 }
 
@@ -161,13 +172,47 @@ fn json_or_string(text: String) -> String {
 mod tests {
     use super::*;
 
-    fn read(patch: &str) -> Result<Option<String>, String> {
+    fn read(patch: &str) -> Result<Option<String>, &'static str> {
         let requests = flotilla_wasm::Requests {
             state_patch: patch.as_bytes().to_vec(),
-            delay_ms: 0,
+            ..flotilla_wasm::Requests::default()
         };
-        let patch = Requests::read(requests)?.state_patch;
-        Ok(patch.map(|patch| patch.as_str().to_owned()))
+        let read = Requests::read(requests).map_err(|(code, _)| code)?;
+        Ok(read.state_patch.map(|patch| patch.as_str().to_owned()))
+    }
+
+    #[test]
+    fn a_usage_has_few_numbers_or_fails_the_attempt() {
+        let used = |text: &str| {
+            let requests = flotilla_wasm::Requests {
+                usage: text.as_bytes().to_vec(),
+                ..flotilla_wasm::Requests::default()
+            };
+            let read = Requests::read(requests).map_err(|(code, _)| code)?;
+            Ok(read.usage.map(|usage| usage.as_str().to_owned()))
+        };
+        assert_eq!(used(""), Ok(None));
+        let usage = "{\"cost\": 0.5, \"tokens\": 7, \"tokens\": 8}";
+        assert_eq!(
+            used(usage),
+            Ok(Some("{\"cost\":0.5,\"tokens\":8}".to_owned()))
+        );
+        let many = |count: usize| {
+            let fields: Vec<String> = (0..count).map(|one| format!("\"n{one}\":1")).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        assert!(used(&many(16)).is_ok());
+        let long = format!("{{\"{}\":1}}", "n".repeat(65));
+        for refused in [
+            "[1]",
+            "{\"a\":\"b\"}",
+            "{\"\":1}",
+            "{\"a\":1e999}",
+            &many(17),
+            &long,
+        ] {
+            assert_eq!(used(refused), Err("usage_invalid"), "{refused}");
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ struct Report<'a> {
     not_before_ms: u64,
     #[serde(borrow)]
     state_patch: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
 }
 
 /// Accepts only an object: the derived decoder would also read the fields from an array, in order.
@@ -142,6 +144,7 @@ fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest,
         delay_ms: report.delay_ms,
         not_before_ms: report.not_before_ms,
         state_patch: bytes(report.state_patch),
+        usage: bytes(report.usage),
         ..v1::ReportTaskRequest::default()
     })
 }

@@ -105,6 +105,7 @@ pub(super) fn completion_body(
         output: request::json(&completion.output, "output", "null")?,
         not_before: request::not_before(context, delay_ms, not_before_ms)?,
         state_patch: request::state_patch(&completion.state_patch)?,
+        usage: request::usage(&completion.usage)?,
     }))
 }
 
@@ -130,6 +131,7 @@ pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Resul
         outcome: FailureOutcome::Failure,
         not_before: request::not_before(context, failure.delay_ms, failure.not_before_ms)?,
         state_patch: request::state_patch(&failure.state_patch)?,
+        usage: request::usage(&failure.usage)?,
     }))
 }
 

@@ -33,17 +33,20 @@ pub(crate) const SET_OUTCOME: &str = "set_outcome";
 
 /// `set_state_patch(pointer, length) -> 0 or code`.
 pub(crate) const SET_STATE_PATCH: &str = "set_state_patch";
+/// `set_usage(pointer, length) -> 0 or code`.
+pub(crate) const SET_USAGE: &str = "set_usage";
 /// `set_delay(milliseconds) -> 0 or code`.
 pub(crate) const SET_DELAY: &str = "set_delay";
 
 /// What a module may import.
-pub(super) const IMPORTS: [Import; 7] = [
+pub(super) const IMPORTS: [Import; 8] = [
     import(LOG, signature(&[I32, I32, I32], &[])),
     import(KV_GET, signature(&[I32, I32, I32, I32], &[I32])),
     import(KV_SET, signature(&[I32, I32, I32, I32], &[I32])),
     import(KV_DELETE, signature(&[I32, I32], &[I32])),
     import(SET_OUTCOME, signature(&[I32, I32], &[I32])),
     import(SET_STATE_PATCH, signature(&[I32, I32], &[I32])),
+    import(SET_USAGE, signature(&[I32, I32], &[I32])),
     import(SET_DELAY, signature(&[I64], &[I32])),
 ];
 

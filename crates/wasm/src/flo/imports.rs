@@ -2,11 +2,13 @@
 
 use super::Services;
 use crate::abi::flo::{
-    KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_DELAY, SET_OUTCOME, SET_STATE_PATCH,
+    KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_DELAY, SET_OUTCOME, SET_STATE_PATCH, SET_USAGE,
 };
 use crate::guest::{self, Guest};
 use crate::host::KvError;
-use crate::limits::{DELAY_MS_MAX, KEY_BYTES_MAX, STATE_PATCH_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::limits::{
+    DELAY_MS_MAX, KEY_BYTES_MAX, STATE_PATCH_BYTES_MAX, USAGE_BYTES_MAX, VALUE_BYTES_MAX,
+};
 use crate::log::{LogLevel, Logs};
 use crate::outcome::OutcomeName;
 use crate::span::Span;
@@ -76,6 +78,13 @@ pub(crate) fn link(linker: &mut Linker<Guest<Services>>) -> wasmtime::Result<()>
         SET_STATE_PATCH,
         |mut call: Caller<'_>, pointer, length| {
             answer(set_state_patch(&mut call, Span::new(pointer, length)))
+        },
+    )?;
+    linker.func_wrap(
+        MODULE,
+        SET_USAGE,
+        |mut call: Caller<'_>, pointer, length| {
+            answer(set_usage(&mut call, Span::new(pointer, length)))
         },
     )?;
     linker.func_wrap(MODULE, SET_DELAY, |mut call: Caller<'_>, delay_ms: i64| {
@@ -152,6 +161,17 @@ fn set_state_patch(call: &mut Caller<'_>, patch: Span) -> Result<i32, CallRefuse
         return Err(CallRefused::BadValue);
     }
     guest.state.requests.state_patch = patch.to_vec();
+    Ok(0)
+}
+
+/// The last usage given wins. Whether it is JSON is checked with the report.
+fn set_usage(call: &mut Caller<'_>, usage: Span) -> Result<i32, CallRefused> {
+    let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
+    let usage = usage.read(memory).ok_or(CallRefused::BadPointer)?;
+    if usage.len() > USAGE_BYTES_MAX {
+        return Err(CallRefused::BadValue);
+    }
+    guest.state.requests.usage = usage.to_vec();
     Ok(0)
 }
 

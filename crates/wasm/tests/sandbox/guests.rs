@@ -26,6 +26,7 @@ pub(crate) const IMPORTS: &str = r#"
     (import "flo" "kv_delete" (func $kv_delete (param i32 i32) (result i32)))
     (import "flo" "set_outcome" (func $set_outcome (param i32 i32) (result i32)))
     (import "flo" "set_state_patch" (func $set_state_patch (param i32 i32) (result i32)))
+    (import "flo" "set_usage" (func $set_usage (param i32 i32) (result i32)))
     (import "flo" "set_delay" (func $set_delay (param i64) (result i32)))
 "#;
 

@@ -292,14 +292,17 @@ fn with_patch(calls: &str) -> Report {
 }
 
 #[test]
-fn the_last_state_patch_and_delay_that_were_set_are_reported() {
+fn the_last_state_patch_usage_and_delay_that_were_set_are_reported() {
     let report = with_patch(
         "(i32.add
             (i32.add
                 (call $set_state_patch (i32.const 16) (i32.const 7))
                 (call $set_state_patch (i32.const 23) (i32.const 7)))
-            (i32.add (call $set_delay (i64.const 5)) (call $set_delay (i64.const 700))))",
+            (i32.add
+                (call $set_usage (i32.const 16) (i32.const 7))
+                (i32.add (call $set_delay (i64.const 5)) (call $set_delay (i64.const 700)))))",
     );
+    assert_eq!(report.requests.usage, br#"{"a":1}"#);
     assert_eq!(report.requests.state_patch, br#"{"b":2}"#);
     assert_eq!(report.requests.delay_ms, 700);
     assert_eq!(answer(report), ("success".to_owned(), vec![0; 4]));
@@ -321,12 +324,13 @@ fn an_action_that_fails_has_a_state_patch_too() {
 }
 
 #[test]
-fn a_state_patch_or_delay_over_the_bound_returns_7_and_changes_nothing() {
+fn a_state_patch_usage_or_delay_over_the_bound_returns_7_and_changes_nothing() {
     let year_ms: i64 = 366 * 24 * 60 * 60 * 1_000;
     for call in [
         "(i32.add (i32.mul (memory.grow (i32.const 4)) (i32.const 0))
             (call $set_state_patch (i32.const 0) (i32.const 262145)))"
             .to_owned(),
+        "(call $set_usage (i32.const 0) (i32.const 16385))".to_owned(),
         "(call $set_delay (i64.const -1))".to_owned(),
         format!("(call $set_delay (i64.const {}))", year_ms + 1),
     ] {

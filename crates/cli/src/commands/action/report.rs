@@ -36,6 +36,10 @@ pub(crate) struct Report {
     /// Patch of the run's state: JSON or @FILE; null removes a key
     #[arg(long, value_name = "JSON|@FILE")]
     state_patch: Option<String>,
+
+    /// What the task has used: a JSON object of numbers, or @FILE
+    #[arg(long, value_name = "JSON|@FILE")]
+    usage: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,6 +55,7 @@ impl Report {
             output: json_argument::read_optional(self.output.as_deref())?,
             delay_ms: self.delay.map_or(0, period::millis),
             state_patch: json_argument::read_optional(self.state_patch.as_deref())?,
+            usage: json_argument::read_optional(self.usage.as_deref())?,
             ..ReportTaskRequest::default()
         };
         session.client()?.report_task(request).await?;

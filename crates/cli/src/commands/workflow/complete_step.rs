@@ -64,6 +64,10 @@ pub(crate) struct CompleteStep {
     /// Patch of the run's state: JSON or @FILE; null removes a key
     #[arg(long, value_name = "JSON|@FILE")]
     state_patch: Option<String>,
+
+    /// What the task has used: a JSON object of numbers, or @FILE
+    #[arg(long, value_name = "JSON|@FILE")]
+    usage: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,6 +95,7 @@ impl CompleteStep {
             failure_message: self.message.unwrap_or_default(),
             delay_ms: self.delay.map_or(0, period::millis),
             state_patch: json_argument::read_optional(self.state_patch.as_deref())?,
+            usage: json_argument::read_optional(self.usage.as_deref())?,
             ..CompleteStepRequest::default()
         };
         let response = session.client()?.complete_step(request).await?;

@@ -43,7 +43,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let mut budget = CHILDREN_MAX;
+        let mut budget = Some(CHILDREN_MAX);
         let page = request(&client, self.run, self.page_token).await?;
         let report = with_children(&client, page, self.children, &mut budget).await?;
         session.output.value(&report, ReportView::text)?;
@@ -52,7 +52,7 @@ impl Report {
                 .output
                 .note(&format!("more steps: --page-token {token}"));
         }
-        if budget == 0 {
+        if budget.is_none() {
             let note = format!("more child runs: only {CHILDREN_MAX} are included");
             session.output.note(&note);
         }
@@ -86,12 +86,13 @@ async fn request(
     client.get_run_report(request).await
 }
 
-/// The page with the reports of its child runs, down to a depth. `budget` is how many more reports may be read.
+/// The page with the reports of its child runs, down to a depth. `budget` is how many more reports may be read; `None` once
+/// one was left out.
 async fn with_children(
     client: &Client,
     page: GetRunReportResponse,
     depth: u32,
-    budget: &mut usize,
+    budget: &mut Option<usize>,
 ) -> Result<ReportView, Failure> {
     let children = children(&page);
     let mut report = ReportView::from(page);
@@ -99,10 +100,10 @@ async fn with_children(
         return Ok(report);
     }
     for child in children {
-        let Some(left) = budget.checked_sub(1) else {
+        *budget = budget.and_then(|left| left.checked_sub(1));
+        if budget.is_none() {
             break;
-        };
-        *budget = left;
+        }
         // It may have been deleted since.
         if let Some(page) = first_page(client, child).await? {
             let child = Box::pin(with_children(client, page, depth - 1, budget)).await?;

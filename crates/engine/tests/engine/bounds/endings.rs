@@ -123,6 +123,7 @@ fn complete(token: Option<TaskToken>, output: String) -> Body {
         output: Json::from_checked(output),
         not_before: None,
         state_patch: None,
+        usage: None,
     })
 }
 

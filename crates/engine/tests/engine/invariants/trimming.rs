@@ -21,6 +21,10 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
     let mut named = Named::default();
     named.add(run.output);
     named.add([run.input]);
+    let (end, fixed) = (run.end.as_ref(), run.fixed_end.as_ref());
+    named.add(end.and_then(|end| end.error.as_deref().copied()));
+    named.add(fixed.and_then(|end| end.error.as_deref().copied()));
+    named.add(fixed.and_then(|end| end.cause));
     named.add_state(store, number);
     named.add_history(store, number);
     let by_run = action_runs(store, number, run);

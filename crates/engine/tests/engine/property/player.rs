@@ -323,6 +323,7 @@ impl Player {
                 output: Json::from_checked("{\"out\":1}".to_owned()),
                 not_before: results::not_before(*outcome),
                 state_patch: results::state_patch(*token),
+                usage: results::usage(*token),
             }),
             Intent::Fail { token, kind, code } => Body::FailTask(FailTask {
                 token: self.token(*token),
@@ -333,6 +334,7 @@ impl Player {
                 outcome: FailureOutcome::Failure,
                 not_before: code.and_then(results::not_before),
                 state_patch: results::state_patch(*token),
+                usage: results::usage(*token),
             }),
             Intent::Touch { token, extend_ms } => Body::TouchTask(TouchTask {
                 token: self.token(*token),
@@ -348,6 +350,7 @@ impl Player {
                     output: Json::from_checked("{\"report\":1}".to_owned()),
                     not_before: results::not_before(*outcome),
                     state_patch: results::state_patch(*token),
+                    usage: results::usage(*token),
                 },
             }),
             Intent::Forge { action_run } => Body::TouchTask(TouchTask {

@@ -19,3 +19,14 @@ pub(super) fn state_patch(token: u8) -> Option<Json> {
 pub(super) fn not_before(pick: u8) -> Option<DueTime> {
     (pick % 3 == 1).then_some(DueTime::After { ms: 20 })
 }
+
+/// Some attempts have used something, and one reports what cannot be added up (W87).
+pub(super) fn usage(token: u8) -> Option<Json> {
+    let usages = [
+        r#"{"tokens":3}"#,
+        r#"{"tokens":2,"cost":0.5}"#,
+        r#"{"cost":"much"}"#,
+    ];
+    let usage = usages.get(usize::from(token) % 5)?;
+    Some(Json::from_checked((*usage).to_owned()))
+}

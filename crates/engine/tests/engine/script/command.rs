@@ -104,6 +104,7 @@ fn answer_cancelled(world: &World) -> Vec<Body> {
             outcome: FailureOutcome::Failure,
             not_before: None,
             state_patch: None,
+            usage: None,
         })
     };
     held.map(fail).collect()
@@ -324,6 +325,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             not_before: due_time(line),
             output: json(line),
             state_patch: state_patch(line),
+            usage: usage(line),
         }),
         "fail" => Body::FailTask(FailTask {
             token: token(world, &line.word()),
@@ -343,6 +345,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             },
             message: message(line),
             state_patch: state_patch(line),
+            usage: usage(line),
         }),
         "accept" => Body::AcceptTask(AcceptTask {
             token: token(world, &line.word()),
@@ -495,6 +498,10 @@ fn due_time(line: &mut Line) -> Option<DueTime> {
 }
 
 /// `state={"count":1}`: the patch of the state.
+fn usage(line: &mut Line) -> Option<Json> {
+    line.option("usage").map(large)
+}
+
 fn state_patch(line: &mut Line) -> Option<Json> {
     line.option("state").map(large)
 }
@@ -506,6 +513,7 @@ fn task_report(line: &mut Line) -> TaskReport {
         not_before: due_time(line),
         output: json(line),
         state_patch: state_patch(line),
+        usage: usage(line),
     }
 }
 

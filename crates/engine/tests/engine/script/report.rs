@@ -6,15 +6,15 @@ use super::world::World;
 use flotilla_engine::ids::RunId;
 use flotilla_engine::view::{
     self, PageRange, ReportPage, ReportedAttempt, ReportedStep, RunView, ScopeKind, ScopeStatus,
-    ScopeView,
+    ScopeView, UsageView,
 };
 
-pub(super) const QUESTIONS: [&str; 3] = ["report", "scopes", "error"];
+pub(super) const QUESTIONS: [&str; 3] = ["visits", "scopes", "error"];
 
 /// The answer to a question about reports; `None` for any other.
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
     Some(match verb {
-        "report" => report(world, line),
+        "visits" => visits(world, line),
         "scopes" => match run(world, line).scopes {
             Some(root) => listed(scope(&root, 0).into_iter()),
             None => "no open scope\n".to_owned(),
@@ -33,8 +33,8 @@ fn run(world: &World, line: &mut Line) -> RunView {
     found.expect("the run exists")
 }
 
-/// `report RUN` shows all visits; `report RUN page=2` in pages of two, and with `from=20 to=24` only these lines.
-fn report(world: &World, line: &mut Line) -> String {
+/// `visits RUN` shows all visits; `visits RUN page=2` in pages of two, and with `from=20 to=24` only these lines.
+fn visits(world: &World, line: &mut Line) -> String {
     let run_id = RunId::new(line.word()).expect("a run id");
     let limit = line.number("page").unwrap_or(1_000);
     let from: usize = line.number("from").unwrap_or(1);
@@ -54,17 +54,28 @@ fn report(world: &World, line: &mut Line) -> String {
         };
         let ReportPage {
             steps,
+            usage,
             next,
-            is_trimmed,
+            is_incomplete,
         } = page;
+        lines.extend(usage.iter().flat_map(used));
         lines.extend(steps.iter().flat_map(visit));
         after = next;
         if after.is_none() {
-            lines.extend(is_trimmed.then(|| "trimmed".to_owned()));
+            lines.extend(is_incomplete.then(|| "incomplete".to_owned()));
             return listed(lines.into_iter().skip(from.saturating_sub(1)).take(to));
         }
         lines.push("next page".to_owned());
     }
+}
+
+fn used(usage: &UsageView) -> Vec<String> {
+    let (own, below) = (usage.own.as_str(), usage.below.as_str());
+    let steps = usage.steps.iter();
+    let steps = steps.map(|(step, sums)| format!("  {step} used {}", sums.as_str()));
+    std::iter::once(format!("used {own}, below {below}"))
+        .chain(steps)
+        .collect()
 }
 
 fn visit(step: &ReportedStep) -> Vec<String> {

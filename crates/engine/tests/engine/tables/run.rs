@@ -7,8 +7,8 @@ use flotilla_engine::ids::{ActionRunNumber, ConcurrencyKeyNumber, LockNumber, Ru
 use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
     DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, InfoRecord, InfoTask, Infos,
-    LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus, ScopeId,
-    SignalCounts, TriggeredBy, Trimming,
+    LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus, RunUsageRecord,
+    RunUsages, ScopeId, SignalCounts, StepUsages, TriggeredBy, Trimming,
 };
 
 /// Where it continues.
@@ -157,6 +157,18 @@ fn fixed_end() -> FixedEnd {
         cancelling_count: 3,
         is_retried: true,
     }
+}
+
+/// What the tasks of a run and of one of its steps have used.
+pub(super) fn usages() -> [Row; 2] {
+    let sums = RunUsageRecord {
+        own: samples::json(),
+        below: samples::json(),
+    };
+    [
+        row::<RunUsages>(RunNumber(7), sums),
+        row::<StepUsages>((RunNumber(7), StepIndex(1)), samples::json()),
+    ]
 }
 
 /// An info entry of a task.

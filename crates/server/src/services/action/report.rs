@@ -32,6 +32,7 @@ pub(crate) async fn report(
                 output: request::json(&request.output, "output", "null")?,
                 not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
                 state_patch: request::state_patch(&request.state_patch)?,
+                usage: request::usage(&request.usage)?,
             },
         },
     };

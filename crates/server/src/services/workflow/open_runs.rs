@@ -131,6 +131,7 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
         output,
         not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
         state_patch: request::state_patch(&request.state_patch)?,
+        usage: request::usage(&request.usage)?,
     })
 }
 

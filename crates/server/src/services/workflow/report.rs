@@ -45,6 +45,7 @@ pub(super) async fn get(
             .map(convert::report::step)
             .collect(),
         next_page_token: request::page_token(report.next),
-        history_trimmed: report.is_trimmed,
+        incomplete: report.is_incomplete,
+        usage: report.usage.as_ref().map(convert::report::usage),
     })
 }

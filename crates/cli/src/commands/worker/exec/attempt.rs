@@ -177,17 +177,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_files_hold_a_state_patch_and_a_delay() {
-        let write = r#"echo '{"tries": 1}' > $FLO_STATE_PATCH; echo 5m > $FLO_DELAY_FILE;"#;
+    async fn the_files_hold_a_state_patch_a_usage_and_a_delay() {
+        let write = r#"echo '{"tries": 1}' > $FLO_STATE_PATCH; echo 5m > $FLO_DELAY_FILE; echo '{"tokens": 7}' > $FLO_USAGE;"#;
         let result = run_shell(&format!("{write} exit 75"))
             .await
             .expect("pending");
         assert_eq!(result.state_patch(), Some(&r#"{"tries": 1}"#.into()));
         assert_eq!(result.delay(), Some(Duration::from_mins(5)));
+        assert_eq!(result.usage(), Some(&r#"{"tokens": 7}"#.into()));
         let error = run_shell(&format!("{write} exit 1")).await;
         let error = error.expect_err("failed");
         assert_eq!(error.state_patch, r#"{"tries": 1}"#);
         assert_eq!(error.delay, Some(Duration::from_mins(5)));
+        assert_eq!(*error.usage, *br#"{"tokens": 7}"#);
         let result = run_shell("rm $FLO_STATE_PATCH").await.expect("success");
         assert_eq!((result.state_patch(), result.delay()), (None, None));
     }
@@ -196,6 +198,8 @@ mod tests {
     async fn files_that_cannot_be_used_fail_the_attempt() {
         let patch = "echo tries=1 > $FLO_STATE_PATCH";
         expect_error(patch, FailKind::Retry, "bad_state", "FLO_STATE_PATCH").await;
+        let usage = r#"echo '{"tokens": "seven"}' > $FLO_USAGE"#;
+        expect_error(usage, FailKind::NoRetry, "usage_invalid", "FLO_USAGE").await;
         let large = r#"printf '{"a":"%0300000d"}' 1 > $FLO_STATE_PATCH"#;
         expect_error(large, FailKind::Retry, "bad_state", "256 KiB").await;
         let failed = format!("{patch}; echo no >&2; exit 65");

@@ -12,6 +12,9 @@ const WORD_BYTES_MAX: u64 = 1024;
 /// The read limit of the patch: one byte more than a state may have (W66).
 const PATCH_BYTES_MAX: u64 = (256 << 10) + 1;
 
+/// The read limit of the usage: more than 16 names with their numbers take (W87).
+const USAGE_BYTES_MAX: u64 = 16 << 10;
+
 /// The files of an attempt. They are empty when the program starts, and are deleted after it.
 pub(super) struct ResultFiles {
     /// The outcome.
@@ -20,6 +23,8 @@ pub(super) struct ResultFiles {
     pub(super) state_patch: NamedTempFile,
     /// The delay of what follows.
     pub(super) delay: NamedTempFile,
+    /// What it has used.
+    pub(super) usage: NamedTempFile,
 }
 
 /// What the files hold.
@@ -28,6 +33,7 @@ pub(super) struct Written {
     pub(super) outcome: Vec<u8>,
     pub(super) state_patch: Vec<u8>,
     pub(super) delay: Vec<u8>,
+    pub(super) usage: Vec<u8>,
 }
 
 impl ResultFiles {
@@ -36,6 +42,7 @@ impl ResultFiles {
             outcome: NamedTempFile::with_prefix("flo-outcome-")?,
             state_patch: NamedTempFile::with_prefix("flo-state-patch-")?,
             delay: NamedTempFile::with_prefix("flo-delay-")?,
+            usage: NamedTempFile::with_prefix("flo-usage-")?,
         })
     }
 
@@ -44,6 +51,7 @@ impl ResultFiles {
             outcome: read(self.outcome.path(), WORD_BYTES_MAX).await?,
             state_patch: read(self.state_patch.path(), PATCH_BYTES_MAX).await?,
             delay: read(self.delay.path(), WORD_BYTES_MAX).await?,
+            usage: read(self.usage.path(), USAGE_BYTES_MAX).await?,
         })
     }
 }

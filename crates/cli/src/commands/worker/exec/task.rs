@@ -49,6 +49,7 @@ impl Task {
             .env("FLO_REPORT_URL", &self.report_url)
             .env("FLO_OUTCOME_FILE", files.outcome.path())
             .env("FLO_STATE_PATCH", files.state_patch.path())
+            .env("FLO_USAGE", files.usage.path())
             .env("FLO_DELAY_FILE", files.delay.path());
         match &self.traceparent {
             Some(traceparent) => command.env("TRACEPARENT", traceparent),

@@ -6,10 +6,14 @@ use crate::period;
 use crate::views;
 use bytes::Bytes;
 use flotilla_client::{ActionResult, HandlerError};
-use serde_json::Value;
+use serde_json::{Number, Value};
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
+
+/// Names in what an attempt has used (W87).
+const USAGE_NAMES_MAX: usize = 16;
 
 const SUCCESS: i32 = 0;
 const NON_RETRYABLE: i32 = 65;
@@ -53,9 +57,11 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
     };
     let message = || last_line.unwrap_or_else(|| ending(status));
     let (patch, delay) = (state_patch(&written.state_patch), delay(&written.delay));
+    let usage = usage(&written.usage);
     let done = |outcome: String| -> Result<ActionResult, HandlerError> {
         let result = ActionResult::named_json(outcome, json(&output)?);
         let result = result.with_state_patch_json(patch.clone()?);
+        let result = result.with_usage_json(usage.clone()?);
         Ok(match delay.clone()? {
             Some(delay) => result.with_delay(delay),
             None => result,
@@ -64,6 +70,7 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
     // Why the program has failed counts, not that its files cannot be used.
     let failed = |error: HandlerError| HandlerError {
         delay: delay.clone().unwrap_or_default(),
+        usage: Vec::from(usage.clone().unwrap_or_default()).into(),
         ..error.with_state_patch_json(patch.clone().unwrap_or_default())
     };
     match status.code() {
@@ -83,6 +90,23 @@ fn state_patch(bytes: &[u8]) -> Result<Bytes, HandlerError> {
     }
     let message = "expected the file FLO_STATE_PATCH to hold a JSON object of at most 256 KiB, but it holds something else";
     Err(HandlerError::retry(message).with_code("bad_state"))
+}
+
+/// What the program has used, if it wrote that (W87).
+fn usage(bytes: &[u8]) -> Result<Bytes, HandlerError> {
+    let text = bytes.trim_ascii();
+    let numbers = serde_json::from_slice::<BTreeMap<String, Number>>(text);
+    match (text, numbers) {
+        ([], _) => Ok(Bytes::new()),
+        (_, Ok(numbers)) if numbers.len() <= USAGE_NAMES_MAX => Ok(Bytes::copy_from_slice(text)),
+        _ => {
+            let message = format!(
+                "expected the file FLO_USAGE to hold a JSON object of at most {USAGE_NAMES_MAX} numbers, but it holds \
+                 something else"
+            );
+            Err(HandlerError::no_retry(message).with_code("usage_invalid"))
+        }
+    }
 }
 
 /// The delay of what follows, if the program wrote one (W74).
