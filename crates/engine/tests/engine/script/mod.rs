@@ -34,9 +34,12 @@ pub(crate) use pattern::lock;
 
 use crate::testdata;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use world::World;
 
 const SEPARATOR: &str = "----";
+/// Begins the answer of a block that panics.
+const PANIC: &str = "PANIC: ";
 
 #[test]
 fn every_script_shows_what_the_engine_does() {
@@ -45,6 +48,11 @@ fn every_script_shows_what_the_engine_does() {
         .filter_map(|path| testdata::compare(path, &run(&testdata::read(path))).err())
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+    // `UPDATE` writes them too, so that they are found where they happened.
+    let panics = |path: &&PathBuf| testdata::read(path).contains(&format!("\n{PANIC}"));
+    let files = testdata::files("");
+    let panicked: Vec<_> = files.iter().filter(panics).collect();
+    assert!(panicked.is_empty(), "a block panics in {panicked:?}");
 }
 
 /// The log that a script makes: its encoded entries, from index 1.
@@ -80,6 +88,6 @@ fn answer(world: &mut World, input: &str) -> String {
     catch_unwind(AssertUnwindSafe(|| world.entry(input))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("PANIC: {}", text.unwrap_or("without a message"))
+        format!("{PANIC}{}", text.unwrap_or("without a message"))
     })
 }
