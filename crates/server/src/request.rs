@@ -367,20 +367,22 @@ pub(crate) fn page_token(next: Option<Vec<u8>>) -> String {
     token
 }
 
+/// The refusal of a page token that is none of this list.
+pub(crate) fn other_token() -> Refusal {
+    let message = "expected the page token of the previous page, but it is something else";
+    Refusal::invalid("page_token", message).with_hint("start again without a page token")
+}
+
 fn parse_token(token: &str) -> Result<Vec<u8>, Refusal> {
-    let refusal = || {
-        let message = "expected the page token of the previous page, but it is something else";
-        Refusal::invalid("page_token", message).with_hint("start again without a page token")
-    };
     let is_token = token.len() <= PAGE_TOKEN_BYTES_MAX
         && token.len().is_multiple_of(2)
         && token.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_token {
-        return Err(refusal());
+        return Err(other_token());
     }
     let digits = (0..token.len()).step_by(2);
     let bytes = digits.map(|start| u8::from_str_radix(&token[start..start + 2], 16));
-    bytes.collect::<Result<_, _>>().map_err(|_| refusal())
+    bytes.collect::<Result<_, _>>().map_err(|_| other_token())
 }
 
 #[cfg(test)]

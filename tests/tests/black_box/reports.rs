@@ -126,6 +126,8 @@ fn a_failed_run_has_an_error() {
     assert_eq!(status["scopes"], Value::Null);
     let table = flo.text(&["workflow", "report", "o-2"]);
     assert!(table.contains("declined: card declined"), "{table}");
+    let other = flo.refused(&["workflow", "report", "o-2", "--page-token", "ab"]);
+    assert_eq!(other.code, "invalid_argument");
     let missing = flo.refused(&["workflow", "report", "o-9"]);
     assert_eq!(missing.code, "run_not_found");
 }

@@ -129,9 +129,16 @@ impl ReportView {
         self.children.push(child);
     }
 
-    /// The token of the next page; `None` on the last one.
-    pub(crate) fn next_page_token(&self) -> Option<&str> {
-        self.next_page_token.as_deref()
+    /// The runs of which there are more pages, each with the token of the next one. Their ids are those of the first pages.
+    pub(crate) fn next_pages(&self, run_id: &str) -> Vec<(String, String)> {
+        let own = self.next_page_token.iter();
+        let own = own.map(|token| (run_id.to_owned(), token.clone()));
+        let below = self.children.iter();
+        let below = below.flat_map(|child| {
+            let run_id = child.run.as_ref().map_or("", RunView::run_id);
+            child.next_pages(run_id)
+        });
+        own.chain(below).collect()
     }
 
     /// The run and a table of its steps, then the same of its children.
@@ -170,6 +177,14 @@ impl StepView {
         let texts = last.map(|last| [&last.child_run_id, &last.executor, &last.worker]);
         let texts = texts.into_iter().flatten().flatten().cloned();
         texts.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it has ended with a good outcome.
+    fn has_gone_well(&self) -> bool {
+        matches!(
+            self.outcome.as_deref(),
+            Some("success" | "skipped" | "approved")
+        )
     }
 
     /// Why the last attempt failed that did, or the step.
@@ -214,7 +229,11 @@ impl Row for StepView {
             time::show_optional(self.started_at_ms),
             took.unwrap_or_else(|| "-".to_owned()),
             self.executed_by(),
-            self.error(),
+            if self.has_gone_well() {
+                String::new()
+            } else {
+                self.error()
+            },
         ]
     }
 }

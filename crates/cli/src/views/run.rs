@@ -139,6 +139,10 @@ impl From<v1::Run> for RunView {
 }
 
 impl RunView {
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
     /// The run in one line.
     pub(crate) fn summary(&self) -> String {
         let Self {

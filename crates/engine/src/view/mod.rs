@@ -71,7 +71,7 @@ pub use plan::{
 };
 pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
-pub use report::{ReportPage, ReportedStep, UsageView, report};
+pub use report::{FoundReport, ReportPage, ReportedStep, UsageView, report};
 pub use reported_step::ReportedAttempt;
 pub use retention::{Expired, expired};
 pub use retry::{RunOrigin, run_origin};

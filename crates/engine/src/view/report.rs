@@ -76,8 +76,18 @@ pub struct ReportPage {
     pub is_incomplete: bool,
 }
 
-/// The visits of a run that the range has, and at most [`READ_BYTES_MAX`] bytes of them unless one alone is larger; `None` if
-/// there is no such run.
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundReport {
+    /// There is no such run.
+    NoRun,
+    /// The page token is not one of this run.
+    OtherToken,
+    /// A page.
+    Page(ReportPage),
+}
+
+/// The visits of a run that the range has, and at most [`READ_BYTES_MAX`] bytes of them unless one alone is larger.
 ///
 /// Iterations that have succeeded are not among them (W57).
 ///
@@ -88,16 +98,20 @@ pub fn report(
     namespace: &Namespace,
     run_id: &RunId,
     range: PageRange<'_>,
-) -> Result<Option<ReportPage>, StoreError> {
+) -> Result<FoundReport, StoreError> {
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
-        return Ok(None);
+        return Ok(FoundReport::NoRun);
+    };
+    let after = match range.after.map(|token| position(number, token)) {
+        Some(None) => return Ok(FoundReport::OtherToken),
+        Some(after) => after,
+        None => None,
     };
     let definition = definition_of(reader, &run)?.definition;
     let mut search = Search::new(reader, number, &definition);
     search.active = active(reader, number)?;
     search.add_events()?;
     search.add_results()?;
-    let after = range.after.map(|token| position(token).unwrap_or(LAST));
     let visits = search.in_order().into_iter();
     let left = visits.filter(|(position, _)| after.is_none_or(|after| *position > after));
     let mut page = ReportPage {
@@ -115,13 +129,13 @@ pub fn report(
         bytes += step.bytes();
         let is_full = page.steps.len() == range.limit || bytes > READ_BYTES_MAX;
         if let Some(last) = last.filter(|_| is_full) {
-            page.next = Some(token(last));
+            page.next = Some(token(number, last));
             break;
         }
         page.steps.push(step);
         last = Some(position);
     }
-    Ok(Some(page))
+    Ok(FoundReport::Page(page))
 }
 
 fn usage(
@@ -149,17 +163,17 @@ fn usage(
 /// that; they follow the others of the same time.
 type Position = (u64, (u8, u64));
 
-/// Behind all visits.
-const LAST: Position = (u64::MAX, (u8::MAX, u64::MAX));
-
-fn token(position: Position) -> Vec<u8> {
+/// A page token names the run, too.
+fn token(run: RunNumber, position: Position) -> Vec<u8> {
     let mut token = Vec::new();
-    position.encode(&mut token);
+    (run, position).encode(&mut token);
     token
 }
 
-fn position(mut token: &[u8]) -> Option<Position> {
-    Key::decode(&mut token)
+/// The position in a token of the run.
+fn position(run: RunNumber, mut token: &[u8]) -> Option<Position> {
+    let (of_run, position) = <(RunNumber, Position)>::decode(&mut token)?;
+    (of_run == run && token.is_empty()).then_some(position)
 }
 
 impl ReportedStep {

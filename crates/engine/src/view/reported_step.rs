@@ -3,7 +3,7 @@
 use crate::definition::{Definition, StepIndex, StepKind};
 use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName, RunId, ScopeNumber, WorkerId};
 use crate::limits::{REPORTED_FIRST_ATTEMPTS, REPORTED_LAST_ATTEMPTS};
-use crate::run::outcome_name as name;
+use crate::run::{is_failure, outcome_name as name};
 use crate::tables::{
     Activation, Event, EventKind, PayloadRef, Phase, PlanEvent, StepResult, StepTimeout, TaskError,
 };
@@ -42,6 +42,14 @@ impl ReportedAttempt {
             code: code.to_owned(),
             message: String::new(),
         });
+    }
+
+    /// The engine has failed the attempt although its target succeeded: its output or its patch is invalid.
+    fn fail_after_success(&mut self, failure: &OutcomeName) {
+        let has_succeeded = self.outcome.as_ref().is_some_and(is_success);
+        if is_failure(failure) && has_succeeded {
+            self.outcome = Some(failure.clone());
+        }
     }
 
     /// Notes how it ended, unless that is known.
@@ -128,8 +136,10 @@ impl Attempts {
 
     /// The current attempt has failed, unless it has ended otherwise.
     fn fail(&mut self, at_ms: u64) -> &mut ReportedAttempt {
+        let failure = name::of(name::FAILURE);
         let current = self.current();
-        current.end_if_open(at_ms, &name::of(name::FAILURE));
+        current.end_if_open(at_ms, &failure);
+        current.fail_after_success(&failure);
         current
     }
 
@@ -173,6 +183,10 @@ pub(super) struct Visit {
 const COMPENSATION: &str = "compensation";
 /// The kind of a visit that executes the `onCancel` of a step.
 const ON_CANCEL: &str = "on_cancel";
+
+fn is_success(outcome: &OutcomeName) -> bool {
+    outcome.as_str() == name::SUCCESS
+}
 
 fn is_timeout(outcome: &OutcomeName) -> bool {
     outcome.as_str() == name::TIMEOUT
@@ -459,6 +473,7 @@ impl Visit {
         self.ended_at_ms = Some(at_ms);
         if let Some(current) = &mut self.attempts.current {
             current.end_if_open(at_ms, &outcome);
+            current.fail_after_success(&outcome);
         }
         self.outcome = Some(outcome);
     }

@@ -15,9 +15,9 @@ const CHILDREN_MAX: usize = 1000;
 
 /// Print each visit to a step of a run, with its attempts
 ///
-/// The steps come in the order in which they began, and each with its input, its output and its
-/// attempts: when they began and ended, on which worker, and why they failed. Steps of iterations that
-/// succeeded are left out. Prints a table; with -o json, all fields.
+/// Prints a table of the visits, in the order in which they began. With -o json, each visit also has
+/// its input, its output and its attempts: when each began and ended, which worker ran it, and why it
+/// failed. Iterations that succeeded are left out.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow report wfrun-1\n  flo workflow report wfrun-1 --children 2 -o json"
@@ -26,11 +26,11 @@ pub(crate) struct Report {
     /// Id of the run
     run: String,
 
-    /// Include the reports of child runs, down to this depth
+    /// Include the reports of child runs, down to this depth (at most 3)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3))]
     children: u32,
 
-    /// Print the page with this token, which the page before it printed
+    /// Token of the page to print: the `next_page_token` of the previous page
     #[arg(
         long,
         value_name = "TOKEN",
@@ -44,13 +44,12 @@ impl Report {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
         let mut budget = Some(CHILDREN_MAX);
-        let page = request(&client, self.run, self.page_token).await?;
+        let page = request(&client, self.run.clone(), self.page_token).await?;
         let report = with_children(&client, page, self.children, &mut budget).await?;
         session.output.value(&report, ReportView::text)?;
-        if let Some(token) = report.next_page_token() {
-            session
-                .output
-                .note(&format!("more steps: --page-token {token}"));
+        for (run, token) in report.next_pages(&self.run) {
+            let next = format!("more steps: flo workflow report {run} --page-token {token}");
+            session.output.note(&next);
         }
         if budget.is_none() {
             let note = format!("more child runs: only {CHILDREN_MAX} are included");

@@ -5,8 +5,8 @@ use super::question::listed;
 use super::world::World;
 use flotilla_engine::ids::RunId;
 use flotilla_engine::view::{
-    self, PageRange, ReportPage, ReportedAttempt, ReportedStep, RunView, ScopeKind, ScopeStatus,
-    ScopeView, UsageView,
+    self, FoundReport, PageRange, ReportPage, ReportedAttempt, ReportedStep, RunView, ScopeKind,
+    ScopeStatus, ScopeView, UsageView,
 };
 
 pub(super) const QUESTIONS: [&str; 3] = ["visits", "scopes", "error"];
@@ -49,8 +49,9 @@ fn visits(world: &World, line: &mut Line) -> String {
             limit,
         };
         let found = view::report(&world.store, &namespace, &run_id, range).expect("memory");
-        let Some(page) = found else {
-            return "no such run\n".to_owned();
+        let page = match found {
+            FoundReport::Page(page) => page,
+            other => return format!("{other:?}\n"),
         };
         let ReportPage {
             steps,

@@ -8,7 +8,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::Rejection;
 use flotilla_engine::store::Reader;
-use flotilla_engine::view;
+use flotilla_engine::view::{self, FoundReport};
 use tokio::time::Instant;
 
 /// Serves `GetRunReport`.
@@ -23,20 +23,22 @@ pub(super) async fn get(
     let is_first = request.page_token.is_empty();
     let missing = Rejection::RunNotFound(run_id.clone());
     let look_up = move |reader: &dyn Reader| {
-        let Some(report) = view::report(reader, &namespace, &run_id, page.range())? else {
-            return Ok(None);
-        };
+        let found = view::report(reader, &namespace, &run_id, page.range())?;
         let run = match is_first {
             true => view::run(reader, &namespace, &run_id)?,
             false => None,
         };
-        Ok(Some((report, run)))
+        Ok((found, run))
     };
-    let found = context
+    let (found, run) = context
         .gateway
         .scan(Freshness::of(request.stale), deadline, look_up)
         .await?;
-    let (report, run) = found.ok_or(missing)?;
+    let report = match found {
+        FoundReport::NoRun => return Err(missing.into()),
+        FoundReport::OtherToken => return Err(request::other_token()),
+        FoundReport::Page(page) => page,
+    };
     Ok(v1::GetRunReportResponse {
         run: run.map(convert::run::message),
         steps: report

@@ -60,8 +60,9 @@ JSON string. Exit codes:
   65  permanent failure
   any other: failure with retry; the last line of stderr is the message
 
-The program can write a patch of the run's state, a JSON object, to the file $FLO_STATE_PATCH, and the
-delay of the next step, poll or retry, such as 30s, to $FLO_DELAY_FILE.
+The program can write a patch of the run's state, a JSON object, to the file $FLO_STATE_PATCH, the
+delay of the next step, poll or retry, such as 30s, to $FLO_DELAY_FILE, and what it has used, a JSON
+object of numbers, to $FLO_USAGE. With exit code 76, these files do not count: the report can have them.
 
 The environment has FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID, FLO_TASK_TOKEN and
 FLO_REPORT_URL, and for a traced step TRACEPARENT. Report the outcome of an accepted task with
