@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_import_in_the_tables_is_bound_with_the_type_in_the_tables() {
-        for (abi, count) in [(Abi::Flo, 7), (Abi::Wasi, 46)] {
+        for (abi, count) in [(Abi::Flo, 8), (Abi::Wasi, 46)] {
             assert_eq!(abi.imports().count(), count);
             let compiled = Compiler::new().unwrap().compile(&importing_all(abi));
             assert_eq!(compiled.unwrap().info.abi, abi);
