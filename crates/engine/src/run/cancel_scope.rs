@@ -324,6 +324,11 @@ fn close(
         }
         run.note(&active, EventKind::StepCancelled);
         resumable::keep_step(turn, run, &active)?;
+        // Its block may have ended, while the rest of the step was deferred.
+        let is_open = |ended: &EndedAttempt| scopes.iter().any(|one| one.id.number == ended.scope);
+        if let Some(ended) = attempt_of_block(run, &active, false).filter(|one| !is_open(one)) {
+            settling.extend(kept_signals::settling(turn, run, ended)?);
+        }
         run.leave(&active);
         run.record.left_count += 1;
     }

@@ -4,6 +4,7 @@ use super::block_trees::{Expected, List, ListEnd, Step, Text, answer, go_on, lis
 use super::player::{Player, create};
 use super::{budgets, config};
 use crate::invariants::{read, rows};
+use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
 use flotilla_engine::rows::{Records, RunNames, RunStatus, Runs, States};
@@ -171,4 +172,35 @@ proptest! {
         play_cut(&mut player, run, &[]);
         prop_assert_eq!(first, end_of(&player, run));
     }
+}
+
+#[test]
+fn a_signal_that_was_taken_before_a_cut_is_counted() {
+    let list = vec![Step::Fans(
+        "parallel",
+        vec![
+            vec![Step::Nests(vec![
+                Step::Skips,
+                Step::Nests(vec![Step::Waits, Step::Sets]),
+            ])],
+            vec![Step::Loops(
+                1,
+                vec![Step::Fans(
+                    "parallel",
+                    vec![vec![Step::Waits], vec![Step::Waits], vec![Step::Waits]],
+                )],
+            )],
+        ],
+    )];
+    let mut budgets = Budgets::default();
+    budgets.turn.steps = 2;
+    budgets.entry.rows = 40;
+    let mut player = Player::with(budgets);
+    let run = begin(&mut player, &list);
+    let cut = Cut::Cancelled {
+        is_forced: false,
+        is_early: true,
+    };
+    play_cut(&mut player, run, &[Cut::Nothing, cut]);
+    assert!(!status(&player, run).is_open());
 }
