@@ -324,11 +324,6 @@ fn close(
         }
         run.note(&active, EventKind::StepCancelled);
         resumable::keep_step(turn, run, &active)?;
-        // Its block may have ended, while the rest of the step was deferred.
-        let is_open = |ended: &EndedAttempt| scopes.iter().any(|one| one.id.number == ended.scope);
-        if let Some(ended) = attempt_of_block(run, &active, false).filter(|one| !is_open(one)) {
-            settling.extend(kept_signals::settling(turn, run, ended)?);
-        }
         run.leave(&active);
         run.record.left_count += 1;
     }
@@ -353,9 +348,13 @@ pub(super) fn settling_of_ended(
     run: &mut LoadedRun,
     active: &Activation,
 ) -> Result<Option<Work>, StoreError> {
-    match attempt_of_block(run, active, false).filter(|_| active.ending.undoing.is_some()) {
-        Some(ended) => kept_signals::settling(turn, run, ended),
-        None => Ok(None),
+    let Some(ended) = attempt_of_block(run, active, false) else {
+        return Ok(None);
+    };
+    match run.scope(turn, ended.scope)? {
+        Some(_) => Ok(None),
+        // What it has done may be undone first, or the rest of the step may be deferred.
+        None => kept_signals::settling(turn, run, ended),
     }
 }
 
