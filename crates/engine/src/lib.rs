@@ -90,7 +90,7 @@ pub use rejection::Rejection;
 pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::SweepRequests;
-pub use resume_rejection::ResumeRejection;
+pub use resume_rejection::{Drift, ResumeRejection};
 pub use retention::SweepRuns;
 pub use run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,

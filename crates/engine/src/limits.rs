@@ -407,6 +407,9 @@ pub const INFO_BYTES_MAX: usize = 64 << 10;
 /// Info entries of a run (W92).
 pub const INFOS_MAX: u32 = 1_000;
 
+/// How often a run can be resumed with another revision (W89).
+pub const RUN_REVISIONS_MAX: usize = 100;
+
 /// Triggers of a workflow (W93).
 pub const TRIGGERS_MAX: usize = 16;
 /// Records of one batch of a trigger (W41).

@@ -155,6 +155,12 @@ codes! {
     StepNotVisited "step_not_visited" Invalid
         "The run itself has not visited the step."
         => "`flo workflow history RUN` shows the steps that it has visited";
+    WorkflowDrift "workflow_drift" Conflict
+        "The steps of the revision differ from those with which the run has stopped."
+        => "resume the run without --latest and --version, or start a new run with `flo workflow retry RUN --latest`";
+    RunRevisionsTooMany "run_revisions_too_many" Conflict
+        "The run was resumed with other revisions too often."
+        => "resume the run without --latest and --version, or start a new run with `flo workflow retry RUN --latest`";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";

@@ -1,8 +1,10 @@
 //! Why an ended run cannot be resumed (W89).
 
-use crate::ids::{RunId, StepName};
+use crate::ids::{RunId, StepName, WorkflowVersion};
+use crate::limits::RUN_REVISIONS_MAX;
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Why a run cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -59,6 +61,66 @@ pub enum ResumeRejection {
         /// The step.
         step: StepName,
     },
+    /// The steps of the revision differ from those with which the run has stopped.
+    #[error("{0}")]
+    Drift(Box<Drift>),
+    /// It was resumed with other revisions too often.
+    #[error(
+        "expected at most {RUN_REVISIONS_MAX} changes of the revision of run \"{0}\", but this would be another one"
+    )]
+    TooManyRevisions(RunId),
+}
+
+/// How a revision differs from the one with which a run has stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    /// The run.
+    pub run_id: RunId,
+    /// The signature of its revision (W88).
+    pub saved_signature: String,
+    /// The version that was asked for.
+    pub version: WorkflowVersion,
+    /// Its signature.
+    pub signature: String,
+    /// How its steps differ, a sentence each; the first [`LISTED_MAX`](Self::LISTED_MAX).
+    pub differences: Vec<String>,
+    /// Steps of the run itself that have a good outcome; the first [`LISTED_MAX`](Self::LISTED_MAX).
+    pub completed: Vec<StepName>,
+    /// The step of the run itself with which it would continue; `None` if it would end.
+    pub pending: Option<StepName>,
+}
+
+impl Drift {
+    /// The maximum number of steps and differences that are listed.
+    pub const LISTED_MAX: usize = 10;
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            run_id,
+            saved_signature,
+            version,
+            signature,
+            differences,
+            completed,
+            pending,
+        } = self;
+        write!(
+            out,
+            "expected a revision with the steps of run \"{run_id}\" (signature {saved_signature}), \
+             but those of version {version} differ (signature {signature}): {}",
+            differences.join(", ")
+        )?;
+        if !completed.is_empty() {
+            let names: Vec<&str> = completed.iter().map(StepName::as_str).collect();
+            write!(out, "; completed: {}", names.join(", "))?;
+        }
+        match pending {
+            Some(step) => write!(out, "; pending: {step}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl ResumeRejection {
@@ -71,6 +133,8 @@ impl ResumeRejection {
             Self::ParentOpen { .. } => RejectionCode::ParentOpen,
             Self::StepNeeded { .. } => RejectionCode::ResumeStepNeeded,
             Self::StepNotVisited { .. } => RejectionCode::StepNotVisited,
+            Self::Drift(_) => RejectionCode::WorkflowDrift,
+            Self::TooManyRevisions(_) => RejectionCode::RunRevisionsTooMany,
         }
     }
 }

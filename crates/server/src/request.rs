@@ -5,14 +5,14 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
-use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId};
+use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId, WorkflowVersion};
 use flotilla_engine::json::{self, Json};
 use flotilla_engine::limits::{
     INFO_BYTES_MAX, JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX,
     PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX, TARGET_BYTES_MAX, USAGE_NAME_BYTES_MAX, USAGE_NAMES_MAX,
 };
 use flotilla_engine::view::PageRange;
-use flotilla_engine::{DueTime, NodeId, RequestId};
+use flotilla_engine::{DueTime, NodeId, RequestId, VersionChoice};
 use serde::de::IgnoredAny;
 use serde_json::Number;
 use std::collections::BTreeMap;
@@ -102,6 +102,21 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
     match bytes {
         [] => Ok(None),
         bytes => object(bytes, "metadata", METADATA_BYTES_MAX).map(Some),
+    }
+}
+
+/// The revision that a resume or a retry selects; `None` for that of the run (W89, W90).
+pub(crate) fn version_choice(
+    latest: bool,
+    version: String,
+) -> Result<Option<VersionChoice>, Refusal> {
+    match (latest, optional(version, WorkflowVersion::new)?) {
+        (false, version) => Ok(version.map(VersionChoice::Version)),
+        (true, None) => Ok(Some(VersionChoice::Latest)),
+        (true, Some(_)) => {
+            let message = "expected latest or version, but the request has both";
+            Err(Refusal::invalid("version", message.to_owned()))
+        }
     }
 }
 
@@ -391,6 +406,13 @@ mod tests {
 
     fn refused(bytes: &[u8]) -> String {
         json(bytes, "input", "{}").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn two_choices_of_a_revision_are_refused() {
+        let refusal = version_choice(true, "2.0.0".to_owned());
+        let refusal = refusal.unwrap_err().to_string();
+        assert!(refusal.contains("has both"), "{refusal}");
     }
 
     #[test]

@@ -99,7 +99,10 @@ impl Client {
         let run_id = self.caller.random.pick(&self.begun).clone();
         let body = match self.caller.random.within(0..3) {
             0 => workload::cancel(&run_id, self.caller.random.chance(300)),
-            1 => workload::resume(&run_id),
+            1 => {
+                let versions = [None, Some("1"), Some("2")];
+                workload::resume(&run_id, *self.caller.random.pick(&versions))
+            }
             _ => {
                 let key = format!("{} again {}", self.caller.name, self.requested_count);
                 workload::retry(&run_id, &key)

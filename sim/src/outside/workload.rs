@@ -3,6 +3,7 @@
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, WorkflowName,
+    WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
@@ -95,7 +96,9 @@ pub(super) fn preparations() -> Vec<Body> {
             is_only_if_missing: false,
         }))
     });
-    let definitions = [ORDER_TEXT, TICK_TEXT].map(|text| {
+    // Runs are resumed with either of the two.
+    let later = ORDER_TEXT.replacen("version: \"1\"", "version: \"2\"", 1);
+    let definitions = [ORDER_TEXT, &later, TICK_TEXT].map(|text| {
         let definition = flotilla_dsl::parse(text).definition;
         Body::CreateDefinition(Box::new(CreateDefinition {
             definition: definition.expect("the text is a workflow"),
@@ -166,11 +169,13 @@ pub(super) fn cancel(run_id: &RunId, is_forced: bool) -> Body {
     })
 }
 
-/// A resume of an order.
-pub(super) fn resume(run_id: &RunId) -> Body {
+/// A resume of an order, with another version of its workflow or its own.
+pub(super) fn resume(run_id: &RunId, version: Option<&str>) -> Body {
+    let version = version.map(|version| WorkflowVersion::new(version).expect("a valid version"));
     Body::ResumeRun(ResumeRun {
         run_id: run_id.clone(),
         from: None,
+        version: version.map(VersionChoice::Version),
     })
 }
 

@@ -8,6 +8,7 @@ mod backoff;
 mod block;
 mod call;
 mod concurrency;
+mod drift;
 mod expression;
 mod lock;
 mod plan;
@@ -43,7 +44,7 @@ pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
 
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
-use crate::ids::{Namespace, OutcomeName, PlanName, WorkflowName, WorkflowVersion};
+use crate::ids::{Namespace, OutcomeName, PlanName, TerminalName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
 use std::slice;
 
@@ -353,6 +354,14 @@ impl Definition {
     #[must_use]
     pub fn terminal(&self, index: TerminalIndex) -> &CustomTerminal {
         &self.terminals[index.position()]
+    }
+
+    /// The custom terminal with this name.
+    #[must_use]
+    pub fn terminal_named(&self, name: &TerminalName) -> Option<TerminalIndex> {
+        let mut terminals = (0..).map(TerminalIndex).zip(&self.terminals);
+        let found = terminals.find(|(_, terminal)| terminal.name == *name);
+        found.map(|(index, _)| index)
     }
 
     /// The name of `target` in the definition's text.

@@ -3,14 +3,14 @@
 use super::child::Above;
 use super::reopen::{check, reopen};
 use super::{enter, for_each, linked_attempts, resumed_branches, run_timeout, timeout_timers};
-use crate::definition::{BlockIndex, TerminalStatus};
-use crate::ids::{RunNumber, ScopeNumber};
+use crate::definition::{BlockIndex, BuiltInTerminal, Target, TerminalStatus};
+use crate::ids::{RunNumber, ScopeNumber, TerminalName};
 use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, Cursor, EventKind, ParentLink, ResumableSteps, RunStatus,
-    StepResults, TargetResult, UndoOwner, Work,
+    Activation, ActivationState, Awaited, Cursor, Ending, EventKind, ParentLink, ResumableSteps,
+    RunStatus, StepResults, TargetResult, UndoOwner, Work,
 };
 use crate::turn::{Abort, LoadedRun, NewVisit, Turn, TurnResult};
 use std::sync::Arc;
@@ -76,10 +76,39 @@ pub(super) fn continue_scope(
             queue.push(run.number, work);
         }
         Some(Cursor::EndScope(end)) => queue.push(run.number, Work::EndScope(end)),
-        Some(Cursor::Finish(ending)) => queue.push(run.number, Work::Finish(ending)),
+        Some(Cursor::Finish { ending, terminal }) => {
+            let ending = ending_at(run, ending, terminal);
+            queue.push(run.number, Work::Finish(ending));
+        }
     }
     Ok(())
 }
+
+/// The end at the terminal with this name, which the revision of the run may have elsewhere than the former one, or not at
+/// all.
+fn ending_at(run: &LoadedRun, ending: Ending, terminal: Option<TerminalName>) -> Ending {
+    let Some(name) = terminal else {
+        return ending;
+    };
+    match run.definition.definition.terminal_named(&name) {
+        Some(index) => Ending {
+            terminal: Target::Custom(index),
+            ..ending
+        },
+        None => {
+            let detail = format!(
+                "expected the terminal \"{name}\", which the run had reached, but this revision does not have it"
+            );
+            Ending {
+                scope: ending.scope,
+                ..Ending::of_engine(BuiltInTerminal::Failed, Some(detail), NO_TERMINAL)
+            }
+        }
+    }
+}
+
+/// The code of a run that was resumed with a revision without the terminal that it had reached.
+const NO_TERMINAL: &str = "terminal_not_found";
 
 /// The visit that follows the former ones: the one that was noted, or that after the last result.
 fn visit_after(
@@ -201,7 +230,7 @@ fn continue_child(
             return Ok(false);
         }
         RunStatus::Ended(_) => {
-            match check(turn, &child).and_then(|()| reopen(turn, &mut child, &above)) {
+            match check(turn, &child).and_then(|()| reopen(turn, &mut child, &above, None)) {
                 Ok(work) => work.map(|work| (last, work)),
                 Err(Abort::Rejected(_)) => {
                     turn.put_back_run(child);

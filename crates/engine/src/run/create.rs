@@ -189,6 +189,7 @@ fn record_of(
         namespace: new_run.namespace.clone(),
         id: new_run.run_id.clone().unwrap_or_else(generated),
         definition: new_run.definition,
+        former_definitions: MostlyDefault::default(),
         status: RunStatus::Pending,
         end: None,
         fixed_end: None,

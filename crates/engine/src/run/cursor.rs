@@ -2,7 +2,7 @@
 
 use super::child::FIRST_WORK;
 use super::outcome::is_good;
-use crate::definition::{StepIndex, TerminalStatus};
+use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -227,7 +227,7 @@ fn of_pending(
         Some(Work::EndScope(end)) if is_good(&end.outcome) => Some(Cursor::EndScope(end.clone())),
         Some(Work::EndScope(end)) => Some(after_visits(turn, run, (scope, end.step))?),
         Some(Work::Finish(ending)) if status_at(run, ending) == TerminalStatus::Completed => {
-            Some(Cursor::Finish(ending.clone()))
+            Some(finish(run, ending.clone()))
         }
         Some(Work::Finish(ending)) => match ending.cause.step {
             Some(step) => Some(after_visits(turn, run, (scope, step))?),
@@ -235,6 +235,15 @@ fn of_pending(
         },
         _ => None,
     })
+}
+
+/// The end of the run at the terminal that was reached.
+fn finish(run: &LoadedRun, ending: Ending) -> Cursor {
+    let terminal = match ending.terminal {
+        Target::Custom(index) => Some(run.definition.definition.terminal(index).name.clone()),
+        Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => None,
+    };
+    Cursor::Finish { ending, terminal }
 }
 
 /// The last visit to a step so far.
@@ -272,7 +281,7 @@ pub(super) fn may_be_resumed(record: &RunRecord) -> bool {
 pub(super) fn step_of(run: &LoadedRun) -> Option<StepIndex> {
     match run.record.cursor.as_ref()?.at {
         Cursor::Step { step, .. } | Cursor::FinishStep { step, .. } => Some(step),
-        Cursor::EndScope(_) | Cursor::Finish(_) => None,
+        Cursor::EndScope(_) | Cursor::Finish { .. } => None,
     }
 }
 

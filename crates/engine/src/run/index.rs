@@ -24,7 +24,13 @@ pub(super) fn update(
         return Ok(());
     }
     let definition = turn.pinned(after.definition)?;
-    let old = before.map_or_else(Rows::default, |run| Rows::of(number, run, &definition));
+    let old = match before {
+        Some(before) if before.definition != after.definition => {
+            Rows::of(number, before, &*turn.pinned(before.definition)?)
+        }
+        Some(before) => Rows::of(number, before, &definition),
+        None => Rows::default(),
+    };
     let new = Rows::of(number, after, &definition);
     replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
     replace::<RunsByStatus>(turn, &old.status, &new.status);
@@ -84,6 +90,7 @@ pub(super) fn expire_child(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnRe
 fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
     before.is_some_and(|before| {
         before.status == after.status
+            && before.definition == after.definition
             && before.completed_at_ms == after.completed_at_ms
             && before.attributes == after.attributes
     })

@@ -54,6 +54,7 @@ mod resume;
 mod resumed_branches;
 mod retry;
 mod retry_run;
+mod revise;
 mod run_timeout;
 mod schema_check;
 mod scope;

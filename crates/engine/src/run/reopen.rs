@@ -55,11 +55,12 @@ pub(super) fn check_ended(
 }
 
 /// Reopens an ended run that was [checked](check): it requests its target, its locks and its concurrency keys as a new run
-/// does. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
+/// does. `revision` is that of the definition, if it is resumed with another one. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
 pub(super) fn reopen(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     above: &Above,
+    revision: Option<u32>,
 ) -> TurnResult<Option<Work>> {
     let prepared = exclusion::prepare_again(turn, run.number)?;
     let namespace = &run.record.namespace;
@@ -76,7 +77,7 @@ pub(super) fn reopen(
     }
     drop_deferred(turn, run)?;
     let from = cursor::step_of(run);
-    run.note_run(EventKind::RunResumed { from });
+    run.note_run(EventKind::RunResumed { from, revision });
     let record = &mut run.record;
     record.become_status(RunStatus::Pending);
     record.end = None;

@@ -3,6 +3,8 @@
 use super::advance::advance;
 use super::child::Above;
 use super::reopen::{check, reopen};
+use super::revise::revise;
+use super::start::VersionChoice;
 use super::{create, cursor};
 use crate::definition::{BlockIndex, StepIndex};
 use crate::ids::{Namespace, RunId, StepName};
@@ -20,6 +22,8 @@ pub struct ResumeRun {
     pub run_id: RunId,
     /// The step of the run itself to continue with; `None` for the steps at which it has stopped.
     pub from: Option<StepName>,
+    /// The revision to continue with; `None` for the one with which it has stopped.
+    pub version: Option<VersionChoice>,
 }
 
 impl ResumeRun {
@@ -31,6 +35,10 @@ impl ResumeRun {
         let mut run = create::find_attempt(turn, namespace, &self.run_id)?;
         check_parent(turn, &run)?;
         check(turn, &run)?;
+        let is_revised = match &self.version {
+            Some(version) => revise(turn, &mut run, version)?,
+            None => false,
+        };
         match &self.from {
             Some(step) => self.place(turn, &mut run, step)?,
             None => check_cursor(&run)?,
@@ -41,7 +49,8 @@ impl ResumeRun {
         let number = run.number;
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());
-        let work = reopen(turn, &mut run, &Above::default())?;
+        let revision = is_revised.then_some(run.definition.revision);
+        let work = reopen(turn, &mut run, &Above::default(), revision)?;
         let is_queued = run.record.is_held_up();
         turn.put_back_run(run);
         if let Some(work) = work {

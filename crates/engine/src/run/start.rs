@@ -60,7 +60,7 @@ pub enum VersionChoice {
 }
 
 impl VersionChoice {
-    fn resolve(
+    pub(super) fn resolve(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,

@@ -2,7 +2,7 @@
 
 use super::{Activation, Ending, PayloadRef, ScopeEnd, ScopeRecord, TargetResult, tables};
 use crate::definition::StepIndex;
-use crate::ids::{RunNumber, ScopeNumber};
+use crate::ids::{RunNumber, ScopeNumber, TerminalName};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -47,7 +47,12 @@ pub enum Cursor {
     /// The scope ends: its last step was left before it stopped.
     EndScope(ScopeEnd),
     /// The run ends: its last step was left before it stopped.
-    Finish(Ending),
+    Finish {
+        /// How it ends.
+        ending: Ending,
+        /// The name of the terminal, if it is one of the definition: the run may continue with another revision.
+        terminal: Option<TerminalName>,
+    },
 }
 
 impl Cursor {
@@ -69,7 +74,7 @@ impl Cursor {
     pub(crate) fn payload(&self) -> Option<PayloadRef> {
         match self {
             Self::FinishStep { target_result, .. } => target_result.output,
-            Self::Step { .. } | Self::EndScope(_) | Self::Finish(_) => None,
+            Self::Step { .. } | Self::EndScope(_) | Self::Finish { .. } => None,
         }
     }
 }

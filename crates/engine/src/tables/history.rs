@@ -486,6 +486,8 @@ pub enum EventKind {
     RunResumed {
         /// The step of the run itself at which it continues; `None` if it ends or begins.
         from: Option<StepIndex>,
+        /// Its revision, 1, 2, 3 … within its version, if it was resumed with another one.
+        revision: Option<u32>,
     },
     /// A caller, or a task of the step, added an info entry (W92).
     Info {

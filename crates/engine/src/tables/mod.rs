@@ -117,9 +117,9 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
-    AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, HistoryCursor,
-    IdempotencyKeys, LockPlace, ParentLink, Phase, RunConcurrency, RunNames, RunRecord, RunStatus,
-    Runs, SchemaChecks, TriggeredBy, Trimming,
+    AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, FormerDefinition,
+    HistoryCursor, IdempotencyKeys, LockPlace, ParentLink, Phase, RunConcurrency, RunNames,
+    RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy, Trimming,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

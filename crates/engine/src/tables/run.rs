@@ -36,6 +36,8 @@ pub struct RunRecord {
     pub id: RunId,
     /// The revision that it is pinned to (W5).
     pub definition: DefinitionNumber,
+    /// The revisions that it was pinned to before it was resumed with other ones, the oldest first (W89).
+    pub former_definitions: MostlyDefault<Vec<FormerDefinition>>,
     /// Where it stands.
     pub status: RunStatus,
     /// How it ended; `None` while it is open.
@@ -115,6 +117,19 @@ pub struct RunRecord {
     pub began_at_ms: Option<u64>,
     /// In milliseconds; set when the run ends.
     pub completed_at_ms: Option<u64>,
+}
+
+/// A revision to which a run was pinned before it was resumed with another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerDefinition {
+    /// The revision.
+    pub definition: DefinitionNumber,
+    /// The number of the last event that the run had with it.
+    pub last_event: u64,
+}
+
+impl ConstDefault for Vec<FormerDefinition> {
+    const DEFAULT: &'static Self = &Self::new();
 }
 
 impl RunRecord {

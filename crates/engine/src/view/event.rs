@@ -262,7 +262,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::SignalReceived { signal_type, .. }
         | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
         EventKind::PhaseChanged { phase } => phase.name().to_owned(),
-        EventKind::RunResumed { from } => step_name(definition, *from),
+        EventKind::RunResumed { from, .. } => step_name(definition, *from),
         EventKind::ActionNotFound { action }
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
@@ -347,6 +347,12 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         }
         EventKind::StepTimeout { timeout } => none.text("code", timeout.code()),
         EventKind::LoopWarning { visits } => none.number("visits", u64::from(*visits)),
+        EventKind::RunResumed {
+            revision: Some(revision),
+            ..
+        } => none
+            .text("version", definition.version.as_str())
+            .number("revision", u64::from(*revision)),
         EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
         EventKind::PollScheduled { poll, due_ms } => none.due("poll", *poll, *due_ms),
         EventKind::ConcurrencyWaiting { position, .. } => {
@@ -384,7 +390,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildRefused { .. }
         | EventKind::ChildStarted { .. }
         | EventKind::RunRetried { .. }
-        | EventKind::RunResumed { .. }
+        | EventKind::RunResumed { revision: None, .. }
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased

@@ -3,10 +3,11 @@
 use super::event::{EventView, describe, trimmed};
 use super::payload;
 use super::run::find_run;
+use super::run_definitions::RunDefinitions;
 use crate::ids::{Namespace, RunId};
 use crate::message::cut;
 use crate::store::{KeyRange, Order, Reader, StoreError};
-use crate::tables::{Definitions, History, RunRecord, encode_key, read, visit};
+use crate::tables::{History, RunRecord, encode_key, visit};
 use std::ops::ControlFlow;
 
 /// A part of a history.
@@ -43,9 +44,7 @@ pub fn history(
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
-    let Some(definition) = read::<Definitions>(reader, &run.definition)? else {
-        return Ok(None);
-    };
+    let definitions = RunDefinitions::of(reader, &run)?;
     let cursor = &run.history;
     let mut events: Vec<EventView> = Vec::new();
     let is_in_gap = after_seq >= cursor.trimming.after && after_seq < cursor.trimming.until;
@@ -63,7 +62,7 @@ pub fn history(
         }
         for (seq, event) in (first..).zip(&record.events) {
             if seq > after_seq {
-                events.push(describe(&definition.definition, event, seq, &record));
+                events.push(describe(definitions.at(seq), event, seq, &record));
             }
         }
         if events.len() > limit {

@@ -26,6 +26,7 @@ mod retention;
 mod retry;
 mod run;
 mod run_attempts;
+mod run_definitions;
 mod run_detail;
 mod schedule;
 mod scope_tree;

@@ -2,6 +2,7 @@
 
 use super::payload;
 use super::run_attempts::{RunAttempts, attempts, latest_attempt};
+use super::run_definitions::RunDefinitions;
 use super::run_detail::{quarantine_detail, run_detail};
 use super::scope_tree::{ScopeView, ScopedRun, scope_tree};
 use crate::definition::{Definition, Target};
@@ -285,7 +286,8 @@ pub fn run(
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
-    let record = definition_of(reader, &run)?;
+    let definitions = RunDefinitions::of(reader, &run)?;
+    let record = &definitions.current;
     let definition = &record.definition;
     let output = match run.output {
         Some(output) if !run.status.is_open() => Some(payload(reader, output)?),
@@ -313,7 +315,7 @@ pub fn run(
         active: &active,
     };
     Ok(Some(RunView {
-        row: row(&run, &record),
+        row: row(&run, record),
         detail: match quarantine_detail(reader, number, &run)? {
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
@@ -331,7 +333,7 @@ pub fn run(
         search_attributes: attributes(&run, definition),
         parent,
         attempts: attempts(reader, &run)?,
-        idempotency_key: shown_key(&run, definition),
+        idempotency_key: shown_key(&run, definitions.first()),
         starts_at_ms: run.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
@@ -354,7 +356,7 @@ fn error(reader: &dyn Reader, run: &RunRecord) -> Result<Option<Json>, StoreErro
     error.map(|error| payload(reader, *error)).transpose()
 }
 
-/// The caller's idempotency key, or the one derived from what started the run (W20).
+/// The caller's idempotency key, or the one derived from what started the run with its first definition (W20).
 fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
     match &run.triggered_by {
         TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(*firing_ms)),

@@ -1,7 +1,8 @@
 //! Reads the visits to steps that ended in given entries of the log: the spans that a run adds to its trace.
 
 use super::event::EventView;
-use super::run::{definition_of, find_run};
+use super::run::find_run;
+use super::run_definitions::RunDefinitions;
 use super::trace::{VisitKey, run_trace};
 use super::visit_search::{FoundVisit, VisitSearch, ends_visit};
 use crate::definition::TerminalStatus;
@@ -79,8 +80,8 @@ pub fn steps_left(
     if !are_any_left(reader, &range, &entries)? {
         return Ok(Vec::new());
     }
-    let definition = definition_of(reader, &run)?.definition;
-    let mut search = VisitSearch::new(&run, &definition, entries);
+    let definitions = RunDefinitions::of(reader, &run)?;
+    let mut search = VisitSearch::new(&run, &definitions, entries);
     visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
         search.look_at(first, &record)
     })?;
@@ -91,6 +92,7 @@ pub fn steps_left(
     }
     let trace = run_trace(reader, number)?;
     let describe = |found: FoundVisit| {
+        let definition = definitions.at(found.end.seq);
         let (events, events_dropped_count) = found.end.events.in_order();
         StepVisit {
             key: VisitKey {
@@ -104,7 +106,7 @@ pub fn steps_left(
             workflow: definition.name.clone(),
             version: definition.version.clone(),
             trace,
-            scope: scope_path::to_text(&definition, &found.end.scope.path),
+            scope: scope_path::to_text(definition, &found.end.scope.path),
             step: definition.step(found.place.step).name.clone(),
             visit: found.end.visit,
             left_at_ms: found.end.at_ms,

@@ -6,8 +6,9 @@
 //! entered and not left. They are the steps with an event before the end and no `step_completed` in between.
 
 use super::event::{EventView, describe};
+use super::run_definitions::RunDefinitions;
 use super::visit_events::VisitEvents;
-use crate::definition::{Definition, StepIndex};
+use crate::definition::StepIndex;
 use crate::ids::{NodeId, OutcomeName, ScopeNumber};
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
 use crate::run::outcome_name as name;
@@ -40,7 +41,7 @@ pub(super) struct VisitEnd {
     /// The visit to the step in its scope, from 1.
     pub(super) visit: u32,
     /// The event that ended it.
-    seq: u64,
+    pub(super) seq: u64,
     pub(super) at_ms: u64,
     pub(super) raft_index: u64,
     pub(super) node: NodeId,
@@ -58,7 +59,7 @@ pub(super) struct VisitEnd {
 /// A search for the visits that ended in some entries.
 pub(super) struct VisitSearch<'a> {
     run: &'a RunRecord,
-    definition: &'a Definition,
+    definitions: &'a RunDefinitions,
     entries: RangeInclusive<u64>,
     /// Visits whose beginning is not found yet.
     ended: BTreeMap<Place, VisitEnd>,
@@ -76,7 +77,7 @@ pub(super) struct VisitSearch<'a> {
 /// An event, its number and the record that it belongs to.
 #[derive(Clone, Copy)]
 struct HistoryEntry<'a> {
-    seq: u64,
+    pub(super) seq: u64,
     event: &'a Event,
     record: &'a HistoryRecord,
 }
@@ -84,12 +85,12 @@ struct HistoryEntry<'a> {
 impl<'a> VisitSearch<'a> {
     pub(super) fn new(
         run: &'a RunRecord,
-        definition: &'a Definition,
+        definitions: &'a RunDefinitions,
         entries: RangeInclusive<u64>,
     ) -> Self {
         Self {
             run,
-            definition,
+            definitions,
             entries,
             ended: BTreeMap::new(),
             left: BTreeSet::new(),
@@ -244,7 +245,8 @@ impl<'a> VisitSearch<'a> {
     }
 
     fn describe(&self, entry: HistoryEntry<'_>) -> EventView {
-        describe(self.definition, entry.event, entry.seq, entry.record)
+        let definition = self.definitions.at(entry.seq);
+        describe(definition, entry.event, entry.seq, entry.record)
     }
 }
 

@@ -8,7 +8,7 @@ use flotilla_engine::{
     Assignment, Effect, Phase, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec,
     reply,
 };
-use flotilla_engine::{ResumeRejection, StartRejection};
+use flotilla_engine::{Drift, ResumeRejection, StartRejection};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -240,9 +240,19 @@ fn rejections_of_resumes() -> Vec<Rejection> {
             last: "step \"gate\"".to_owned(),
         },
         ResumeRejection::StepNotVisited {
-            run_id,
+            run_id: run_id.clone(),
             step: samples::step(),
         },
+        ResumeRejection::Drift(Box::new(Drift {
+            run_id: samples::run_id(),
+            saved_signature: "5d41402abc4b2a76".to_owned(),
+            version: samples::version(),
+            signature: "b9719d911017c592".to_owned(),
+            differences: vec!["step \"gate\" is missing".to_owned()],
+            completed: vec![samples::step()],
+            pending: Some(samples::step()),
+        })),
+        ResumeRejection::TooManyRevisions(run_id),
     ];
     rejections.map(Rejection::Resume).to_vec()
 }

@@ -12,9 +12,12 @@ use serde::Serialize;
 /// The run continues where it has stopped: steps that succeeded keep their results, and the steps
 /// at which it has stopped are entered again, in all branches and iterations. Child runs that did
 /// not complete are resumed too. A run whose steps were undone at its end cannot be resumed.
+///
+/// To correct a mistake in the definition, create it again and resume the run with --latest. The
+/// names, kinds and order of the steps must stay; everything else can change.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait"
+    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest"
 )]
 pub(crate) struct Resume {
     /// Id of the run
@@ -29,6 +32,16 @@ pub(crate) struct Resume {
         hide_default_value = true
     )]
     from: String,
+
+    /// Continue with the latest revision of the workflow, which must have the same steps
+    /// [default: the revision of the run]
+    #[arg(long, conflicts_with = "version")]
+    latest: bool,
+
+    /// Continue with the newest revision of this version, which must have the same steps
+    /// [default: the revision of the run]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    version: String,
 
     #[command(flatten)]
     waiting: Waiting,
@@ -46,6 +59,8 @@ impl Resume {
         let request = ResumeRunRequest {
             run_id: self.run.clone(),
             from: self.from,
+            latest: self.latest,
+            version: self.version,
             ..ResumeRunRequest::default()
         };
         let client = session.client()?;

@@ -180,6 +180,7 @@ fn a_run_that_is_resumed_and_waits_for_its_key_has_no_continuation() {
     let resume = Body::ResumeRun(ResumeRun {
         run_id: RunId::generated(RunNumber(1)),
         from: None,
+        version: None,
     });
     world.accept(signal(1, "go", "{}"));
     assert!(

@@ -8,7 +8,7 @@ use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
 use flotilla_engine::rows::{Records, RunNames, RunStatus, Runs, States};
-use flotilla_engine::{Body, CancelRun, ResumeRun};
+use flotilla_engine::{Body, CancelRun, ResumeRun, VersionChoice};
 use proptest::prelude::*;
 
 /// What happens to a run between two answers.
@@ -20,14 +20,17 @@ enum Cut {
         is_forced: bool,
         /// Whether that comes before the deferred work of the answer is done.
         is_early: bool,
+        /// Whether it continues with another revision.
+        is_revised: bool,
     },
 }
 
 fn cuts() -> impl Strategy<Value = Vec<Cut>> {
     let cut = prop_oneof![
         2 => Just(Cut::Nothing),
-        1 => (any::<bool>(), any::<bool>())
-            .prop_map(|(is_forced, is_early)| Cut::Cancelled { is_forced, is_early }),
+        1 => (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(is_forced, is_early, is_revised)| Cut::Cancelled { is_forced, is_early, is_revised }
+        ),
     ];
     prop::collection::vec(cut, 1..8)
 }
@@ -47,18 +50,29 @@ fn cancel(player: &mut Player, is_forced: bool) {
     );
 }
 
-fn resume(player: &mut Player) {
+fn resume(player: &mut Player, version: Option<VersionChoice>) {
     play(
         player,
         Body::ResumeRun(ResumeRun {
             run_id: run_id(),
             from: None,
+            version,
         }),
     );
 }
 
 fn status(player: &Player, run: RunNumber) -> RunStatus {
     read::<Runs>(&player.store, &run).expect("the run").status
+}
+
+/// Makes another revision of a tree with the same steps the latest one.
+fn revise(player: &mut Player, list: &List, number: usize) {
+    let text = Text::of(list);
+    let head = format!("define tree {} ", number + 2);
+    play(
+        player,
+        create(&text.replacen("define tree 1 ", &head, 1), "revised"),
+    );
 }
 
 /// Starts a run of a tree.
@@ -82,13 +96,17 @@ fn end_of(player: &Player, run: RunNumber) -> End {
 }
 
 /// Plays a run to its end, cut as it is said.
-fn play_cut(player: &mut Player, run: RunNumber, cuts: &[Cut]) {
-    let mut cuts = cuts.iter();
+fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) {
+    let mut cuts = cuts.iter().enumerate();
     loop {
-        if let Some(Cut::Cancelled {
-            is_forced,
-            is_early,
-        }) = cuts.next().copied()
+        if let Some((
+            number,
+            &Cut::Cancelled {
+                is_forced,
+                is_early,
+                is_revised,
+            },
+        )) = cuts.next()
             && status(player, run).is_open()
         {
             if !is_early {
@@ -101,7 +119,10 @@ fn play_cut(player: &mut Player, run: RunNumber, cuts: &[Cut]) {
                 }
                 // It may have completed before it was cancelled.
                 if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
-                    resume(player);
+                    if is_revised {
+                        revise(player, list, number);
+                    }
+                    resume(player, is_revised.then_some(VersionChoice::Latest));
                 }
             }
             continue;
@@ -144,10 +165,10 @@ proptest! {
     ) {
         let mut whole = Player::with(budgets);
         let run = begin(&mut whole, &list);
-        play_cut(&mut whole, run, &[]);
+        play_cut(&mut whole, run, (&list, &[]));
         let mut cut = Player::with(budgets);
         let run = begin(&mut cut, &list);
-        play_cut(&mut cut, run, &cuts);
+        play_cut(&mut cut, run, (&list, &cuts));
         let (expected, found) = (end_of(&whole, run), end_of(&cut, run));
         prop_assert_eq!(found.0, expected.0);
         if expected.0 == RunStatus::Ended(TerminalStatus::Completed) {
@@ -166,10 +187,10 @@ proptest! {
         prop_assume!(!is_good && !has_retried_block(&list));
         let mut player = Player::with(budgets);
         let run = begin(&mut player, &list);
-        play_cut(&mut player, run, &[]);
+        play_cut(&mut player, run, (&list, &[]));
         let first = end_of(&player, run);
-        resume(&mut player);
-        play_cut(&mut player, run, &[]);
+        resume(&mut player, None);
+        play_cut(&mut player, run, (&list, &[]));
         prop_assert_eq!(first, end_of(&player, run));
     }
 }
@@ -200,7 +221,8 @@ fn a_signal_that_was_taken_before_a_cut_is_counted() {
     let cut = Cut::Cancelled {
         is_forced: false,
         is_early: true,
+        is_revised: false,
     };
-    play_cut(&mut player, run, &[Cut::Nothing, cut]);
+    play_cut(&mut player, run, (&list, &[Cut::Nothing, cut]));
     assert!(!status(&player, run).is_open());
 }

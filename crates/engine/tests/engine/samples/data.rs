@@ -13,7 +13,7 @@ use flotilla_engine::{
     DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings,
     JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined,
     ResumeRun, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords,
-    TriggerBatch, TrimStream, TrimTo,
+    TriggerBatch, TrimStream, TrimTo, VersionChoice,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -48,6 +48,7 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.push(Body::ResumeRun(ResumeRun {
         run_id: super::run_id(),
         from: Some(super::step()),
+        version: Some(VersionChoice::Version(super::version())),
     }));
     bodies
 }

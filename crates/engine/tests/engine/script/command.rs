@@ -174,6 +174,10 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             from: line
                 .option("from")
                 .map(|step| StepName::new(step).expect("a step name")),
+            version: match line.flag("latest") {
+                true => Some(VersionChoice::Latest),
+                false => line.option("version").map(version),
+            },
         }),
         "retry" => retry(world, line),
         _ => return on_verdicts(world, verb, line),
@@ -240,6 +244,10 @@ fn retry(world: &World, line: &mut Line) -> Body {
     })
 }
 
+fn version(text: String) -> VersionChoice {
+    VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
+}
+
 fn start(line: &mut Line) -> StartRun {
     StartRun {
         workflow: WorkflowName::new(line.word()).expect("a workflow name"),
@@ -247,9 +255,7 @@ fn start(line: &mut Line) -> StartRun {
         version: match (line.option("version"), line.number("revision")) {
             (None, None) => VersionChoice::Latest,
             (None, Some(number)) => VersionChoice::Revision(DefinitionNumber(number)),
-            (Some(text), _) => {
-                VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
-            }
+            (Some(text), _) => version(text),
         },
         input_checked_for: line.number("checked-for").map(DefinitionNumber),
         idempotency_key: key(line),

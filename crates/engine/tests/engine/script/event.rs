@@ -352,9 +352,16 @@ fn target_in_words(kind: &EventKind) -> (&'static str, String) {
 
 fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
     match kind {
-        EventKind::RunResumed { from } => {
-            let step = from.map(|step| step_name(definition, step));
-            ("run_resumed", step.unwrap_or_default().to_string())
+        EventKind::RunResumed { from, revision } => {
+            let step = from
+                .map(|step| step_name(definition, step))
+                .unwrap_or_default();
+            let revision = revision
+                .map(|revision| format!(" revision {revision} of version {}", definition.version));
+            (
+                "run_resumed",
+                format!("{step}{}", revision.unwrap_or_default()),
+            )
         }
         EventKind::WorkflowCompleted { terminal } => {
             ("workflow_completed", target(definition, *terminal))

@@ -167,6 +167,7 @@ fn action_events() -> Vec<EventKind> {
         },
         EventKind::RunResumed {
             from: Some(StepIndex(1)),
+            revision: Some(2),
         },
         EventKind::ChildStarted {
             child: samples::run_id(),

@@ -6,9 +6,9 @@ use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalSt
 use flotilla_engine::ids::{ActionRunNumber, ConcurrencyKeyNumber, LockNumber, RunNumber};
 use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
-    DefinitionNumber, End, Exclusion, FixedEnd, HistoryCursor, InfoRecord, InfoTask, Infos,
-    LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus, RunUsageRecord,
-    RunUsages, ScopeId, SignalCounts, StepUsages, TriggeredBy, Trimming,
+    DefinitionNumber, End, Exclusion, FixedEnd, FormerDefinition, HistoryCursor, InfoRecord,
+    InfoTask, Infos, LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus,
+    RunUsageRecord, RunUsages, ScopeId, SignalCounts, StepUsages, TriggeredBy, Trimming,
 };
 
 /// Where it continues.
@@ -32,6 +32,11 @@ pub(super) fn record() -> RunRecord {
         namespace: samples::namespace(),
         id: samples::run_id(),
         definition: DefinitionNumber(4),
+        former_definitions: vec![FormerDefinition {
+            definition: DefinitionNumber(3),
+            last_event: 8,
+        }]
+        .into(),
         hops: 3,
         status: RunStatus::Ended(TerminalStatus::TimedOut),
         end: Some(End {

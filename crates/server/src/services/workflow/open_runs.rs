@@ -144,6 +144,7 @@ pub(super) async fn resume(
     let body = ResumeRun {
         run_id: request::run_id(request.run_id)?,
         from: request::optional(request.from, StepName::new)?,
+        version: request::version_choice(request.latest, request.version)?,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),

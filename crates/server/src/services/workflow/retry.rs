@@ -9,7 +9,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowVersion};
+use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId};
 use flotilla_engine::json::{Json, merge_patch};
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::store::Reader;
@@ -62,8 +62,9 @@ fn start(
     input: Json,
 ) -> Result<StartRun, Refusal> {
     let metadata = request::metadata(&request.metadata)?;
+    let version = request::version_choice(request.latest, request.version)?;
     Ok(StartRun {
-        version: version(&request, &origin)?,
+        version: version.unwrap_or(VersionChoice::Revision(origin.definition)),
         input,
         workflow: origin.workflow,
         input_checked_for: None,
@@ -75,19 +76,6 @@ fn start(
         target: origin.target,
         locks: locks(&origin.locks)?,
     })
-}
-
-fn version(request: &v1::RetryRunRequest, origin: &RunOrigin) -> Result<VersionChoice, Refusal> {
-    let version = request::optional(request.version.clone(), WorkflowVersion::new)?;
-    match (request.latest, version) {
-        (false, None) => Ok(VersionChoice::Revision(origin.definition)),
-        (true, None) => Ok(VersionChoice::Latest),
-        (false, Some(version)) => Ok(VersionChoice::Version(version)),
-        (true, Some(_)) => {
-            let message = "expected latest or version, but the request has both";
-            Err(Refusal::invalid("version", message.to_owned()))
-        }
-    }
 }
 
 /// The input after the patch.
@@ -150,16 +138,5 @@ mod tests {
         let refusal = patched(large.as_bytes(), origin().input).await;
         let refusal = refusal.unwrap_err().to_string();
         assert!(refusal.contains("with the patch"), "{refusal}");
-    }
-
-    #[test]
-    fn two_choices_of_a_revision_are_refused() {
-        let both = v1::RetryRunRequest {
-            latest: true,
-            version: "2.0.0".to_owned(),
-            ..v1::RetryRunRequest::default()
-        };
-        let refusal = version(&both, &origin()).unwrap_err().to_string();
-        assert!(refusal.contains("has both"), "{refusal}");
     }
 }

@@ -1,0 +1,89 @@
+//! What keeps a run from continuing with another revision of its workflow (W89).
+
+use super::{BlockIndex, CallRole, Definition, Step, StepIndex};
+use crate::ids::StepName;
+use std::collections::BTreeMap;
+
+impl Definition {
+    /// Whether a run continues with `other` where it has stopped with this definition: both have the same steps and blocks,
+    /// in the same order, as definitions with the same [signature](Self::signature) do.
+    #[must_use]
+    pub fn has_layout_of(&self, other: &Self) -> bool {
+        let is_alike = |step: (&Step, &Step)| {
+            let (own, others) = step;
+            own.name == others.name
+                && own.block == others.block
+                && own.kind.name() == others.kind.name()
+                && self.invoked(own) == other.invoked(others)
+        };
+        let blocks = |definition: &Self| -> Vec<(StepIndex, Option<StepIndex>)> {
+            let blocks = definition.blocks.iter();
+            blocks.map(|block| (block.start, block.opener)).collect()
+        };
+        self.steps.len() == other.steps.len()
+            && self.steps.iter().zip(&other.steps).all(is_alike)
+            && blocks(self) == blocks(other)
+            && (self.on_error, self.on_cancel) == (other.on_error, other.on_cancel)
+    }
+
+    /// How the steps of `other` differ from those of this definition, a sentence each.
+    #[must_use]
+    pub fn differences_of(&self, other: &Self) -> Vec<String> {
+        let (own, others) = (self.by_name(), other.by_name());
+        let mut differences = Vec::new();
+        for (name, (index, step)) in &own {
+            match others.get(name) {
+                None => differences.push(format!("step \"{name}\" is missing")),
+                Some((_, in_other)) => {
+                    differences.extend(self.difference((*index, step), (other, in_other)));
+                }
+            }
+        }
+        let new = others.keys().filter(|name| !own.contains_key(*name));
+        differences.extend(new.map(|name| format!("step \"{name}\" is new")));
+        if differences.is_empty() {
+            differences.push("the order of the steps differs".to_owned());
+        }
+        differences
+    }
+
+    /// How a step of another definition differs from the one of this definition that has the same name.
+    fn difference(
+        &self,
+        (index, step): (StepIndex, &Step),
+        (other, in_other): (&Self, &Step),
+    ) -> Option<String> {
+        let name = &step.name;
+        let (own_kind, kind) = (step.kind.name(), in_other.kind.name());
+        if own_kind != kind {
+            return Some(format!("step \"{name}\" is {kind} instead of {own_kind}"));
+        }
+        if let (Some(own), Some(target)) = (self.invoked(step), other.invoked(in_other))
+            && own != target
+        {
+            return Some(format!("step \"{name}\" invokes {target} instead of {own}"));
+        }
+        let is_moved = self.opener_name(step.block) != other.opener_name(in_other.block);
+        let is_handler = self.is_handler(index);
+        (is_moved && !is_handler).then(|| format!("step \"{name}\" is in another block"))
+    }
+
+    /// What the step calls, as the definition's text names it.
+    fn invoked(&self, step: &Step) -> Option<String> {
+        let call = step.call(CallRole::Target)?;
+        Some(self.target_text(&call.target))
+    }
+
+    fn by_name(&self) -> BTreeMap<&StepName, (StepIndex, &Step)> {
+        let steps = (0..).map(StepIndex).zip(&self.steps);
+        steps
+            .map(|(index, step)| (&step.name, (index, step)))
+            .collect()
+    }
+
+    /// The step that opens a block.
+    fn opener_name(&self, block: BlockIndex) -> Option<&StepName> {
+        let opener = self.block(block).opener?;
+        Some(&self.step(opener).name)
+    }
+}
