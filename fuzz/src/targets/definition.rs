@@ -175,7 +175,11 @@ fn check_indexes(definition: &Definition) {
         );
         check_kind(definition, step);
     }
-    check_template(definition, definition.output.as_ref());
+    let output = definition.output.as_ref();
+    check_template(
+        definition,
+        output.and_then(|output| output.extract.as_ref()),
+    );
     check_template(definition, definition.state.as_ref());
     for trigger in &definition.triggers {
         let variables = trigger.when.iter().flat_map(|when| &when.variables);

@@ -1,34 +1,33 @@
-//! The `output` of a step (W67).
+//! The `output` of a step and of the workflow (W67).
 
 use super::{Context, Field, Reported, context::Visible, metadata, template};
 use crate::tree::Kind;
-use flotilla_engine::definition::{StepOutput, Template};
+use flotilla_engine::definition::OutputRules;
 
-/// Reads the output of a workflow: a mapping, which cannot be confused with the `output` of a step.
+/// Reads the output of a workflow: a mapping, or, if it has no other keys, `extract` and `schema`.
 pub(super) fn of_run<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
-) -> Result<Template, Reported> {
+) -> Result<OutputRules, Reported> {
     if let Kind::Mapping(entries) = &field.node.kind
         && !entries.is_empty()
         && entries
             .iter()
             .all(|entry| ["extract", "schema"].contains(&&*entry.key))
     {
-        let message = format!(
-            "expected {} to be a mapping of the run's output, but it has only the keys of a step's `output`",
-            field.place
-        );
-        return Err(context.malformed(field.span(), message));
+        return read(field, context);
     }
-    template::read(field, context)
+    Ok(OutputRules {
+        extract: Some(template::read(field, context)?),
+        schema: None,
+    })
 }
 
 /// Reads the block.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
-) -> Result<StepOutput, Reported> {
+) -> Result<OutputRules, Reported> {
     let mut fields = field.fields(context)?;
     let extract = fields.take("extract", context);
     let schema = fields.take("schema", context);
@@ -41,7 +40,7 @@ pub(super) fn read<'doc>(
         .map(|field| context.seeing(Visible::Result, |context| template::read(&field, context)));
     let schema = schema.map(|field| metadata::json_schema(&field, context));
     known?;
-    Ok(StepOutput {
+    Ok(OutputRules {
         extract: extract.transpose()?,
         schema: schema.transpose()?,
     })

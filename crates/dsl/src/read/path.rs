@@ -119,7 +119,7 @@ fn of_run(
 /// Where a name means something that does not mean anything everywhere.
 fn place_of(name: &str) -> Option<&'static str> {
     match name {
-        "result" => Some("the `set` and `output` of a step"),
+        "result" => Some("`set`, and in `output` of a step or `output.extract` of the workflow"),
         "error" => Some("`onError` and the `inputMapping` of a fallback"),
         "cancel" => Some("`onCancel`"),
         "output" => Some("the `inputMapping` of a compensation"),

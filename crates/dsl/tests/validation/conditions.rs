@@ -364,7 +364,8 @@ output: {cel: "steps.start.output"}
     let input = run.call.input.as_ref().expect("a mapping");
     let texts: Vec<&str> = input.expressions().map(|of| of.text.as_str()).collect();
     assert_eq!(texts, ["input.amount * 1.2", "size(input.lines)"]);
-    let output = definition.output.expect("a mapping");
+    let output = definition.output.expect("an output");
+    let output = output.extract.expect("a mapping");
     assert!(matches!(output.parts[..], [Part::Expression(_)]));
 }
 

@@ -1,4 +1,4 @@
-//! W67: the outputs of steps.
+//! W67: the outputs of steps and runs.
 
 use crate::{accept_body, check_body};
 use expect_test::expect;
@@ -88,7 +88,7 @@ steps:
             8 |   - {name: ask, waitForSignal: {type: go, timeoutMs: 1}, output: {extract: $.result}}
               |                                                          ^^^^^^
 
-            error[E508]: invalid path "$.result": `$.result` is available only in the `set` and `output` of a step
+            error[E508]: invalid path "$.result": `$.result` is available only in `set`, and in `output` of a step or `output.extract` of the workflow
              --> w.yaml:9:61
               |
             9 |   - {name: other, run: "@actions/charge", inputMapping: {a: $.result}}
@@ -98,25 +98,53 @@ steps:
 }
 
 #[test]
-fn the_output_of_a_run_is_not_that_of_a_step() {
+fn a_run_extracts_and_checks_its_output() {
+    let steps = r#"steps: [{name: charge, run: "@actions/charge"}]"#;
+    let outputs = [
+        (
+            "{extract: {id: $.result.id}, schema: {type: object}}",
+            (true, true),
+        ),
+        ("{extract: $.steps.charge.output}", (true, false)),
+        ("{schema: {type: object}}", (false, true)),
+        // With another key, it is a mapping of an object.
+        (
+            "{extract: $.steps.charge.output, schema: 1, other: 2}",
+            (true, false),
+        ),
+        ("{}", (true, false)),
+    ];
+    for (output, expected) in outputs {
+        let definition = accept_body(&format!("\noutput: {output}\n{steps}\n"));
+        let rules = definition.output.expect("an output");
+        let found = (rules.extract.is_some(), rules.schema.is_some());
+        assert_eq!(found, expected, "{output}");
+    }
     check_body(
         r#"
-output: {extract: $.steps.charge.output, schema: {type: object}}
+output: {schema: {type: thing}}
 steps: [{name: charge, run: "@actions/charge"}]
 "#,
         expect![[r#"
-            error[E100]: expected output to be a mapping of the run's output, but it has only the keys of a step's `output`
-             --> w.yaml:4:9
+            error[E100]: expected output.schema to be a JSON Schema, but it is not valid under any of the schemas listed in the 'anyOf' keyword
+             --> w.yaml:4:25
               |
-            4 | output: {extract: $.steps.charge.output, schema: {type: object}}
-              |         ^
+            4 | output: {schema: {type: thing}}
+              |                         ^^^^^
+              = hint: JSON Schema 2020-12, without references to other documents
         "#]],
     );
     check_body(
         r#"
-output: {extract: $.steps.charge.output, schema: 1, other: 2}
+output: {total: $.result.total}
 steps: [{name: charge, run: "@actions/charge"}]
 "#,
-        expect![[""]],
+        expect![[r#"
+            error[E508]: invalid path "$.result.total": `$.result` is available only in `set`, and in `output` of a step or `output.extract` of the workflow
+             --> w.yaml:4:17
+              |
+            4 | output: {total: $.result.total}
+              |                 ^^^^^^^^^^^^^^
+        "#]],
     );
 }

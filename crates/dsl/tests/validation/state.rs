@@ -76,7 +76,7 @@ start:
             4 | state: {a: $.steps.start.output, b: {cel: "state.a"}, c: $.flo.run_id}
               |                                                          ^^^^^^^^^^^^
 
-            error[E508]: invalid path "$.result": `$.result` is available only in the `set` and `output` of a step
+            error[E508]: invalid path "$.result": `$.result` is available only in `set`, and in `output` of a step or `output.extract` of the workflow
              --> w.yaml:7:21
               |
             7 |   inputMapping: {a: $.result, b: {cel: "result"}, c: $.stat.x}

@@ -11,6 +11,7 @@ mod concurrency;
 mod drift;
 mod expression;
 mod lock;
+mod output;
 mod plan;
 mod retry;
 mod signature;
@@ -26,6 +27,7 @@ pub use call::{Call, CallRole, Compensation, RunTarget, Timeouts};
 pub use concurrency::{ConcurrencyLimit, OnLimit};
 pub use expression::{Expression, Variable};
 pub use lock::{Lock, LockSource};
+pub use output::OutputRules;
 pub use plan::{
     Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorExtensions, ExecutorIndex,
     Fallback, FallbackCondition, Health, Plan, PlanExtensions, PlanIndex, RateLimit, RateWindow,
@@ -36,8 +38,8 @@ pub use source::{GroupMode, Schedule, Timing, Trigger, TriggerIndex};
 pub use step::{
     ApprovalStep, Arm, BlockStep, Branch, EmitStep, EndIndex, ForEachStep, Join, Merge, MergeRule,
     OnFailure, ParallelStep, RunStep, SignalTypeValue, StateWrites, Step, StepExtensions,
-    StepIndex, StepKind, StepOutput, SwitchStep, Target, TerminalIndex, TimerStep, Tolerance,
-    Transition, WaitStep, note_repeats,
+    StepIndex, StepKind, SwitchStep, Target, TerminalIndex, TimerStep, Tolerance, Transition,
+    WaitStep, note_repeats,
 };
 pub use template::{Part, Path, Root, RunFact, Segment, Template};
 pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
@@ -85,8 +87,8 @@ pub struct Definition {
     pub input_defaults: Option<String>,
     /// The state that a run begins with: a mapping of an object, with paths into the input (W66).
     pub state: Option<Template>,
-    /// What becomes the output of a run that ends `completed` (W4).
-    pub output: Option<Template>,
+    /// What becomes the output of a run that ends `completed` (W4, W67).
+    pub output: Option<OutputRules>,
     /// Settings of run steps that have none.
     pub defaults: StepDefaults,
     /// The block step that is entered when a run is about to end `failed` or `timed_out` (W80). It belongs to the workflow's
@@ -272,7 +274,11 @@ impl Definition {
             LockSource::Literal(_) => None,
         });
         let before_start = keys.chain(&self.target).chain(locks);
-        let of_run = self.output.iter().chain(&self.state).chain(before_start);
+        let of_output = self
+            .output
+            .as_ref()
+            .and_then(|output| output.extract.as_ref());
+        let of_run = of_output.into_iter().chain(&self.state).chain(before_start);
         of_run
             .chain(sets)
             .chain(on_cancels)

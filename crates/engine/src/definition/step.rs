@@ -1,8 +1,8 @@
 //! Steps, transitions and terminals.
 
 use super::{
-    BlockIndex, BuiltInTerminal, Call, CallRole, Compensation, Expression, PollPolicy, RunTarget,
-    StepRetry, Template, Tracking,
+    BlockIndex, BuiltInTerminal, Call, CallRole, Compensation, Expression, OutputRules, PollPolicy,
+    RunTarget, StepRetry, Template, Tracking,
 };
 use crate::extensions::extensions;
 use crate::ids::{OutcomeName, SignalType, StateKey, StepName, StreamName};
@@ -182,7 +182,7 @@ impl Step {
 
     /// What becomes of the output of its target (W67).
     #[must_use]
-    pub fn output(&self) -> Option<&StepOutput> {
+    pub fn output(&self) -> Option<&OutputRules> {
         self.run()?.output.as_ref()
     }
 
@@ -476,7 +476,7 @@ pub struct RunStep {
     /// The poll policy for the outcome `pending` (W14).
     pub poll: Option<PollPolicy>,
     /// What becomes of the output of the target; without it, that is the step's (W67).
-    pub output: Option<StepOutput>,
+    pub output: Option<OutputRules>,
     /// The call that is made when the target has failed for good (W72).
     pub fallback: Option<Call>,
     /// Whether a cancellation does not wait until the target has ended (W54).
@@ -487,15 +487,6 @@ pub struct RunStep {
     pub compensation: Option<Compensation>,
     /// How what the fallback has done is undone.
     pub fallback_compensation: Option<Compensation>,
-}
-
-/// What becomes of the output of a step's target (W67). Invariant: at least one of the two is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepOutput {
-    /// What the step's output is: a mapping, in which `$.result` is the output of the target.
-    pub extract: Option<Template>,
-    /// The JSON Schema of the step's output as compact JSON text, checked outside `apply`.
-    pub schema: Option<String>,
 }
 
 /// A step that waits for a signal (W19).

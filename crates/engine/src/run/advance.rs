@@ -3,8 +3,8 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, compensation, concurrency, continuation, continue_run, decide,
-    delayed_entry, enter, execute, finish, finish_step, for_each, kept_signals, on_cancel, output,
-    phase, resumable, scope, state, step_timeout, stopped,
+    delayed_entry, enter, execute, finish, finish_step, for_each, judge_output, kept_signals,
+    on_cancel, output, phase, resumable, scope, state, step_timeout, stopped,
 };
 use crate::ids::RunNumber;
 use crate::subject::Subject;
@@ -100,18 +100,8 @@ fn carry_out(
         Work::EnterDelayed { activation } => delayed_entry::enter(turn, queue, run, activation),
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
         Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
-        Work::DecideChild {
-            activation,
-            definition,
-            verdict,
-        } => {
-            let decision = decide::Decision {
-                activation,
-                definition,
-                verdict,
-            };
-            decide::decide_child(turn, queue, run, decision)
-        }
+        Work::DecideChild(checked) => decide::decide_child(turn, queue, run, checked),
+        Work::DecideRunOutput { verdict } => judge_output::judge(turn, queue, run, verdict),
         Work::DecideOutput {
             activation,
             output,

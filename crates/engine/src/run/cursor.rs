@@ -2,6 +2,7 @@
 
 use super::child::FIRST_WORK;
 use super::outcome::is_good;
+use super::run_output;
 use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::ScopeNumber;
 use crate::run::work_queue::WorkQueue;
@@ -118,7 +119,9 @@ pub(super) fn note_run(
     run: &mut LoadedRun,
     ending: &Ending,
 ) -> Result<(), StoreError> {
-    if status_at(run, ending) == TerminalStatus::Completed {
+    // Otherwise it fails if its output is invalid.
+    let is_final = !run_output::is_checked_at(run, ending.terminal);
+    if is_final && status_at(run, ending) == TerminalStatus::Completed {
         run.record.cursor = None;
         return Ok(());
     }

@@ -1,24 +1,25 @@
 //! The results of checks of values against JSON Schemas: obligations fulfilled outside `apply` (W4, W67).
 
-use super::advance::advance_after_wait;
+use super::advance::{advance, advance_after_wait};
 use super::child::{self, NewChild, Refusal};
 use super::outcome::name;
+use super::run_output;
 use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    ActivationState, DefinitionNumber, Definitions, SchemaChecks, SchemaVerdict, Work,
+    ActivationState, CheckedInput, DefinitionNumber, Definitions, SchemaChecks, SchemaVerdict, Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Delivers whether the input of a child, or the output of a step, satisfies its schema.
+/// Delivers whether the input of a child, or the output of a step or a run, satisfies its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecideSchemaCheck {
     /// The run.
     pub run: RunNumber,
-    /// Its activation that waits for the verdict.
+    /// Its activation that waits for the verdict; [`RUN_OUTPUT_CHECK`](crate::view::RUN_OUTPUT_CHECK) for the run's output.
     pub activation: u64,
     /// The attempt whose value was checked: the next one has another.
     pub attempt: u32,
@@ -39,6 +40,15 @@ impl DecideSchemaCheck {
             return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
         turn.delete::<SchemaChecks>(&check);
+        if self.activation == run_output::CHECK {
+            if self.definition != run.record.definition {
+                return Err(Rejection::InputValidationStale.into());
+            }
+            turn.put_back_run(run);
+            let verdict = self.verdict.clone();
+            advance(turn, self.run, Work::DecideRunOutput { verdict })?;
+            return Ok(Done {});
+        }
         let active = run.take(turn, self.activation)?;
         let mut active = active.ok_or(Rejection::ActivationStale)?;
         if active.attempts_count() != self.attempt {
@@ -49,12 +59,12 @@ impl DecideSchemaCheck {
         let (activation, verdict) = (self.activation, self.verdict.clone());
         let (definition, work) = match state {
             ActivationState::ChildInput { definition } => {
-                let work = Work::DecideChild {
+                let checked = CheckedInput {
                     activation,
                     definition,
                     verdict,
                 };
-                (definition, work)
+                (definition, Work::DecideChild(checked))
             }
             ActivationState::OutputCheck(output) => {
                 let work = Work::DecideOutput {
@@ -80,33 +90,26 @@ impl DecideSchemaCheck {
     }
 }
 
-/// What the check of a child's input gave.
-pub(super) struct Decision {
-    pub(super) activation: u64,
-    pub(super) definition: DefinitionNumber,
-    pub(super) verdict: SchemaVerdict,
-}
-
 /// Starts the child, or finishes its step with `execution_failure`.
 pub(super) fn decide_child(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    decision: Decision,
+    checked: CheckedInput,
 ) -> TurnResult<()> {
-    let Some(active) = run.take(turn, decision.activation)? else {
+    let Some(active) = run.take(turn, checked.activation)? else {
         return Ok(());
     };
-    let refusal = match decision.verdict {
+    let refusal = match checked.verdict {
         // The workflow may have been disabled during validation (W42).
         SchemaVerdict::Valid => match child::refusal_of(turn, run, &active)? {
-            None if turn.get::<Definitions>(&decision.definition)?.is_none() => {
+            None if turn.get::<Definitions>(&checked.definition)?.is_none() => {
                 // The workflow was deleted and created again during validation.
                 run.put_back(active);
-                return child::begin(turn, queue, run, decision.activation);
+                return child::begin(turn, queue, run, checked.activation);
             }
             None => {
-                let definition = decision.definition;
+                let definition = checked.definition;
                 return child::start(turn, queue, run, NewChild { active, definition });
             }
             Some(refusal) => refusal,

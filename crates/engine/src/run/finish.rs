@@ -5,9 +5,9 @@ use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
     attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, phase,
-    resumable, run_timeout, start_timer, stopping, timeout_timers,
+    resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
 };
-use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
+use crate::definition::{BuiltInTerminal, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -112,13 +112,23 @@ fn decide(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
+    ending: Ending,
+) -> TurnResult<()> {
+    cursor::note_run(turn, queue, run, &ending)?;
+    fix_end(turn, queue, run, ending)
+}
+
+/// Fixes how the run ends, once it is known where a resume would continue it.
+pub(super) fn fix_end(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
     mut ending: Ending,
 ) -> TurnResult<()> {
     let is_retried = linked_attempts::follows(run, &mut ending);
     let error = phase::error(run, &ending);
     let error = error.map(|error| run.store_payload(turn, error));
     let cause = phase::cause(turn, run, &ending, error);
-    cursor::note_run(turn, queue, run, &ending)?;
     fix(turn, run, &ending)?;
     run.record.fixed_end = Some(Box::new(FixedEnd {
         terminal: ending.terminal,
@@ -139,7 +149,7 @@ fn decide(
         cancel_scope::settle_all(turn, queue, run)?;
         match phase::after_cancelling(turn, run)? {
             Some(phase) => {
-                phase::enter(queue, run, phase);
+                phase::enter(turn, queue, run, phase);
                 forget_writes(queue, run);
             }
             None => end(turn, queue, run)?,
@@ -173,6 +183,8 @@ pub(super) fn force(
     if !run.record.status.is_open() {
         return to_last_attempt(turn, queue, run, Work::Force { reason });
     }
+    // Until its output is checked, it may still fail: its end is not fixed.
+    let is_checked = run_output::withdraw(turn, run);
     let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
             linked_attempts::prevent(run, reason.as_deref());
@@ -181,7 +193,9 @@ pub(super) fn force(
         }
         None => {
             let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
-            cursor::note_run(turn, queue, run, &ending)?;
+            if !is_checked {
+                cursor::note_run(turn, queue, run, &ending)?;
+            }
             fix(turn, run, &ending)?;
             note_not_begun(run, ending.terminal);
             FinalEnd {
@@ -201,13 +215,14 @@ pub(super) fn force(
 fn note_left_out(run: &mut LoadedRun, end: &FixedEnd) {
     let stopped = match end.phase {
         Phase::Cancelling => "the end of cancelled steps was not awaited",
+        Phase::CheckingOutput => "the output was not checked",
         Phase::Compensating => "the compensations were stopped",
         Phase::OnError => "onError was stopped",
         Phase::OnCancel => "onCancel was stopped",
     };
     phase::add_note(run, stopped);
     match end.phase {
-        Phase::Cancelling => note_not_compensated(run, end.terminal),
+        Phase::Cancelling | Phase::CheckingOutput => note_not_compensated(run, end.terminal),
         Phase::Compensating => {
             run.record.compensations.progress = CompensationProgress::Partial;
         }
@@ -273,12 +288,7 @@ pub(super) fn end(
 /// Fixes the output and the detail of a run that is about to end.
 fn fix(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, ending: &Ending) -> TurnResult<()> {
     let definition = run.definition.clone();
-    let definition = &definition.definition;
-    let template = own_output(definition, ending.terminal).or_else(|| {
-        let status = definition.status_at(ending.terminal);
-        let output = definition.output.as_ref();
-        output.filter(|_| status == Some(TerminalStatus::Completed))
-    });
+    let template = definition.definition.output_at(ending.terminal);
     set_output(turn, run, ending.scope, template)?;
     let note = attributes::compute(turn, run, ending.scope)?;
     run.count_open_scopes(turn, ending.scope)?;
@@ -369,14 +379,6 @@ fn forget_writes(queue: &mut WorkQueue, run: &LoadedRun) {
     }
 }
 
-/// The output that a terminal defines (W4).
-fn own_output(definition: &Definition, terminal: Target) -> Option<&Template> {
-    match terminal {
-        Target::Custom(index) => definition.terminal(index).output.as_ref(),
-        Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => None,
-    }
-}
-
 fn event_of(status: TerminalStatus, terminal: Target, detail: Option<String>) -> EventKind {
     match status {
         TerminalStatus::Completed => EventKind::WorkflowCompleted { terminal },
@@ -426,10 +428,16 @@ fn set_output(
     // The scope is looked up before its progress is read.
     run.scope(turn, scope)?;
     let last = run.progress(scope).last_left;
-    run.record.output = match (template, last) {
-        (Some(template), _) => Some(render::output(turn, run, DataContext::of(scope), template)?),
-        (None, Some(step)) => render::output_of(turn, run, scope, step)?,
-        (None, None) => None,
+    let last = match last {
+        Some(step) => render::output_of(turn, run, scope, step)?,
+        None => None,
+    };
+    run.record.output = match template {
+        Some(template) => {
+            let context = DataContext::of(scope).with_result(last);
+            Some(render::output(turn, run, context, template)?)
+        }
+        None => last,
     };
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::failure::failed;
 use super::finish_step::{Attempt, conclude};
 use super::render::{self, DataContext, Mapped};
 use super::{schema_check, state};
-use crate::definition::{CallRole, StepOutput};
+use crate::definition::{CallRole, OutputRules};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -61,7 +61,7 @@ fn extract(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     attempt: &Attempt,
-    rules: &StepOutput,
+    rules: &OutputRules,
 ) -> Result<Result<Option<PayloadRef>, TargetResult>, StoreError> {
     let result = attempt.target_result.output;
     let Some(template) = &rules.extract else {
@@ -114,9 +114,7 @@ pub(super) fn decide(
             (target_result, Some(output))
         }
         SchemaVerdict::Invalid { detail } => {
-            let message = cut(&format!(
-                "expected the output to satisfy its schema, but {detail}"
-            ));
+            let message = violation(&detail);
             let target_result = TargetResult {
                 is_retryable: true,
                 not_before_ms,
@@ -134,5 +132,12 @@ pub(super) fn decide(
     conclude(turn, queue, run, attempt)
 }
 
+/// Describes that an output violates its schema.
+pub(super) fn violation(detail: &str) -> String {
+    cut(&format!(
+        "expected the output to satisfy its schema, but {detail}"
+    ))
+}
+
 /// The code of an output that violates its schema.
-const OUTPUT_INVALID: &str = "output_invalid";
+pub(super) const OUTPUT_INVALID: &str = "output_invalid";

@@ -4,6 +4,7 @@
 use super::compensation;
 use super::failure::Exit;
 use super::outcome::is_good;
+use super::run_output;
 use crate::definition::{Definition, Target, TerminalStatus};
 use crate::ids::ScopeNumber;
 use crate::json::{Json, quote};
@@ -55,13 +56,30 @@ pub(super) fn is_cancelling(run: &LoadedRun) -> bool {
 pub(super) fn is_handler_left(run: &LoadedRun) -> bool {
     let end = run.record.fixed_end.as_ref();
     end.is_some_and(|end| {
-        let is_before = matches!(end.phase, Phase::Cancelling | Phase::Compensating);
+        let is_before = matches!(
+            end.phase,
+            Phase::Cancelling | Phase::CheckingOutput | Phase::Compensating
+        );
         is_before && fixed(run).is_some_and(|(_, has_handler)| has_handler)
     })
 }
 
 /// The phase that follows when everything that was open in the run has ended; `None` if the run ends.
 pub(super) fn after_cancelling(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+) -> Result<Option<Phase>, StoreError> {
+    let Some((terminal, _)) = fixed(run) else {
+        return Ok(None);
+    };
+    if run_output::is_checked_at(run, terminal) {
+        return Ok(Some(Phase::CheckingOutput));
+    }
+    after_checking(turn, run)
+}
+
+/// The phase that follows when the output of the run has been checked, or need not be; `None` if the run ends.
+pub(super) fn after_checking(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
 ) -> Result<Option<Phase>, StoreError> {
@@ -99,7 +117,12 @@ fn phase_of_handler(definition: &Definition, terminal: Target) -> Phase {
 }
 
 /// Begins a phase of a run whose end is decided, but for that of cancelling.
-pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, phase: Phase) {
+pub(super) fn enter(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    phase: Phase,
+) {
     let Some((terminal, _)) = fixed(run) else {
         return;
     };
@@ -114,6 +137,7 @@ pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, phase: Phase) {
     progress.entered_count = 0;
     let definition = &run.definition.definition;
     let work = match phase {
+        Phase::CheckingOutput => return run_output::request(turn, run),
         Phase::Cancelling | Phase::Compensating => {
             if definition.compensates_at(terminal) {
                 run.record.compensations.progress = CompensationProgress::Running;
@@ -147,6 +171,8 @@ pub(super) fn next(
     }
     let next = match end.phase {
         Phase::Cancelling => after_cancelling(turn, run)?,
+        // It ends with the verdict.
+        Phase::CheckingOutput => return Ok(()),
         _ if run.record.active_count > 0 => return Ok(()),
         Phase::Compensating => {
             end_compensating(run);
@@ -158,11 +184,21 @@ pub(super) fn next(
         Phase::OnError | Phase::OnCancel if !end.is_handler_over => return Ok(()),
         Phase::OnError | Phase::OnCancel => None,
     };
+    enter_or_end(turn, queue, run, next);
+    Ok(())
+}
+
+/// Begins the next phase, or ends the run.
+pub(super) fn enter_or_end(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    next: Option<Phase>,
+) {
     match next {
-        Some(phase) => enter(queue, run, phase),
+        Some(phase) => enter(turn, queue, run, phase),
         None => queue.push(run.number, Work::EndRun),
     }
-    Ok(())
 }
 
 /// Notes how much has been undone.

@@ -5,8 +5,8 @@ use super::advance::advance_all;
 use super::outcome::name;
 use super::step_timer::{deadline_timer, wake_timer};
 use super::{
-    concurrency, continuation, exclusion, index, linked_attempts, run_timeout, schema_check,
-    start_timer, timeout_timers,
+    concurrency, continuation, exclusion, index, linked_attempts, run_output, run_timeout,
+    schema_check, start_timer, timeout_timers,
 };
 use crate::ids::RunNumber;
 use crate::store::StoreError;
@@ -54,10 +54,11 @@ pub(crate) fn release_from_quarantine(
     if run.record.awaited_keys().is_some() {
         works.push(Work::TakeKeys);
     }
-    // Its row still exists, but the earlier verdict was rejected for good.
+    // Their rows still exist, but earlier verdicts were rejected for good.
     if run.record.awaits_locks() {
         exclusion::request(turn, number);
     }
+    run_output::restore(turn, &run);
     for activation in run.active(turn)? {
         if let Some(active) = run.take(turn, activation)? {
             works.extend(release_step(turn, &mut run, active)?);

@@ -54,20 +54,18 @@ pub enum Work {
         activation: u64,
     },
     /// A child's input was validated (W4).
-    DecideChild {
-        /// The activation.
-        activation: u64,
-        /// The definition against which the input was validated.
-        definition: DefinitionNumber,
-        /// The result of the validation.
-        verdict: SchemaVerdict,
-    },
+    DecideChild(CheckedInput),
     /// The output of a step was validated (W67).
     DecideOutput {
         /// The activation.
         activation: u64,
         /// The output.
         output: UncheckedOutput,
+        /// The result of the validation.
+        verdict: SchemaVerdict,
+    },
+    /// The output of the run was validated (W67).
+    DecideRunOutput {
         /// The result of the validation.
         verdict: SchemaVerdict,
     },
@@ -161,6 +159,17 @@ pub enum Work {
     TimeOut,
     /// A step or an attempt at it has taken too long (W70).
     TimeOutStep(OverdueStep),
+}
+
+/// The input of a child that was validated (W4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedInput {
+    /// The activation of the step that starts the child.
+    pub activation: u64,
+    /// The definition against which the input was validated.
+    pub definition: DefinitionNumber,
+    /// The result of the validation.
+    pub verdict: SchemaVerdict,
 }
 
 /// How a run is about to end.

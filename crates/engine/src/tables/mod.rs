@@ -70,9 +70,9 @@ pub use concurrency::{
     ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, KeySharing,
 };
 pub use continuation::{
-    AttemptSignals, BranchPlace, Continuation, EndCause, Ending, FailureCause, FormerBranches,
-    FormerItems, ItemPosition, OverdueStep, PendingWorks, Replacement, SchemaVerdict, ScopeEnd,
-    StepTimeout, TargetResult, Work,
+    AttemptSignals, BranchPlace, CheckedInput, Continuation, EndCause, Ending, FailureCause,
+    FormerBranches, FormerItems, ItemPosition, OverdueStep, PendingWorks, Replacement,
+    SchemaVerdict, ScopeEnd, StepTimeout, TargetResult, Work,
 };
 pub use cursor::{Cursor, ResumableScopes, ResumableSteps, RunCursor};
 pub use dead_letter::{

@@ -23,7 +23,7 @@ tables! {
     /// Runs by idempotency key (W20). Live as long as the run.
     8 IdempotencyKeys((Namespace, WorkflowName, IdempotencyKey)) -> RunNumber;
     /// Activations that wait for the check of a child's input (W4) or of their output (W67) against a schema, and, as
-    /// activation 0, runs whose locks are to be compiled (W85). Live until the result arrives.
+    /// activation 0, runs whose locks are to be compiled (W85), or, as the greatest activation, whose output is checked (W67). Live until the result arrives.
     25 SchemaChecks((RunNumber, u64)) -> ();
 }
 
@@ -344,6 +344,8 @@ pub enum Phase {
     OnError,
     /// It executes `onCancel`.
     OnCancel,
+    /// Its output is checked against a schema (W67).
+    CheckingOutput,
 }
 
 impl Phase {
@@ -355,6 +357,7 @@ impl Phase {
             Self::Compensating => "compensating",
             Self::OnError => "on_error",
             Self::OnCancel => "on_cancel",
+            Self::CheckingOutput => "checking_output",
         }
     }
 }

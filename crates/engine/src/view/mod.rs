@@ -41,7 +41,7 @@ mod visit_search;
 mod worker;
 mod workflow;
 
-pub use crate::run::LOCKS_CHECK;
+pub use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
 pub use action::{
     ActionRunView, ActionView, action, action_record, action_run, action_runs, actions, module,
     wasm_actions,

@@ -7,12 +7,12 @@ use crate::effect::Assignment;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
 use crate::request;
-use crate::run::LOCKS_CHECK;
+use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
-    Definitions, Exclusions, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, SchemaChecks,
-    WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
+    Definitions, Exclusions, LabelQueues, LabelSet, ReadyActions, RequestAges, RunRecord, Runs,
+    SchemaChecks, WorkerActivities, Workers, encode_key, encode_prefix, range_from, read, visit,
 };
 use crate::task::{TaskToken, tracking_of};
 use std::collections::BTreeMap;
@@ -219,6 +219,8 @@ pub enum SchemaOf {
     Input,
     /// That of the output of a step (W67).
     Output(StepIndex),
+    /// That of the output of its runs (W67).
+    RunOutput,
 }
 
 /// What a verdict on a value is made of.
@@ -254,6 +256,9 @@ pub fn schema_check(
     let Some(record) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
+    if activation == RUN_OUTPUT_CHECK {
+        return run_output_check(reader, record).map(Some);
+    }
     let Some(active) = read::<Activations>(reader, &check)? else {
         return Ok(None);
     };
@@ -281,6 +286,22 @@ pub fn schema_check(
     }))
 }
 
+/// The check of the output of a run, which waits for it.
+fn run_output_check(reader: &dyn Reader, run: RunRecord) -> Result<SchemaCheck, StoreError> {
+    let of = SchemaOf::RunOutput;
+    Ok(SchemaCheck {
+        attempt: 1,
+        definition: run.definition,
+        of,
+        schema: schema(reader, run.definition, of)?,
+        value: match run.output {
+            Some(output) => payload(reader, output)?,
+            None => Json::null(),
+        },
+        namespace: run.namespace,
+    })
+}
+
 /// A schema of a definition. If the workflow was deleted meanwhile, any verdict lets the engine say so.
 fn schema(
     reader: &dyn Reader,
@@ -294,6 +315,7 @@ fn schema(
             let output = record.definition.step(step).output();
             output.and_then(|output| output.schema.clone())
         }
+        SchemaOf::RunOutput => record.definition.output?.schema,
     });
     Ok(schema.unwrap_or_else(|| "true".to_owned()))
 }

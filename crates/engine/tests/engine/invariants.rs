@@ -110,6 +110,7 @@ impl<'a> State<'a> {
 
     /// An open run waits for something that will come; an ended one for nothing.
     fn check_run(&self, number: RunNumber, run: &RunRecord) {
+        let id = &run.id;
         let active = rows::<Activations>(self.store, &number);
         let pending = rows::<PendingWorks>(self.store, &number);
         if let Some(continuation) = run.continuation {
@@ -119,8 +120,8 @@ impl<'a> State<'a> {
                 subject: number.0,
                 detail: 0,
             };
-            assert!(self.timers.contains(&timer), "{} is continued", run.id);
-            assert!(!pending.is_empty(), "{} has work left", run.id);
+            assert!(self.timers.contains(&timer), "{id} is continued");
+            assert!(!pending.is_empty(), "{id} has work left");
         }
         match run.status {
             RunStatus::Pending if exclusion::is_delayed(run) => {}
@@ -128,20 +129,19 @@ impl<'a> State<'a> {
                 assert_eq!(
                     run.continuation.is_none(),
                     run.status == RunStatus::Waiting,
-                    "{} is {} between entries",
-                    run.id,
+                    "{id} is {} between entries",
                     run.status.name()
                 );
                 assert!(
-                    run.continuation.is_some() || !active.is_empty(),
-                    "{} waits without an active step",
-                    run.id
+                    run.continuation.is_some()
+                        || !active.is_empty()
+                        || exclusion::awaits_output_check(self.store, number),
+                    "{id} waits without an active step"
                 );
                 assert_eq!(
                     (&run.end, run.completed_at_ms),
                     (&None, None),
-                    "{} is open",
-                    run.id
+                    "{id} is open"
                 );
                 active
                     .iter()
@@ -221,11 +221,11 @@ impl<'a> State<'a> {
             | Work::EnterDelayed { activation }
             | Work::BeginChild { activation }
             | Work::BeginOnCancel { activation }
-            | Work::DecideChild { activation, .. }
             | Work::DecideOutput { activation, .. }
             | Work::FinishStep { activation, .. }
             | Work::ChildBegan { activation, .. }
             | Work::ChildEnded { activation, .. } => activation == awaiting,
+            Work::DecideChild(checked) => checked.activation == awaiting,
             Work::BeginBranch(place) => place.activation == awaiting,
             Work::BeginIteration { activation } => activation == awaiting,
             Work::SplitItems(place) => place.activation == awaiting,
@@ -234,6 +234,7 @@ impl<'a> State<'a> {
             | Work::Continue { .. }
             | Work::EndScope(_)
             | Work::CancelScope { .. }
+            | Work::DecideRunOutput { .. }
             | Work::CancelledStepEnded { .. }
             | Work::ForgetBranches(_)
             | Work::SettleSignals(_)

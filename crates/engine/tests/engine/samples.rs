@@ -23,10 +23,10 @@ use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Block, BlockForm, Breaker, BuiltInTerminal, Cache,
     CacheKeyPart, ConcurrencyLimit, CustomTerminal, Definition, DefinitionExtensions, ErrorClasses,
     Executor, ExecutorExtensions, Fallback, FallbackCondition, GroupMode, Health, Idempotency,
-    LockSource, OnLimit, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit, RetryDelays,
-    RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment, Selection, Step,
-    StepDefaults, StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex, TerminalStatus,
-    Timeouts, Timing, Tracking, Trigger,
+    LockSource, OnLimit, OutputRules, Part, Path, Plan, PlanExtensions, PollPolicy, RateLimit,
+    RetryDelays, RetryPolicy, Root, RunFact, RunRetry, Schedule, SearchAttribute, Segment,
+    Selection, Step, StepDefaults, StepIndex, StepKind, StepRetry, Target, Template, TerminalIndex,
+    TerminalStatus, Timeouts, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
@@ -432,7 +432,10 @@ pub(crate) fn definition() -> Definition {
         input_schema: Some("{}".to_owned()),
         input_defaults: Some(r#"{"n":1}"#.to_owned()),
         state: Some(template()),
-        output: Some(template()),
+        output: Some(OutputRules {
+            extract: Some(template()),
+            schema: Some("{}".to_owned()),
+        }),
         defaults: StepDefaults {
             retry: Some(listed_retry()),
             timeouts: Some(timeouts()),

@@ -158,6 +158,7 @@ pub(crate) fn phase(phase: Option<Phase>) -> v1::RunPhase {
         Some(Phase::Compensating) => v1::RunPhase::Compensating,
         Some(Phase::OnError) => v1::RunPhase::OnError,
         Some(Phase::OnCancel) => v1::RunPhase::OnCancel,
+        Some(Phase::CheckingOutput) => v1::RunPhase::CheckingOutput,
     }
 }
 

@@ -7,10 +7,10 @@ use flotilla_engine::ids::{LockNumber, Namespace, RunNumber};
 use flotilla_engine::limits::{OPEN_LOCKS_INSTRUCTIONS_MAX, OPEN_LOCKS_MAX};
 use flotilla_engine::rows::{
     Activation, ActivationState, Definitions, Exclusion, ExclusionRecord, Exclusions, LockCounts,
-    LockHolders, Locks, OpenLocks, RunRecord, RunStatus, Runs, SchemaChecks, TargetHolders,
+    LockHolders, Locks, OpenLocks, Phase, RunRecord, RunStatus, Runs, SchemaChecks, TargetHolders,
 };
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::view::LOCKS_CHECK;
+use flotilla_engine::view::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
 use std::collections::{BTreeMap, BTreeSet};
 
 type Holders = BTreeMap<(LockNumber, u64), RunNumber>;
@@ -192,6 +192,11 @@ pub(super) fn is_delayed(run: &RunRecord) -> bool {
     run.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
 }
 
+/// Whether the check of the output of a run is requested.
+pub(super) fn awaits_output_check(store: &MemoryStore, number: RunNumber) -> bool {
+    read::<SchemaChecks>(store, &(number, RUN_OUTPUT_CHECK)).is_some()
+}
+
 /// What a check is requested for waits for it.
 pub(super) fn check_requests(
     store: &MemoryStore,
@@ -200,6 +205,11 @@ pub(super) fn check_requests(
     let requested = rows::<SchemaChecks>(store, &()).into_iter();
     let of_steps = requested.filter(|((_, activation), ())| *activation != LOCKS_CHECK);
     for (at, ()) in of_steps {
+        if at.1 == RUN_OUTPUT_CHECK {
+            let end = read::<Runs>(store, &at.0).and_then(|run| run.fixed_end);
+            assert_eq!(end.map(|end| end.phase), Some(Phase::CheckingOutput));
+            continue;
+        }
         let state = activations.get(&at).map(|active| &active.state);
         assert!(matches!(
             state,

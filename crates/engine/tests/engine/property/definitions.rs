@@ -10,7 +10,7 @@ pub(super) const DEFINITIONS: [&str; 12] = [
      rescue: block timeout=60\n tidy: block timeout=80\n \
      branch rescue-block of rescue list\n note: timer ms=10\n mend: run @b input={\"why\":\"$.cause\"}\n \
      branch tidy-block of tidy single\n sweep: run @a input=\"$.cause\"",
-    "define leaf 1 target=$.flo.parent_run_id retention=100 output={\"n\":\"$.input.n\"}\n concurrency [1] limit=2 name=pool\n concurrency \"$.input.n\" name=pool\n \
+    "define leaf 1 target=$.flo.parent_run_id retention=100 output={\"n\":\"$.input.n\"} check={}\n concurrency [1] limit=2 name=pool\n concurrency \"$.input.n\" name=pool\n \
      start: run @b retry(2 constant 0) undo(attempted @missing) poll(1 constant 10) timeouts(attempt=90 total=250 queue=70 heartbeat=60) \
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n lock $.flo.workflow\n lock wfrun-.*3\n start: run @c -> success=flo.Completed target_disabled=wait\n \
@@ -44,7 +44,7 @@ pub(super) const DEFINITIONS: [&str; 12] = [
      executor pay two @c breaker(1 50 1) async(300)\n \
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
-    "define fanned 1 retention=300 state={\"n\":1} output=\"$.state\"\n terminal Stopped failed\n \
+    "define fanned 1 retention=300 state={\"n\":1} output=\"$.state\" check={}\n terminal Stopped failed\n \
      start: parallel timeout=220 undoes -> success=which failure=flo.Failed\n \
      which: switch $.input.n>2?start $.steps.left.outcome==lost?never default=Stopped -> failure=never\n \
      never: run @a skip=$.steps.which.outcome==failure -> success=flo.Completed\n \

@@ -26,6 +26,9 @@ pub(super) fn decide(store: &MemoryStore, pick: u8, is_valid: bool, is_stale: bo
         Some(ActivationState::OutputCheck(_)) if !is_stale => {
             of_run.expect("an active run").definition
         }
+        None if !is_stale && activation == view::RUN_OUTPUT_CHECK => {
+            of_run.expect("a run whose output is checked").definition
+        }
         _ => DefinitionNumber(99),
     };
     Body::DecideSchemaCheck(DecideSchemaCheck {

@@ -2,8 +2,8 @@
 
 use super::*;
 use flotilla_engine::definition::{
-    BlockIndex, Call, Compensation, EndIndex, PlanIndex, RunStep, RunTarget, Setting, StateWrites,
-    StepExtensions, StepIndex, StepOutput, TimerStep, Transition,
+    BlockIndex, Call, Compensation, EndIndex, OutputRules, PlanIndex, RunStep, RunTarget, Setting,
+    StateWrites, StepExtensions, StepIndex, TimerStep, Transition,
 };
 
 pub(super) fn steps() -> Vec<Step> {
@@ -20,7 +20,7 @@ pub(super) fn steps() -> Vec<Step> {
                 max_attempts: 5,
                 backoff: backoff(BackoffKind::Linear),
             }),
-            output: Some(StepOutput {
+            output: Some(OutputRules {
                 extract: Some(template()),
                 schema: Some("{}".to_owned()),
             }),

@@ -196,7 +196,10 @@ fn on_verdicts(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "decide" => Body::DecideSchemaCheck(DecideSchemaCheck {
             run: world.run_number(&line.word()),
-            activation: line.next_number(),
+            activation: match line.flag("output") {
+                true => view::RUN_OUTPUT_CHECK,
+                false => line.next_number(),
+            },
             attempt: line.number("attempt").unwrap_or(1),
             definition: DefinitionNumber(line.number("definition").expect("definition=N")),
             verdict: match line.option("invalid") {

@@ -84,7 +84,7 @@ pub(crate) fn define(text: &str) -> Definition {
         input_schema: head.option("schema"),
         input_defaults: head.option("defaults"),
         state: head.option("state").map(|text| names.template(&text)),
-        output: head.option("output").map(|text| names.template(&text)),
+        output: names.output_rules(&mut head, "output"),
         defaults: StepDefaults {
             retry: default(&body, "retry").map(|policy| names.step_retry(policy)),
             timeouts: default(&body, "timeouts").map(timeouts),

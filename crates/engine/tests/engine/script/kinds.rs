@@ -7,7 +7,7 @@ use super::line::Line;
 use super::plan;
 use flotilla_engine::definition::{
     ApprovalStep, Arm, BlockStep, Call, Compensation, EmitStep, ForEachStep, OnFailure,
-    ParallelStep, PlanIndex, RunStep, RunTarget, Setting, SignalTypeValue, StepKind, StepOutput,
+    OutputRules, ParallelStep, PlanIndex, RunStep, RunTarget, Setting, SignalTypeValue, StepKind,
     StepRetry, SwitchStep, Timeouts, TimerStep, Tolerance, Tracking, WaitStep,
 };
 use flotilla_engine::ids::{
@@ -131,7 +131,7 @@ impl Names {
                 timeouts: Setting::Default,
             },
             poll: None,
-            output: self.step_output(line),
+            output: self.output_rules(line, "extract"),
             fallback: None,
             is_abandoned: line.flag("abandon"),
             tracking: Tracking::Sync,
@@ -222,11 +222,12 @@ impl Names {
         }
     }
 
-    fn step_output(&self, line: &mut Line) -> Option<StepOutput> {
-        let extract = line.option("extract").map(|text| self.template(&text));
+    /// How the output of a step or a run is extracted, and the schema that it has to satisfy.
+    pub(super) fn output_rules(&self, line: &mut Line, extract: &str) -> Option<OutputRules> {
+        let extract = line.option(extract).map(|text| self.template(&text));
         let schema = line.option("check");
         let is_any = extract.is_some() || schema.is_some();
-        is_any.then_some(StepOutput { extract, schema })
+        is_any.then_some(OutputRules { extract, schema })
     }
 
     fn run_target(&self, text: &str) -> RunTarget {

@@ -1,0 +1,50 @@
+//! The output of a run that has to satisfy a schema: it is checked before the run ends (W67).
+
+use super::schema_check;
+use crate::definition::Target;
+use crate::tables::{Phase, SchemaChecks};
+use crate::turn::{ActivationRef, LoadedRun, Turn};
+
+/// What stands for the output of a run among the activations that wait for a check.
+pub const CHECK: u64 = u64::MAX;
+
+/// Whether the output of a run that ends at `terminal` has to satisfy a schema.
+pub(super) fn is_checked_at(run: &LoadedRun, terminal: Target) -> bool {
+    let definition = &run.definition.definition;
+    definition.output_schema_at(terminal).is_some()
+}
+
+/// Whether the run waits for the check of its output.
+pub(super) fn is_checking(run: &LoadedRun) -> bool {
+    let end = run.record.fixed_end.as_ref();
+    end.is_some_and(|end| end.phase == Phase::CheckingOutput)
+}
+
+fn check_of(run: &LoadedRun) -> ActivationRef {
+    ActivationRef {
+        run: run.number,
+        activation: CHECK,
+    }
+}
+
+/// Requests the check.
+pub(super) fn request(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
+    schema_check::request(turn, check_of(run));
+}
+
+/// Requests the check again, if the run waits for it.
+pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
+    if is_checking(run) {
+        request(turn, run);
+    }
+}
+
+/// Takes back the decision about the end of a run whose output is being checked. Returns whether it is.
+pub(super) fn withdraw(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
+    let is_checking = is_checking(run);
+    if is_checking {
+        turn.delete::<SchemaChecks>(&(run.number, CHECK));
+        run.record.fixed_end = None;
+    }
+    is_checking
+}
