@@ -82,7 +82,7 @@ codes! {
         => "`flo workflow list` shows the workflows; create one with `flo workflow create -f FILE`";
     VersionNotFound "version_not_found" NotFound
         "The workflow has no such version."
-        => "`flo workflow list` shows the latest version of each workflow; omit --version to use it";
+        => "`flo workflow list` shows the latest version of each workflow";
     WorkflowDisabled "workflow_disabled" Conflict
         "The workflow is disabled: it starts no new runs."
         => "enable it with `flo workflow enable NAME`";
@@ -136,7 +136,7 @@ codes! {
         => "wait for the run to end, or skip the rest with `flo workflow cancel RUN --force`";
     RunOpen "run_open" Conflict
         "The run has not ended."
-        => "`flo workflow cancel RUN` ends it";
+        => "only a run that has ended can be resumed or retried; `flo workflow status RUN` shows what an open one waits for";
     RunCompleted "run_completed" Conflict
         "The run has completed: there is nothing to continue."
         => "start a new run with `flo workflow retry RUN`";
@@ -153,11 +153,11 @@ codes! {
         "A step that succeeded led to the end of the run."
         => "name the step to continue with: `flo workflow resume RUN --from STEP`";
     StepNotVisited "step_not_visited" Invalid
-        "The run itself has not visited the step."
+        "The run cannot continue with the step: the workflow does not have it, it belongs to another step, or the run has not visited it."
         => "`flo workflow history RUN` shows the steps that it has visited";
     WorkflowDrift "workflow_drift" Conflict
         "The steps of the revision differ from those with which the run has stopped."
-        => "resume the run without --latest and --version, or start a new run with `flo workflow retry RUN --latest`";
+        => "create a revision that keeps the steps, or start a new run with it: `flo workflow retry RUN`, with --latest or --version";
     RunRevisionsTooMany "run_revisions_too_many" Conflict
         "The run was resumed with other revisions too often."
         => "resume the run without --latest and --version, or start a new run with `flo workflow retry RUN --latest`";

@@ -107,6 +107,12 @@ replies! {
         step: Option<StepName>,
         /// Whether it waits for its concurrency keys first.
         is_queued: bool,
+        /// The version with which it continues.
+        version: WorkflowVersion,
+        /// Its revision, 1, 2, 3 … within the version.
+        revision: u32,
+        /// Whether it had another revision before.
+        is_revised: bool,
     }
     /// Of [`DecideApproval`](crate::command::Body::DecideApproval).
     ApprovalDecided {

@@ -53,13 +53,13 @@ pub enum ResumeRejection {
     },
     /// The run itself has not visited the step.
     #[error(
-        "expected a step that run \"{run_id}\" itself has visited, but it has not visited \"{step}\""
+        "expected a step of the workflow's own block that run \"{run_id}\" has visited, but {found}"
     )]
     StepNotVisited {
         /// The run.
         run_id: RunId,
-        /// The step.
-        step: StepName,
+        /// What is wrong with the step that was named.
+        found: String,
     },
     /// The steps of the revision differ from those with which the run has stopped.
     #[error("{0}")]
@@ -80,6 +80,8 @@ pub struct Drift {
     pub saved_signature: String,
     /// The version that was asked for.
     pub version: WorkflowVersion,
+    /// The revision of the version, 1, 2, 3 …
+    pub revision: u32,
     /// Its signature.
     pub signature: String,
     /// How its steps differ, a sentence each; the first [`LISTED_MAX`](Self::LISTED_MAX).
@@ -101,23 +103,31 @@ impl fmt::Display for Drift {
             run_id,
             saved_signature,
             version,
+            revision,
             signature,
             differences,
             completed,
             pending,
         } = self;
+        let differences = differences.join(", ");
+        if signature == saved_signature {
+            return write!(
+                out,
+                "expected version {version} revision {revision} to have the compensations that run \"{run_id}\" may have \
+                 to execute, but {differences}"
+            );
+        }
         write!(
             out,
             "expected a revision with the steps of run \"{run_id}\" (signature {saved_signature}), \
-             but those of version {version} differ (signature {signature}): {}",
-            differences.join(", ")
+             but those of version {version} revision {revision} differ (signature {signature}): {differences}"
         )?;
         if !completed.is_empty() {
             let names: Vec<&str> = completed.iter().map(StepName::as_str).collect();
             write!(out, "; completed: {}", names.join(", "))?;
         }
         match pending {
-            Some(step) => write!(out, "; pending: {step}"),
+            Some(step) => write!(out, "; to be entered: {step}"),
             None => Ok(()),
         }
     }

@@ -42,7 +42,17 @@ impl Definition {
         let new = others.keys().filter(|name| !own.contains_key(*name));
         differences.extend(new.map(|name| format!("step \"{name}\" is new")));
         if differences.is_empty() {
-            differences.push("the order of the steps differs".to_owned());
+            let mut steps = self.steps.iter().zip(&other.steps);
+            let moved = steps.find(|(own, others)| own.name != others.name);
+            differences.push(match moved {
+                Some((own, others)) => {
+                    format!(
+                        "step \"{}\" is in the place of \"{}\"",
+                        others.name, own.name
+                    )
+                }
+                None => "the blocks or handlers differ".to_owned(),
+            });
         }
         differences
     }

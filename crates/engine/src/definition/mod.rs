@@ -165,6 +165,16 @@ impl Definition {
         [self.on_error, self.on_cancel].contains(&Some(step))
     }
 
+    /// The step of the workflow's own block that is the step at `index`, or contains it.
+    #[must_use]
+    pub fn outermost(&self, index: StepIndex) -> StepIndex {
+        let mut outermost = index;
+        while let Some(opener) = self.block(self.step(outermost).block).opener {
+            outermost = opener;
+        }
+        outermost
+    }
+
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).
     #[must_use]
     pub fn retry(&self, index: StepIndex, call: CallRole) -> Option<&StepRetry> {

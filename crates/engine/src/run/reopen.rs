@@ -10,8 +10,8 @@ use crate::resume_rejection::ResumeRejection;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    CompensationProgress, EventKind, PendingWorks, RunRecord, RunStatus, ScopeProgress,
-    TriggeredBy, Work,
+    CompensationProgress, EventKind, PendingWorks, RunRecord, RunRevisionChange, RunStatus,
+    ScopeProgress, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::workflow::newest;
@@ -55,12 +55,12 @@ pub(super) fn check_ended(
 }
 
 /// Reopens an ended run that was [checked](check): it requests its target, its locks and its concurrency keys as a new run
-/// does. `revision` is that of the definition, if it is resumed with another one. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
+/// does. `revision` is the change of its revision, if it is resumed with another one. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
 pub(super) fn reopen(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     above: &Above,
-    revision: Option<u32>,
+    revision: Option<Box<RunRevisionChange>>,
 ) -> TurnResult<Option<Work>> {
     let prepared = exclusion::prepare_again(turn, run.number)?;
     let namespace = &run.record.namespace;

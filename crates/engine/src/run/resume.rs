@@ -6,12 +6,11 @@ use super::reopen::{check, reopen};
 use super::revise::revise;
 use super::start::VersionChoice;
 use super::{create, cursor};
-use crate::definition::{BlockIndex, StepIndex};
+use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, RunId, StepName};
 use crate::rejection::Rejection;
 use crate::reply::RunResumed;
 use crate::resume_rejection::ResumeRejection;
-use crate::scope_path;
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +34,9 @@ impl ResumeRun {
         let mut run = create::find_attempt(turn, namespace, &self.run_id)?;
         check_parent(turn, &run)?;
         check(turn, &run)?;
-        let is_revised = match &self.version {
+        let change = match &self.version {
             Some(version) => revise(turn, &mut run, version)?,
-            None => false,
+            None => None,
         };
         match &self.from {
             Some(step) => self.place(turn, &mut run, step)?,
@@ -49,14 +48,24 @@ impl ResumeRun {
         let number = run.number;
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());
-        let revision = is_revised.then_some(run.definition.revision);
-        let work = reopen(turn, &mut run, &Above::default(), revision)?;
+        let is_revised = change.is_some();
+        let work = reopen(turn, &mut run, &Above::default(), change)?;
         let is_queued = run.record.is_held_up();
+        let (version, revision) = (
+            run.definition.definition.version.clone(),
+            run.definition.revision,
+        );
         turn.put_back_run(run);
         if let Some(work) = work {
             advance(turn, number, work)?;
         }
-        Ok(RunResumed { step, is_queued })
+        Ok(RunResumed {
+            step,
+            is_queued,
+            version,
+            revision,
+            is_revised,
+        })
     }
 
     /// Makes the run continue with a step that the caller names.
@@ -66,26 +75,30 @@ impl ResumeRun {
         run: &mut LoadedRun,
         name: &StepName,
     ) -> TurnResult<()> {
-        let is_placed = match step_named(run, name) {
-            Some(step) => cursor::place_at(turn, run, step)?,
-            None => false,
+        let found = match own_step(&run.definition.definition, name) {
+            Ok(step) if cursor::place_at(turn, run, step)? => return Ok(()),
+            Ok(_) => format!("it has not visited \"{name}\""),
+            Err(found) => found,
         };
-        match is_placed {
-            true => Ok(()),
-            false => Err(Rejection::from(ResumeRejection::StepNotVisited {
-                run_id: run.record.id.clone(),
-                step: name.clone(),
-            })
-            .into()),
-        }
+        let run_id = run.record.id.clone();
+        Err(Rejection::from(ResumeRejection::StepNotVisited { run_id, found }).into())
     }
 }
 
-/// The step of the run's own block with this name.
-fn step_named(run: &LoadedRun, name: &StepName) -> Option<StepIndex> {
-    let definition = &run.definition.definition;
-    let step = scope_path::step_in(definition, BlockIndex::ROOT, name.as_str())?;
-    (!definition.is_handler(step)).then_some(step)
+/// The step of the workflow's own block with this name; otherwise, what is wrong with the name.
+fn own_step(definition: &Definition, name: &StepName) -> Result<StepIndex, String> {
+    let mut steps = (0..).map(StepIndex).zip(&definition.steps);
+    let found = steps.find(|(_, step)| step.name == *name);
+    let (index, _) = found.ok_or_else(|| format!("there is no step \"{name}\""))?;
+    let outermost = definition.outermost(index);
+    if definition.is_handler(outermost) {
+        return Err(format!("\"{name}\" belongs to a handler"));
+    }
+    if outermost != index {
+        let around = &definition.step(outermost).name;
+        return Err(format!("\"{name}\" belongs to step \"{around}\""));
+    }
+    Ok(index)
 }
 
 /// Checks that no open run waits for this one: it would have to be resumed itself.

@@ -10,21 +10,22 @@ use crate::resume_rejection::{Drift, ResumeRejection};
 use crate::run::VersionChoice;
 use crate::run::cursor;
 use crate::store::StoreError;
-use crate::tables::{FormerDefinition, StepResults};
+use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use std::ops::ControlFlow;
 
-/// Pins an ended run to another revision, which must have the same steps. Returns whether it differs from the former one.
+/// Pins an ended run to another revision, which must have the same steps. Returns the change, if it differs from the
+/// former one.
 pub(super) fn revise(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     version: &VersionChoice,
-) -> TurnResult<bool> {
+) -> TurnResult<Option<Box<RunRevisionChange>>> {
     let former = run.definition.clone();
     let namespace = run.record.namespace.clone();
     let resolved = version.resolve(turn, &namespace, &former.definition.name)?;
     if resolved.number == run.record.definition {
-        return Ok(false);
+        return Ok(None);
     }
     let (own, wanted) = (&former.definition, &resolved.record.definition);
     let differences = match own.has_layout_of(wanted) {
@@ -32,7 +33,7 @@ pub(super) fn revise(
         false => own.differences_of(wanted),
     };
     if !differences.is_empty() {
-        let drift = drift(turn, run, (wanted, differences))?;
+        let drift = drift(turn, run, (&resolved.record, differences))?;
         return Err(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into());
     }
     if run.record.former_definitions.len() >= RUN_REVISIONS_MAX {
@@ -40,6 +41,11 @@ pub(super) fn revise(
             Rejection::from(ResumeRejection::TooManyRevisions(run.record.id.clone())).into(),
         );
     }
+    let change = RunRevisionChange {
+        former_version: own.version.clone(),
+        former_revision: former.revision,
+        revision: resolved.record.revision,
+    };
     let left = FormerDefinition {
         definition: run.record.definition,
         last_event: run.record.history.events_count,
@@ -49,7 +55,7 @@ pub(super) fn revise(
     run.definition = resolved.record;
     // They are stored by their position in the definition.
     attributes::compute(turn, run, ScopeNumber::ROOT)?;
-    Ok(true)
+    Ok(Some(Box::new(change)))
 }
 
 /// The steps that could no longer be undone, although the run may have to undo them.
@@ -63,7 +69,7 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
         let mut roles = roles.iter();
         roles.any(|role| own.call(*role).is_some() && wanted.call(*role).is_none())
     });
-    lost.map(|(own, _)| format!("step \"{}\" has lost its compensation", own.name))
+    lost.map(|(own, _)| format!("step \"{}\" lacks it", own.name))
         .collect()
 }
 
@@ -71,7 +77,7 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
 fn drift(
     turn: &mut Turn<'_, '_>,
     run: &LoadedRun,
-    (wanted, differences): (&Definition, Vec<String>),
+    (wanted, differences): (&DefinitionRecord, Vec<String>),
 ) -> Result<Drift, StoreError> {
     let definition = &run.definition.definition;
     let mut completed: Vec<StepName> = Vec::new();
@@ -88,8 +94,9 @@ fn drift(
     Ok(Drift {
         run_id: run.record.id.clone(),
         saved_signature: definition.signature(),
-        version: wanted.version.clone(),
-        signature: wanted.signature(),
+        version: wanted.definition.version.clone(),
+        revision: wanted.revision,
+        signature: wanted.definition.signature(),
         differences: differences.into_iter().take(Drift::LISTED_MAX).collect(),
         completed,
         pending,

@@ -4,7 +4,7 @@ use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepTimeout, TaskError, table
 use crate::definition::{StepIndex, Target, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
-    SignalType, StateKey, StreamName, WorkerId,
+    SignalType, StateKey, StreamName, WorkerId, WorkflowVersion,
 };
 use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
@@ -486,12 +486,23 @@ pub enum EventKind {
     RunResumed {
         /// The step of the run itself at which it continues; `None` if it ends or begins.
         from: Option<StepIndex>,
-        /// Its revision, 1, 2, 3 … within its version, if it was resumed with another one.
-        revision: Option<u32>,
+        /// How its revision has changed, if it was resumed with another one.
+        revision: Option<Box<RunRevisionChange>>,
     },
     /// A caller, or a task of the step, added an info entry (W92).
     Info {
         /// The number of the entry.
         number: u32,
     },
+}
+
+/// How the revision of a run has changed (W89).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRevisionChange {
+    /// The version of the former revision.
+    pub former_version: WorkflowVersion,
+    /// The former revision, 1, 2, 3 … within its version.
+    pub former_revision: u32,
+    /// The revision that it has now.
+    pub revision: u32,
 }

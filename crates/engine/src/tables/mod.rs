@@ -92,7 +92,7 @@ pub use group::{
     GroupNames, GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use group_settings::{AckTimeoutInvalid, GroupSettings};
-pub use history::{Event, EventKind, History, HistoryRecord};
+pub use history::{Event, EventKind, History, HistoryRecord, RunRevisionChange};
 pub use info::{InfoRecord, InfoTask, Infos};
 pub use item::{ItemRecord, Items, IterationResult, IterationResults};
 pub use key::Key;

@@ -7,7 +7,7 @@ use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
 use crate::stream::RecordId;
-use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
+use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, RunRevisionChange, TaskError};
 
 /// One line of a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -348,11 +348,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::StepTimeout { timeout } => none.text("code", timeout.code()),
         EventKind::LoopWarning { visits } => none.number("visits", u64::from(*visits)),
         EventKind::RunResumed {
-            revision: Some(revision),
+            revision: Some(change),
             ..
-        } => none
-            .text("version", definition.version.as_str())
-            .number("revision", u64::from(*revision)),
+        } => of_change(definition, change),
         EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
         EventKind::PollScheduled { poll, due_ms } => none.due("poll", *poll, *due_ms),
         EventKind::ConcurrencyWaiting { position, .. } => {
@@ -401,6 +399,15 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ScopeStarted
         | EventKind::ScopeEnded { .. } => none,
     }
+}
+
+/// The attributes of a change of the revision of a run.
+fn of_change(definition: &Definition, change: &RunRevisionChange) -> Attributes {
+    Attributes::default()
+        .text("version", definition.version.as_str())
+        .number("revision", u64::from(change.revision))
+        .text("former_version", change.former_version.as_str())
+        .number("former_revision", u64::from(change.former_revision))
 }
 
 /// The attributes of the start of a run.

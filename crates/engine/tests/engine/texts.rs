@@ -241,12 +241,13 @@ fn rejections_of_resumes() -> Vec<Rejection> {
         },
         ResumeRejection::StepNotVisited {
             run_id: run_id.clone(),
-            step: samples::step(),
+            found: "there is no step \"pay\"".to_owned(),
         },
         ResumeRejection::Drift(Box::new(Drift {
             run_id: samples::run_id(),
             saved_signature: "5d41402abc4b2a76".to_owned(),
             version: samples::version(),
+            revision: 2,
             signature: "b9719d911017c592".to_owned(),
             differences: vec!["step \"gate\" is missing".to_owned()],
             completed: vec![samples::step()],

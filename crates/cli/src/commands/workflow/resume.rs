@@ -14,7 +14,8 @@ use serde::Serialize;
 /// not complete are resumed too. A run whose steps were undone at its end cannot be resumed.
 ///
 /// To correct a mistake in the definition, create it again and resume the run with --latest. The
-/// names, kinds and order of the steps must stay; everything else can change.
+/// steps must stay: their names, kinds, targets, blocks and order, and the compensations of steps
+/// that have completed. Everything else can change.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest"
@@ -23,8 +24,8 @@ pub(crate) struct Resume {
     /// Id of the run
     run: String,
 
-    /// Step to continue with, which the run itself has visited. Needed if a step that succeeded
-    /// led to the end of the run
+    /// Step to continue with, which the run itself has visited. A step that succeeded is executed
+    /// again, with all its branches. Needed if a step that succeeded led to the end of the run
     #[arg(
         long,
         value_name = "STEP",
@@ -52,10 +53,16 @@ struct ResumedView {
     run_id: String,
     step: Option<String>,
     queued: bool,
+    version: String,
+    revision: u32,
+    revised: bool,
+    #[serde(skip)]
+    asks_for_revision: bool,
 }
 
 impl Resume {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let asks_for_revision = self.latest || !self.version.is_empty();
         let request = ResumeRunRequest {
             run_id: self.run.clone(),
             from: self.from,
@@ -69,6 +76,10 @@ impl Resume {
             run_id: self.run,
             step: Some(response.step).filter(|step| !step.is_empty()),
             queued: response.queued,
+            version: response.version,
+            revision: response.revision,
+            revised: response.revised,
+            asks_for_revision,
         };
         if !self.waiting.wait {
             return session.output.value(&view, ResumedView::text);
@@ -83,9 +94,16 @@ impl ResumedView {
         let run_id = &self.run_id;
         let at = self.step.as_ref().map(|step| format!(" at step {step}"));
         let at = at.unwrap_or_default();
-        match self.queued {
-            true => format!("{run_id} resumed{at}, waits for its concurrency keys or locks"),
-            false => format!("{run_id} resumed{at}"),
-        }
+        let queued = match self.queued {
+            true => ", waits for its concurrency keys or locks",
+            false => "",
+        };
+        let (version, revision) = (&self.version, self.revision);
+        let with = match (self.asks_for_revision, self.revised) {
+            (false, _) => String::new(),
+            (true, true) => format!(" with version {version} revision {revision}"),
+            (true, false) => format!(" with version {version} revision {revision}, as before"),
+        };
+        format!("{run_id} resumed{at}{with}{queued}")
     }
 }

@@ -356,8 +356,11 @@ fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, Str
             let step = from
                 .map(|step| step_name(definition, step))
                 .unwrap_or_default();
-            let revision = revision
-                .map(|revision| format!(" revision {revision} of version {}", definition.version));
+            let revision = revision.as_ref().map(|change| {
+                let (version, revision) = (&definition.version, change.revision);
+                let (former, of) = (change.former_revision, &change.former_version);
+                format!(" with {version} revision {revision} instead of {of} revision {former}")
+            });
             (
                 "run_resumed",
                 format!("{step}{}", revision.unwrap_or_default()),

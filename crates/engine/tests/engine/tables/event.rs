@@ -6,7 +6,7 @@ use flotilla_engine::definition::{
     BuiltInTerminal, StepIndex, Target, TerminalIndex, TriggerIndex,
 };
 use flotilla_engine::ids::ActionRunNumber;
-use flotilla_engine::rows::{EventKind, Phase, StepTimeout};
+use flotilla_engine::rows::{EventKind, Phase, RunRevisionChange, StepTimeout};
 
 /// One event of each kind, in the order of the enum.
 pub(crate) fn events() -> Vec<EventKind> {
@@ -167,7 +167,11 @@ fn action_events() -> Vec<EventKind> {
         },
         EventKind::RunResumed {
             from: Some(StepIndex(1)),
-            revision: Some(2),
+            revision: Some(Box::new(RunRevisionChange {
+                former_version: samples::version(),
+                former_revision: 1,
+                revision: 2,
+            })),
         },
         EventKind::ChildStarted {
             child: samples::run_id(),

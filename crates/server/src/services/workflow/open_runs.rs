@@ -155,6 +155,9 @@ pub(super) async fn resume(
     Ok(v1::ResumeRunResponse {
         step: reply.step.map(|step| step.to_string()).unwrap_or_default(),
         queued: reply.is_queued,
+        version: reply.version.to_string(),
+        revision: reply.revision,
+        revised: reply.is_revised,
     })
 }
 
