@@ -415,7 +415,7 @@ commands! {
     CompleteStep(CompleteStep) "complete_step" Progress bulk -> StepReported,
         of |complete| Subject::Run(complete.run_id.clone());
     /// Reopens a run that has failed, timed out or was cancelled (W89).
-    ResumeRun(ResumeRun) "resume_run" Intake -> RunResumed,
+    ResumeRun(ResumeRun) "resume_run" Intake bulk -> RunResumed,
         of |resume| Subject::Run(resume.run_id.clone());
     /// Delivers the compiled locks of a run (W85).
     DecideLocks(DecideLocks) "decide_locks" Progress -> Done,

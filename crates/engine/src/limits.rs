@@ -408,7 +408,7 @@ pub const INFO_BYTES_MAX: usize = 64 << 10;
 pub const INFOS_MAX: u32 = 1_000;
 
 /// How often a run can be resumed with another revision (W89).
-pub const RUN_REVISIONS_MAX: usize = 100;
+pub const RUN_REVISIONS_MAX: usize = 20;
 
 /// Triggers of a workflow (W93).
 pub const TRIGGERS_MAX: usize = 16;

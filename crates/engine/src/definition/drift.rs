@@ -26,21 +26,19 @@ impl Definition {
             && (self.on_error, self.on_cancel) == (other.on_error, other.on_cancel)
     }
 
-    /// How the steps of `other` differ from those of this definition, a sentence each.
+    /// How the steps of `other` differ from those of this definition, a sentence each; at most `limit`.
     #[must_use]
-    pub fn differences_of(&self, other: &Self) -> Vec<String> {
+    pub fn differences_of(&self, other: &Self, limit: usize) -> Vec<String> {
         let (own, others) = (self.by_name(), other.by_name());
-        let mut differences = Vec::new();
-        for (name, (index, step)) in &own {
-            match others.get(name) {
-                None => differences.push(format!("step \"{name}\" is missing")),
-                Some((_, in_other)) => {
-                    differences.extend(self.difference((*index, step), (other, in_other)));
-                }
-            }
-        }
+        let changed = own
+            .iter()
+            .filter_map(|(name, (index, step))| match others.get(name) {
+                None => Some(format!("step \"{name}\" is missing")),
+                Some((_, in_other)) => self.difference((*index, step), (other, in_other)),
+            });
         let new = others.keys().filter(|name| !own.contains_key(*name));
-        differences.extend(new.map(|name| format!("step \"{name}\" is new")));
+        let new = new.map(|name| format!("step \"{name}\" is new"));
+        let mut differences: Vec<String> = changed.chain(new).take(limit).collect();
         if differences.is_empty() {
             let mut steps = self.steps.iter().zip(&other.steps);
             let moved = steps.find(|(own, others)| own.name != others.name);

@@ -21,6 +21,7 @@ pub(super) fn compute(
     let definition = run.definition.clone();
     let attributes = &definition.definition.search_attributes;
     if attributes.is_empty() {
+        set(run, BTreeMap::new());
         return Ok(None);
     }
     let paths = attributes.iter().map(|attribute| &attribute.from);

@@ -191,7 +191,7 @@ fn count(state: &mut Branches, position: u32, result: &BranchResult) {
 }
 
 /// How the step ends, if the branches that have ended say so, the one at `position` last (W56).
-fn decide(step: &ParallelStep, state: &Branches, position: u32) -> Option<JoinDecision> {
+pub(super) fn decide(step: &ParallelStep, state: &Branches, position: u32) -> Option<JoinDecision> {
     let total = u32::try_from(step.branches.len()).expect("branches are bounded");
     let is_over = state.ended_count == total;
     let succeeded_count = state.good_count - state.skipped_count;

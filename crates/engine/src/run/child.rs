@@ -146,10 +146,15 @@ impl Above {
     ) -> TurnResult<Self> {
         let child = turn.pinned(definition)?;
         let child = &child.definition;
-        let mut above = Self::default();
-        if child.concurrency.is_empty() && child.target.is_none() {
-            return Ok(above);
+        match child.concurrency.is_empty() && child.target.is_none() {
+            true => Ok(Self::default()),
+            false => Self::of(turn, parent),
         }
+    }
+
+    /// Those above a child of `parent`.
+    pub(super) fn of(turn: &mut Turn<'_, '_>, parent: &LoadedRun) -> TurnResult<Self> {
+        let mut above = Self::default();
         above.add(parent.number, &parent.record);
         let mut next = parent.record.parent;
         while let Some(link) = next {

@@ -2,15 +2,17 @@
 
 use super::child::Above;
 use super::reopen::{check, reopen};
-use super::{enter, for_each, linked_attempts, resumed_branches, run_timeout, timeout_timers};
+use super::{
+    enter, for_each, linked_attempts, resumed_branches, run_output, run_timeout, timeout_timers,
+};
 use crate::definition::{BlockIndex, BuiltInTerminal, Target, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber, TerminalName};
 use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, Cursor, Ending, EventKind, ParentLink, ResumableSteps,
-    RunStatus, StepResults, TargetResult, UndoOwner, Work,
+    Activation, ActivationState, Awaited, Cursor, EndCause, Ending, EventKind, ParentLink,
+    ResumableSteps, RunStatus, StepResults, TargetResult, UndoOwner, Work,
 };
 use crate::turn::{Abort, LoadedRun, NewVisit, Turn, TurnResult};
 use std::sync::Arc;
@@ -101,7 +103,12 @@ fn ending_at(run: &LoadedRun, ending: Ending, terminal: Option<TerminalName>) ->
             );
             Ending {
                 scope: ending.scope,
-                ..Ending::of_engine(BuiltInTerminal::Failed, Some(detail), NO_TERMINAL)
+                terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+                detail: Some(detail),
+                cause: EndCause {
+                    code: NO_TERMINAL.to_owned(),
+                    ..ending.cause
+                },
             }
         }
     }
@@ -209,10 +216,7 @@ fn continue_child(
     if turn.is_quarantined(last) {
         return Ok(false);
     }
-    let Some(definition) = turn.run_record(last)?.map(|child| child.definition) else {
-        return Ok(false);
-    };
-    let above = Above::of_child(turn, run, definition)?;
+    let above = Above::of(turn, run)?;
     let Some(mut child) = turn.load_run_if_kept(last)? else {
         return Ok(false);
     };
@@ -240,7 +244,7 @@ fn continue_child(
             }
         }
         // It was resumed by itself, and has not ended again.
-        _ if child.record.fixed_end.is_none() => None,
+        _ if child.record.fixed_end.is_none() || run_output::is_checking(&child) => None,
         _ => {
             turn.put_back_run(child);
             return Ok(false);

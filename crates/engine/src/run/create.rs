@@ -72,7 +72,11 @@ pub(crate) enum Creation {
 /// run is rejected, and the turn is as before.
 pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Creation> {
     let definition = turn.pinned(new_run.definition)?;
-    let input_text = input::complete(turn, &definition.definition, new_run.input.clone())?;
+    let input_text = match new_run.attempt {
+        // It is that of the attempt before it, although the revision may have other defaults.
+        Some(_) => new_run.input.clone(),
+        None => input::complete(turn, &definition.definition, new_run.input.clone())?,
+    };
     let (number, chain) = match new_run.attempt {
         Some((number, chain)) => (number, Some(chain)),
         None => (next_number(turn), None),

@@ -4,7 +4,7 @@ use super::advance::{advance, advance_after_wait};
 use super::child::{self, NewChild, Refusal};
 use super::outcome::name;
 use super::run_output;
-use crate::ids::{Namespace, RunNumber};
+use crate::ids::{Namespace, RunNumber, ScopeNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run::work_queue::WorkQueue;
@@ -21,7 +21,7 @@ pub struct DecideSchemaCheck {
     pub run: RunNumber,
     /// Its activation that waits for the verdict; [`RUN_OUTPUT_CHECK`](crate::view::RUN_OUTPUT_CHECK) for the run's output.
     pub activation: u64,
-    /// The attempt whose value was checked: the next one has another.
+    /// The attempt whose value was checked: the next one has another. For the output of a run, 1 and the number of its resumes.
     pub attempt: u32,
     /// The definition that has the schema: that of the child, or of the run.
     pub definition: DefinitionNumber,
@@ -41,9 +41,13 @@ impl DecideSchemaCheck {
         }
         turn.delete::<SchemaChecks>(&check);
         if self.activation == run_output::CHECK {
+            if self.attempt != run_output::attempt(&run.record) {
+                return Err(Rejection::ActivationStale.into());
+            }
             if self.definition != run.record.definition {
                 return Err(Rejection::InputValidationStale.into());
             }
+            run.end_wait(ScopeNumber::ROOT);
             turn.put_back_run(run);
             let verdict = self.verdict.clone();
             advance(turn, self.run, Work::DecideRunOutput { verdict })?;

@@ -72,6 +72,8 @@ fn begin_iterations(
     }
     let iterations = Iterations {
         first_scope: ScopeNumber(run.record.scopes_count + 1),
+        collects_outputs: step.collects_outputs,
+        is_sequential: step.concurrency == 1,
         total_count: u32::try_from(count).expect("items are bounded"),
         begun_count: 0,
         ended_count: 0,
@@ -256,7 +258,7 @@ fn take_resumable(
     if let Some(former) = turn.get::<IterationResults>(&key)? {
         turn.delete::<IterationResults>(&key);
         if let Some(error) = &former.error
-            && step_of(&run.definition.definition, active).collects_outputs
+            && state.collects_outputs
             && !state.is_too_large
         {
             let element = Json::error(&error.code, &error.message);
@@ -284,7 +286,11 @@ fn step_of<'d>(definition: &'d Definition, active: &Activation) -> &'d ForEachSt
 /// Whether another iteration may begin now.
 fn may_begin(step: &ForEachStep, state: &Iterations) -> bool {
     let is_any_left = state.resumable_count > 0 || state.begun_count < state.total_count;
-    is_any_left && !state.is_stopped && state.open_count() < u32::from(step.concurrency)
+    let concurrency = match state.is_sequential {
+        true => 1,
+        false => u32::from(step.concurrency),
+    };
+    is_any_left && !state.is_stopped && state.open_count() < concurrency
 }
 
 /// Notes the end of an iteration. Another one begins, or the last one ends the step.

@@ -49,7 +49,7 @@ impl Iteration<'_> {
         let mut not_written = None;
         if is_good(&self.result.outcome) {
             state.good_count += 1;
-            if self.step.concurrency == 1 {
+            if state.is_sequential {
                 let writers = Writers {
                     into: self.active.scope,
                     branches: vec![scope],
@@ -81,7 +81,7 @@ impl Iteration<'_> {
         turn: &mut Turn<'_, '_>,
         state: &mut Iterations,
     ) -> Result<Option<Json>, StoreError> {
-        if !self.step.collects_outputs || state.is_too_large {
+        if !state.collects_outputs || state.is_too_large {
             return Ok(None);
         }
         let output = match self.result.output {
@@ -116,7 +116,7 @@ impl Iteration<'_> {
         });
         let code = beginning(&error.code, ITEM_CODE_BYTES_MAX);
         let message = beginning(&error.message, ITEM_MESSAGE_BYTES_MAX);
-        if self.step.collects_outputs {
+        if state.collects_outputs {
             count_element(state, &Json::error(&code, &message));
         }
         Ok(TaskError { code, message })

@@ -1,6 +1,6 @@
 //! The verdict on the output of a run (W67).
 
-use super::finish::fix_end;
+use super::finish::{end, fix_end};
 use super::output::{OUTPUT_INVALID, violation};
 use super::{phase, run_output};
 use crate::definition::BuiltInTerminal;
@@ -22,7 +22,10 @@ pub(super) fn judge(
         SchemaVerdict::Valid => {
             run.record.cursor = None;
             let next = phase::after_checking(turn, run)?;
-            phase::enter_or_end(turn, queue, run, next);
+            match next {
+                Some(phase) => phase::enter(turn, queue, run, phase),
+                None => end(turn, queue, run)?,
+            }
             Ok(())
         }
         SchemaVerdict::Invalid { detail } => {

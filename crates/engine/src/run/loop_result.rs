@@ -69,7 +69,7 @@ pub(super) fn of(
     if state.failed_count > step.tolerate.of(state.total_count) {
         return Ok(items_failed(turn, run, state, &results));
     }
-    if !step.collects_outputs {
+    if !state.collects_outputs {
         let output = counts(state.total_count, state.good_count, state.failed_count);
         return Ok(success(turn, run, output));
     }

@@ -92,6 +92,7 @@ pub use info::AddInfo;
 pub use resume::ResumeRun;
 pub use retry_run::RetryRun;
 pub use run_output::CHECK as RUN_OUTPUT_CHECK;
+pub(crate) use run_output::attempt as run_output_attempt;
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 pub use step_selector::StepSelector;

@@ -184,21 +184,11 @@ pub(super) fn next(
         Phase::OnError | Phase::OnCancel if !end.is_handler_over => return Ok(()),
         Phase::OnError | Phase::OnCancel => None,
     };
-    enter_or_end(turn, queue, run, next);
-    Ok(())
-}
-
-/// Begins the next phase, or ends the run.
-pub(super) fn enter_or_end(
-    turn: &mut Turn<'_, '_>,
-    queue: &mut WorkQueue,
-    run: &mut LoadedRun,
-    next: Option<Phase>,
-) {
     match next {
         Some(phase) => enter(turn, queue, run, phase),
         None => queue.push(run.number, Work::EndRun),
     }
+    Ok(())
 }
 
 /// Notes how much has been undone.

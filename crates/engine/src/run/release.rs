@@ -58,7 +58,7 @@ pub(crate) fn release_from_quarantine(
     if run.record.awaits_locks() {
         exclusion::request(turn, number);
     }
-    run_output::restore(turn, &run);
+    run_output::restore(turn, &run)?;
     for activation in run.active(turn)? {
         if let Some(active) = run.take(turn, activation)? {
             works.extend(release_step(turn, &mut run, active)?);

@@ -1,11 +1,14 @@
 //! Continuing a step with branches that has failed or was cancelled (W89).
 
-use super::branches::{Settling, settle};
+use super::branches::{Settling, decide, settle};
 use super::outcome::keeps_writes;
 use super::scope::{self, NewScope};
+use crate::definition::StepKind;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
-use crate::tables::{Activation, ActivationState, BranchPlace, BranchResults, JoinDecision, Work};
+use crate::tables::{
+    Activation, ActivationState, BranchPlace, BranchResults, Branches, JoinDecision, Work,
+};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
 
 /// Continues a step that has failed or was cancelled (W89): the branches that succeeded keep their results, the others
@@ -27,6 +30,12 @@ pub(super) fn resume(
     if is_won {
         // Only what follows from the ends of its branches has failed, or was to come. The others have lost.
         state.ended_count = state.begun_count;
+        if !is_decided(&state)
+            && let StepKind::Parallel(parallel) = &run.definition.definition.step(active.step).kind
+        {
+            // The join of another revision may decide otherwise.
+            state.decision = decide(parallel, &state, 0);
+        }
         active.state = ActivationState::Branches(state);
         let is_new = false;
         return settle(turn, queue, run, Settling { active, is_new });
@@ -59,6 +68,14 @@ pub(super) fn resume(
     queue.push_all(run.number, works.into_iter().rev());
     run.put_back(active);
     Ok(())
+}
+
+/// Whether enough branches have succeeded, or the one that was first has ended.
+fn is_decided(state: &Branches) -> bool {
+    matches!(
+        state.decision,
+        Some(JoinDecision::Success | JoinDecision::First(_))
+    )
 }
 
 /// The branches that have begun and neither succeeded nor ended so that their writes are kept.

@@ -28,9 +28,11 @@ pub(super) fn revise(
         return Ok(None);
     }
     let (own, wanted) = (&former.definition, &resolved.record.definition);
+    let steps_count = own.steps.len() + wanted.steps.len();
+    turn.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
     let differences = match own.has_layout_of(wanted) {
         true => lost_compensations(run, own, wanted),
-        false => own.differences_of(wanted),
+        false => own.differences_of(wanted, Drift::LISTED_MAX),
     };
     if !differences.is_empty() {
         let drift = drift(turn, run, (&resolved.record, differences))?;
@@ -69,6 +71,7 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
         let mut roles = roles.iter();
         roles.any(|role| own.call(*role).is_some() && wanted.call(*role).is_none())
     });
+    let lost = lost.take(Drift::LISTED_MAX);
     lost.map(|(own, _)| format!("step \"{}\" lacks it", own.name))
         .collect()
 }
@@ -82,7 +85,7 @@ fn drift(
     let definition = &run.definition.definition;
     let mut completed: Vec<StepName> = Vec::new();
     turn.visit::<StepResults>(&(run.number, ScopeNumber::ROOT), |(_, _, step), result| {
-        if is_good(&result.outcome) {
+        if is_good(&result.outcome) && !definition.is_handler(step) {
             completed.push(definition.step(step).name.clone());
         }
         match completed.len() < Drift::LISTED_MAX {
@@ -97,7 +100,7 @@ fn drift(
         version: wanted.definition.version.clone(),
         revision: wanted.revision,
         signature: wanted.definition.signature(),
-        differences: differences.into_iter().take(Drift::LISTED_MAX).collect(),
+        differences,
         completed,
         pending,
     })

@@ -2,7 +2,8 @@
 
 use super::schema_check;
 use crate::definition::Target;
-use crate::tables::{Phase, SchemaChecks};
+use crate::store::StoreError;
+use crate::tables::{Phase, RunRecord, SchemaChecks};
 use crate::turn::{ActivationRef, LoadedRun, Turn};
 
 /// What stands for the output of a run among the activations that wait for a check.
@@ -32,19 +33,36 @@ pub(super) fn request(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
     schema_check::request(turn, check_of(run));
 }
 
-/// Requests the check again, if the run waits for it.
-pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
-    if is_checking(run) {
+/// Requests the check again, if the run waits for it and no verdict has arrived.
+pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
+    let check = (run.number, CHECK);
+    if is_checking(run) && turn.get::<SchemaChecks>(&check)?.is_some() {
         request(turn, run);
     }
+    Ok(())
 }
 
-/// Takes back the decision about the end of a run whose output is being checked. Returns whether it is.
+/// Which output of the run is checked: a run that is resumed has another one.
+#[must_use]
+pub(crate) fn attempt(run: &RunRecord) -> u32 {
+    run.resumes_count + 1
+}
+
+/// Takes back the decision about the end of a run whose output is not checked yet, but has to be. Returns whether it was.
 pub(super) fn withdraw(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
-    let is_checking = is_checking(run);
-    if is_checking {
+    let Some(end) = &run.record.fixed_end else {
+        return false;
+    };
+    let is_open = match end.phase {
+        Phase::Cancelling => is_checked_at(run, end.terminal),
+        Phase::CheckingOutput => true,
+        Phase::Compensating | Phase::OnError | Phase::OnCancel => false,
+    };
+    if is_checking(run) {
         turn.delete::<SchemaChecks>(&(run.number, CHECK));
+    }
+    if is_open {
         run.record.fixed_end = None;
     }
-    is_checking
+    is_open
 }

@@ -227,6 +227,10 @@ pub struct Branches {
 pub struct Iterations {
     /// The scope of the first one; the others have the numbers after it.
     pub first_scope: ScopeNumber,
+    /// Whether it collects the outputs. What the step says when it is entered stays, also if the revision changes.
+    pub collects_outputs: bool,
+    /// Whether each iteration begins with the state that the one before it has left. It stays, too.
+    pub is_sequential: bool,
     /// How many items there are.
     pub total_count: u32,
     /// How many have begun.

@@ -44,7 +44,7 @@ pub fn history(
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
-    let definitions = RunDefinitions::of(reader, &run)?;
+    let definitions = RunDefinitions::of(reader, &run, after_seq)?;
     let cursor = &run.history;
     let mut events: Vec<EventView> = Vec::new();
     let is_in_gap = after_seq >= cursor.trimming.after && after_seq < cursor.trimming.until;

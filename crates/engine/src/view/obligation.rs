@@ -7,7 +7,7 @@ use crate::effect::Assignment;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, NodeId, RunNumber, WorkerId};
 use crate::json::Json;
 use crate::request;
-use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
+use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK, run_output_attempt};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
@@ -290,7 +290,7 @@ pub fn schema_check(
 fn run_output_check(reader: &dyn Reader, run: RunRecord) -> Result<SchemaCheck, StoreError> {
     let of = SchemaOf::RunOutput;
     Ok(SchemaCheck {
-        attempt: 1,
+        attempt: run_output_attempt(&run),
         definition: run.definition,
         of,
         schema: schema(reader, run.definition, of)?,

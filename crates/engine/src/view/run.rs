@@ -2,7 +2,7 @@
 
 use super::payload;
 use super::run_attempts::{RunAttempts, attempts, latest_attempt};
-use super::run_definitions::RunDefinitions;
+use super::run_definitions::first_definition;
 use super::run_detail::{quarantine_detail, run_detail};
 use super::scope_tree::{ScopeView, ScopedRun, scope_tree};
 use crate::definition::{Definition, Target};
@@ -286,8 +286,7 @@ pub fn run(
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(None);
     };
-    let definitions = RunDefinitions::of(reader, &run)?;
-    let record = &definitions.current;
+    let record = definition_of(reader, &run)?;
     let definition = &record.definition;
     let output = match run.output {
         Some(output) if !run.status.is_open() => Some(payload(reader, output)?),
@@ -315,7 +314,7 @@ pub fn run(
         active: &active,
     };
     Ok(Some(RunView {
-        row: row(&run, record),
+        row: row(&run, &record),
         detail: match quarantine_detail(reader, number, &run)? {
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
@@ -333,7 +332,7 @@ pub fn run(
         search_attributes: attributes(&run, definition),
         parent,
         attempts: attempts(reader, &run)?,
-        idempotency_key: shown_key(&run, definitions.first()),
+        idempotency_key: shown_key(reader, &run)?,
         starts_at_ms: run.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
@@ -357,19 +356,23 @@ fn error(reader: &dyn Reader, run: &RunRecord) -> Result<Option<Json>, StoreErro
 }
 
 /// The caller's idempotency key, or the one derived from what started the run with its first definition (W20).
-fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
-    match &run.triggered_by {
+fn shown_key(reader: &dyn Reader, run: &RunRecord) -> Result<Option<IdempotencyKey>, StoreError> {
+    Ok(match &run.triggered_by {
         TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(*firing_ms)),
         TriggeredBy::Trigger { trigger, first } => {
-            let trigger = definition.trigger(*trigger)?;
-            let namespace = trigger.namespace(&run.namespace);
-            let stream = &trigger.stream;
-            Some(IdempotencyKey::of_record(namespace, stream, *first))
+            let definition = first_definition(reader, run)?;
+            let trigger = definition
+                .as_ref()
+                .and_then(|first| first.trigger(*trigger));
+            trigger.map(|trigger| {
+                let namespace = trigger.namespace(&run.namespace);
+                IdempotencyKey::of_record(namespace, &trigger.stream, *first)
+            })
         }
         TriggeredBy::Caller | TriggeredBy::Parent | TriggeredBy::Retry { .. } => {
             run.idempotency_key.clone()
         }
-    }
+    })
 }
 
 pub(super) fn definition_of(

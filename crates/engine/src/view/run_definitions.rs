@@ -3,38 +3,63 @@
 use super::run::definition_of;
 use crate::definition::Definition;
 use crate::store::{Reader, StoreError};
-use crate::tables::{DefinitionRecord, Definitions, RunRecord, read};
+use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, RunRecord, Runs, read};
 
 /// The revisions to which a run was pinned.
 pub(super) struct RunDefinitions {
     /// The number of the last event that the run had with each former one, the oldest first.
     former: Vec<(u64, Definition)>,
-    /// The one that the run has.
-    pub(super) current: DefinitionRecord,
+    current: Definition,
 }
 
 impl RunDefinitions {
-    /// Reads them.
-    pub(super) fn of(reader: &dyn Reader, run: &RunRecord) -> Result<Self, StoreError> {
+    /// Reads those that the run had behind the event number `after_seq`.
+    pub(super) fn of(
+        reader: &dyn Reader,
+        run: &RunRecord,
+        after_seq: u64,
+    ) -> Result<Self, StoreError> {
         let mut former = Vec::new();
-        for definition in &*run.former_definitions {
-            let record = read::<Definitions>(reader, &definition.definition)?;
-            former.extend(record.map(|record| (definition.last_event, record.definition)));
+        let later = run.former_definitions.iter();
+        for definition in later.filter(|former| former.last_event > after_seq) {
+            let record = read_definition(reader, run, definition.definition)?;
+            former.push((definition.last_event, record.definition));
         }
         Ok(Self {
             former,
-            current: definition_of(reader, run)?,
+            current: definition_of(reader, run)?.definition,
         })
     }
 
     /// The one that the run had when it noted the event number `seq`.
     pub(super) fn at(&self, seq: u64) -> &Definition {
         let former = self.former.iter().find(|(last, _)| seq <= *last);
-        former.map_or(&self.current.definition, |(_, definition)| definition)
+        former.map_or(&self.current, |(_, definition)| definition)
     }
+}
 
-    /// The one with which the run began.
-    pub(super) fn first(&self) -> &Definition {
-        self.at(1)
-    }
+/// The one with which the first attempt at a run began; `None` if that is no longer kept.
+pub(super) fn first_definition(
+    reader: &dyn Reader,
+    run: &RunRecord,
+) -> Result<Option<Definition>, StoreError> {
+    let first = match run.chain {
+        Some(chain) => read::<Runs>(reader, &chain.first)?,
+        None => Some(run.clone()),
+    };
+    let Some(first) = first else {
+        return Ok(None);
+    };
+    let former = first.former_definitions.first();
+    let number = former.map_or(first.definition, |former| former.definition);
+    Ok(Some(read_definition(reader, &first, number)?.definition))
+}
+
+fn read_definition(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    number: DefinitionNumber,
+) -> Result<DefinitionRecord, StoreError> {
+    let missing = || StoreError(format!("expected a definition of run {}", run.id).into());
+    read::<Definitions>(reader, &number)?.ok_or_else(missing)
 }

@@ -80,7 +80,7 @@ pub fn steps_left(
     if !are_any_left(reader, &range, &entries)? {
         return Ok(Vec::new());
     }
-    let definitions = RunDefinitions::of(reader, &run)?;
+    let definitions = RunDefinitions::of(reader, &run, run.history.trimming.until)?;
     let mut search = VisitSearch::new(&run, &definitions, entries);
     visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
         search.look_at(first, &record)

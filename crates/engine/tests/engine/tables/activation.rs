@@ -104,6 +104,8 @@ fn states() -> Vec<ActivationState> {
             steps_since_wait: 3,
         }),
         ActivationState::Iterations(Iterations {
+            collects_outputs: true,
+            is_sequential: false,
             first_scope: ScopeNumber(3),
             total_count: 5,
             begun_count: 3,
