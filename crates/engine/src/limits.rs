@@ -407,7 +407,7 @@ pub const INFO_BYTES_MAX: usize = 64 << 10;
 /// Info entries of a run (W92).
 pub const INFOS_MAX: u32 = 1_000;
 
-/// How often a run can be resumed with another revision (W89).
+/// Revision changes of a run (W89).
 pub const RUN_REVISIONS_MAX: usize = 20;
 
 /// Triggers of a workflow (W93).

@@ -153,14 +153,14 @@ codes! {
         "A step that succeeded led to the end of the run."
         => "name the step to continue with: `flo workflow resume RUN --from STEP`";
     StepNotVisited "step_not_visited" Invalid
-        "The run cannot continue with the step: the workflow does not have it, it belongs to another step, or the run has not visited it."
+        "The run cannot continue with the step: it does not exist, it is inside another step or a handler, or the run has not visited it."
         => "`flo workflow history RUN` shows the steps that it has visited";
     WorkflowDrift "workflow_drift" Conflict
-        "The steps of the revision differ from those with which the run has stopped."
-        => "create a revision that keeps the steps, or start a new run with it: `flo workflow retry RUN`, with --latest or --version";
+        "The steps of the revision differ from those of the run, or a compensation that the run may need is missing."
+        => "create a revision with the same steps and compensations, or start a new run: `flo workflow retry RUN`, with --latest or --version";
     RunRevisionsTooMany "run_revisions_too_many" Conflict
-        "The run was resumed with other revisions too often."
-        => "resume the run without --latest and --version, or start a new run with `flo workflow retry RUN --latest`";
+        "The run has already changed its revision the maximum number of times."
+        => "resume the run without --latest or --version, or start a new run with `flo workflow retry RUN --latest`";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";

@@ -52,9 +52,7 @@ pub enum ResumeRejection {
         last: String,
     },
     /// The run itself has not visited the step.
-    #[error(
-        "expected a step of the workflow's own block that run \"{run_id}\" has visited, but {found}"
-    )]
+    #[error("expected a top-level step that run \"{run_id}\" has visited, but {found}")]
     StepNotVisited {
         /// The run.
         run_id: RunId,
@@ -66,7 +64,7 @@ pub enum ResumeRejection {
     Drift(Box<Drift>),
     /// It was resumed with other revisions too often.
     #[error(
-        "expected at most {RUN_REVISIONS_MAX} changes of the revision of run \"{0}\", but this would be another one"
+        "expected run \"{0}\" to change its revision at most {RUN_REVISIONS_MAX} times, but it has already done so"
     )]
     TooManyRevisions(RunId),
 }
@@ -113,8 +111,8 @@ impl fmt::Display for Drift {
         if signature == saved_signature {
             return write!(
                 out,
-                "expected version {version} revision {revision} to have the compensations that run \"{run_id}\" may have \
-                 to execute, but {differences}"
+                "expected version {version} revision {revision} to keep all compensations, because run \"{run_id}\" may have \
+                 to execute some, but {differences}"
             );
         }
         write!(
@@ -124,10 +122,10 @@ impl fmt::Display for Drift {
         )?;
         if !completed.is_empty() {
             let names: Vec<&str> = completed.iter().map(StepName::as_str).collect();
-            write!(out, "; completed: {}", names.join(", "))?;
+            write!(out, "; completed steps: {}", names.join(", "))?;
         }
         match pending {
-            Some(step) => write!(out, "; to be entered: {step}"),
+            Some(step) => write!(out, "; next step: {step}"),
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ impl Definition {
     /// Whether a run continues with `other` where it has stopped with this definition: both have the same steps and blocks,
     /// in the same order, as definitions with the same [signature](Self::signature) do.
     #[must_use]
-    pub fn has_layout_of(&self, other: &Self) -> bool {
+    pub fn has_same_layout_as(&self, other: &Self) -> bool {
         let is_alike = |step: (&Step, &Step)| {
             let (own, others) = step;
             own.name == others.name
@@ -28,7 +28,7 @@ impl Definition {
 
     /// How the steps of `other` differ from those of this definition, a sentence each; at most `limit`.
     #[must_use]
-    pub fn differences_of(&self, other: &Self, limit: usize) -> Vec<String> {
+    pub fn layout_differences(&self, other: &Self, limit: usize) -> Vec<String> {
         let (own, others) = (self.by_name(), other.by_name());
         let changed = own
             .iter()
@@ -64,7 +64,9 @@ impl Definition {
         let name = &step.name;
         let (own_kind, kind) = (step.kind.name(), in_other.kind.name());
         if own_kind != kind {
-            return Some(format!("step \"{name}\" is {kind} instead of {own_kind}"));
+            return Some(format!(
+                "step \"{name}\" has the kind {kind} instead of {own_kind}"
+            ));
         }
         if let (Some(own), Some(target)) = (self.invoked(step), other.invoked(in_other))
             && own != target

@@ -3,7 +3,7 @@
 use super::work_queue::WorkQueue;
 use super::{
     branches, cancel_scope, child, compensation, concurrency, continuation, continue_run, decide,
-    delayed_entry, enter, execute, finish, finish_step, for_each, judge_output, kept_signals,
+    decide_run_output, delayed_entry, enter, execute, finish, finish_step, for_each, kept_signals,
     on_cancel, output, phase, resumable, scope, state, step_timeout, stopped,
 };
 use crate::ids::RunNumber;
@@ -101,7 +101,7 @@ fn carry_out(
         Work::Execute { activation } => execute::execute(turn, queue, run, activation),
         Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
         Work::DecideChild(checked) => decide::decide_child(turn, queue, run, checked),
-        Work::DecideRunOutput { verdict } => judge_output::judge(turn, queue, run, verdict),
+        Work::DecideRunOutput { verdict } => decide_run_output::decide(turn, queue, run, verdict),
         Work::DecideOutput {
             activation,
             output,

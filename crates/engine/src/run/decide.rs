@@ -9,7 +9,8 @@ use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
-    ActivationState, CheckedInput, DefinitionNumber, Definitions, SchemaChecks, SchemaVerdict, Work,
+    ActivationState, ChildInputVerdict, DefinitionNumber, Definitions, SchemaChecks, SchemaVerdict,
+    Work,
 };
 use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -63,7 +64,7 @@ impl DecideSchemaCheck {
         let (activation, verdict) = (self.activation, self.verdict.clone());
         let (definition, work) = match state {
             ActivationState::ChildInput { definition } => {
-                let checked = CheckedInput {
+                let checked = ChildInputVerdict {
                     activation,
                     definition,
                     verdict,
@@ -99,7 +100,7 @@ pub(super) fn decide_child(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
-    checked: CheckedInput,
+    checked: ChildInputVerdict,
 ) -> TurnResult<()> {
     let Some(active) = run.take(turn, checked.activation)? else {
         return Ok(());

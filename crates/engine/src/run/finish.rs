@@ -184,7 +184,7 @@ pub(super) fn force(
         return to_last_attempt(turn, queue, run, Work::Force { reason });
     }
     // Until its output is checked, it may still fail: its end is not fixed.
-    let is_checked = run_output::withdraw(turn, run);
+    let is_checked = run_output::retract_end(turn, run);
     let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
             linked_attempts::prevent(run, reason.as_deref());

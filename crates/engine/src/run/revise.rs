@@ -30,9 +30,9 @@ pub(super) fn revise(
     let (own, wanted) = (&former.definition, &resolved.record.definition);
     let steps_count = own.steps.len() + wanted.steps.len();
     turn.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
-    let differences = match own.has_layout_of(wanted) {
+    let differences = match own.has_same_layout_as(wanted) {
         true => lost_compensations(run, own, wanted),
-        false => own.differences_of(wanted, Drift::LISTED_MAX),
+        false => own.layout_differences(wanted, Drift::LISTED_MAX),
     };
     if !differences.is_empty() {
         let drift = drift(turn, run, (&resolved.record, differences))?;
@@ -44,8 +44,8 @@ pub(super) fn revise(
         );
     }
     let change = RunRevisionChange {
-        former_version: own.version.clone(),
-        former_revision: former.revision,
+        previous_version: own.version.clone(),
+        previous_revision: former.revision,
         revision: resolved.record.revision,
     };
     let left = FormerDefinition {
@@ -72,7 +72,7 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
         roles.any(|role| own.call(*role).is_some() && wanted.call(*role).is_none())
     });
     let lost = lost.take(Drift::LISTED_MAX);
-    lost.map(|(own, _)| format!("step \"{}\" lacks it", own.name))
+    lost.map(|(own, _)| format!("step \"{}\" has lost one", own.name))
         .collect()
 }
 

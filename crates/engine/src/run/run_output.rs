@@ -49,7 +49,7 @@ pub(crate) fn attempt(run: &RunRecord) -> u32 {
 }
 
 /// Takes back the decision about the end of a run whose output is not checked yet, but has to be. Returns whether it was.
-pub(super) fn withdraw(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
+pub(super) fn retract_end(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
     let Some(end) = &run.record.fixed_end else {
         return false;
     };

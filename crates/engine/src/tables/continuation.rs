@@ -54,7 +54,7 @@ pub enum Work {
         activation: u64,
     },
     /// A child's input was validated (W4).
-    DecideChild(CheckedInput),
+    DecideChild(ChildInputVerdict),
     /// The output of a step was validated (W67).
     DecideOutput {
         /// The activation.
@@ -161,9 +161,9 @@ pub enum Work {
     TimeOutStep(OverdueStep),
 }
 
-/// The input of a child that was validated (W4).
+/// The result of validating the input of a child (W4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckedInput {
+pub struct ChildInputVerdict {
     /// The activation of the step that starts the child.
     pub activation: u64,
     /// The definition against which the input was validated.

@@ -499,10 +499,10 @@ pub enum EventKind {
 /// How the revision of a run has changed (W89).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRevisionChange {
-    /// The version of the former revision.
-    pub former_version: WorkflowVersion,
-    /// The former revision, 1, 2, 3 … within its version.
-    pub former_revision: u32,
+    /// The version of the previous revision.
+    pub previous_version: WorkflowVersion,
+    /// The previous revision, 1, 2, 3 … within its version.
+    pub previous_revision: u32,
     /// The revision that it has now.
     pub revision: u32,
 }

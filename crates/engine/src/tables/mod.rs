@@ -70,7 +70,7 @@ pub use concurrency::{
     ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, KeySharing,
 };
 pub use continuation::{
-    AttemptSignals, BranchPlace, CheckedInput, Continuation, EndCause, Ending, FailureCause,
+    AttemptSignals, BranchPlace, ChildInputVerdict, Continuation, EndCause, Ending, FailureCause,
     FormerBranches, FormerItems, ItemPosition, OverdueStep, PendingWorks, Replacement,
     SchemaVerdict, ScopeEnd, StepTimeout, TargetResult, Work,
 };

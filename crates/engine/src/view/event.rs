@@ -406,8 +406,8 @@ fn of_change(definition: &Definition, change: &RunRevisionChange) -> Attributes 
     Attributes::default()
         .text("version", definition.version.as_str())
         .number("revision", u64::from(change.revision))
-        .text("former_version", change.former_version.as_str())
-        .number("former_revision", u64::from(change.former_revision))
+        .text("previous_version", change.previous_version.as_str())
+        .number("previous_revision", u64::from(change.previous_revision))
 }
 
 /// The attributes of the start of a run.

@@ -104,7 +104,7 @@ types! {
         ["why the attempt failed"] ["action_run_id" "attempt" "due_at_ms"];
     ActionCompleted "action_completed" "The action run ended." ["its outcome"] ["action_run_id" "code" "message"];
     RunRetried "run_retried" "The next attempt at the run began." ["the run id of the next attempt"] [];
-    RunResumed "run_resumed" "The run was resumed." ["the step at which it continues"] ["version" "revision" "former_version" "former_revision"];
+    RunResumed "run_resumed" "The run was resumed." ["the step at which it continues"] ["version" "revision" "previous_version" "previous_revision"];
     ChildStarted "child_started" "A child run started." ["its id"] [];
     ChildCompleted "child_completed" "A child run ended." ["its outcome"] ["child_run_id"];
     PlanExecutorStart "plan_executor_start" "An attempt on an executor of the plan started."

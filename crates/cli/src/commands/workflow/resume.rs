@@ -13,9 +13,10 @@ use serde::Serialize;
 /// at which it has stopped are entered again, in all branches and iterations. Child runs that did
 /// not complete are resumed too. A run whose steps were undone at its end cannot be resumed.
 ///
-/// To correct a mistake in the definition, create it again and resume the run with --latest. The
-/// steps must stay: their names, kinds, targets, blocks and order, and the compensations of steps
-/// that have completed. Everything else can change.
+/// If the definition has a mistake, correct it, create a new revision, and resume the run with
+/// --latest. The new revision must have the same steps: names, kinds, targets, blocks and order. If
+/// completed steps may have to be undone, it must also keep every compensation. Everything else can
+/// change.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest"
@@ -24,8 +25,9 @@ pub(crate) struct Resume {
     /// Id of the run
     run: String,
 
-    /// Step to continue with, which the run itself has visited. A step that succeeded is executed
-    /// again, with all its branches. Needed if a step that succeeded led to the end of the run
+    /// Step to continue with: a top-level step that the run has visited. If it succeeded, it is
+    /// executed again, with all its branches. Required if a step that succeeded led to the end of
+    /// the run
     #[arg(
         long,
         value_name = "STEP",
@@ -95,14 +97,14 @@ impl ResumedView {
         let at = self.step.as_ref().map(|step| format!(" at step {step}"));
         let at = at.unwrap_or_default();
         let queued = match self.queued {
-            true => ", waits for its concurrency keys or locks",
+            true => ", waiting for its concurrency keys or locks",
             false => "",
         };
         let (version, revision) = (&self.version, self.revision);
         let with = match (self.asks_for_revision, self.revised) {
             (false, _) => String::new(),
             (true, true) => format!(" with version {version} revision {revision}"),
-            (true, false) => format!(" with version {version} revision {revision}, as before"),
+            (true, false) => format!(" with version {version} revision {revision} (unchanged)"),
         };
         format!("{run_id} resumed{at}{with}{queued}")
     }

@@ -358,7 +358,7 @@ fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, Str
                 .unwrap_or_default();
             let revision = revision.as_ref().map(|change| {
                 let (version, revision) = (&definition.version, change.revision);
-                let (former, of) = (change.former_revision, &change.former_version);
+                let (former, of) = (change.previous_revision, &change.previous_version);
                 format!(" with {version} revision {revision} instead of {of} revision {former}")
             });
             (

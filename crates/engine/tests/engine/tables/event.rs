@@ -168,8 +168,8 @@ fn action_events() -> Vec<EventKind> {
         EventKind::RunResumed {
             from: Some(StepIndex(1)),
             revision: Some(Box::new(RunRevisionChange {
-                former_version: samples::version(),
-                former_revision: 1,
+                previous_version: samples::version(),
+                previous_revision: 1,
                 revision: 2,
             })),
         },

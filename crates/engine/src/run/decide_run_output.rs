@@ -9,7 +9,7 @@ use crate::tables::{Ending, SchemaVerdict};
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
 /// The run ends as it was decided if its output is valid; otherwise, it fails.
-pub(super) fn judge(
+pub(super) fn decide(
     turn: &mut Turn<'_, '_>,
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
