@@ -6,6 +6,7 @@ mod http;
 mod idle;
 mod load;
 mod long_runs;
+mod loops;
 mod merging;
 mod open_runs;
 mod options;
@@ -51,6 +52,7 @@ tables and figures:
 - clients    runs of three steps, and starts of runs, by 1, 8, 64 and 512 clients
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
 - long-runs  runs of 3, 10, 100 and 1,000 steps by 16 clients
+- loops      runs of 100, 1,000 and 10,000 items by one client
 - open-runs  both by 64 clients while more and more runs wait, each number on a separate cluster, in turn:
              memory and disk, how long a killed node takes to serve again, how long a snapshot takes and how it
              affects the load
@@ -65,7 +67,7 @@ a quarter of an hour after the build.
 Usage: cargo xtask bench-growth [OPTIONS]
 
 Options:
-  --only NAMES       Some of clients, payloads, long-runs, open-runs, retention, rates and idle, separated by
+  --only NAMES       Some of clients, payloads, long-runs, loops, open-runs, retention, rates and idle, separated by
                      commas [default: all]
   --seconds S        How long each load is measured [default: 10]
   --warm-up S        How long each load runs before the measurement [default: 5]

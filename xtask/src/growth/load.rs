@@ -23,6 +23,11 @@ impl Load {
         Self::new("steps")
     }
 
+    /// Whole runs that loop over items.
+    pub(super) fn foreach() -> Self {
+        Self::new("foreach")
+    }
+
     /// Runs that stay waiting.
     pub(super) fn parked() -> Self {
         Self::new("parked")

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::bench::Bench;
 use super::section::Section;
-use super::{clients, idle, long_runs, open_runs, payloads, rates, retention};
+use super::{clients, idle, long_runs, loops, open_runs, payloads, rates, retention};
 
 /// A series that can be selected with `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) enum Series {
     Payloads,
     /// Rising numbers of steps.
     LongRuns,
+    /// Rising numbers of items.
+    Loops,
     /// Rising numbers of open runs.
     OpenRuns,
     /// Runs that expire while others begin.
@@ -27,10 +29,11 @@ pub(super) enum Series {
 
 impl Series {
     /// All series, in the order in which they are measured and shown.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Clients,
         Self::Payloads,
         Self::LongRuns,
+        Self::Loops,
         Self::OpenRuns,
         Self::Retention,
         Self::Rates,
@@ -43,6 +46,7 @@ impl Series {
             Self::Clients => "clients",
             Self::Payloads => "payloads",
             Self::LongRuns => "long-runs",
+            Self::Loops => "loops",
             Self::OpenRuns => "open-runs",
             Self::Retention => "retention",
             Self::Rates => "rates",
@@ -56,6 +60,7 @@ impl Series {
             Self::Clients => "More clients",
             Self::Payloads => "Larger payloads",
             Self::LongRuns => "Longer runs",
+            Self::Loops => "Longer loops",
             Self::OpenRuns => "More open runs",
             Self::Retention => "Runs that expire under load",
             Self::Rates => "Rates below the peak",
@@ -72,6 +77,7 @@ impl Series {
             Self::Clients => clients::measure(bench),
             Self::Payloads => payloads::measure(bench),
             Self::LongRuns => long_runs::measure(bench),
+            Self::Loops => loops::measure(bench),
             Self::OpenRuns => open_runs::measure(bench),
             Self::Retention => retention::measure(bench),
             Self::Rates => rates::measure(bench),
