@@ -1,6 +1,6 @@
 //! What keeps a run from continuing with another revision of its workflow (W89).
 
-use super::{BlockIndex, CallRole, Definition, Step, StepIndex};
+use super::{BlockIndex, Definition, Step, StepIndex};
 use crate::ids::StepName;
 use std::collections::BTreeMap;
 
@@ -76,12 +76,6 @@ impl Definition {
         let is_moved = self.opener_name(step.block) != other.opener_name(in_other.block);
         let is_handler = self.is_handler(index);
         (is_moved && !is_handler).then(|| format!("step \"{name}\" is in another block"))
-    }
-
-    /// What the step calls, as the definition's text names it.
-    fn invoked(&self, step: &Step) -> Option<String> {
-        let call = step.call(CallRole::Target)?;
-        Some(self.target_text(&call.target))
     }
 
     fn by_name(&self) -> BTreeMap<&StepName, (StepIndex, &Step)> {

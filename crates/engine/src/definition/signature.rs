@@ -1,6 +1,6 @@
 //! The signature of a definition, which shows whether a run can continue with another definition (W88).
 
-use super::{BlockIndex, CallRole, Definition, StepIndex};
+use super::{BlockIndex, CallRole, Definition, Step, StepIndex};
 use crate::codec;
 use crate::digest::sha256_hex;
 use crate::json::quote;
@@ -59,6 +59,12 @@ impl Definition {
         )
     }
 
+    /// What a step invokes, as the definition's text names it.
+    pub(super) fn invoked(&self, step: &Step) -> Option<String> {
+        let call = step.call(CallRole::Target)?;
+        Some(self.target_text(&call.target))
+    }
+
     fn step_outline(&self, index: StepIndex, blocks: &[String]) -> String {
         let step = self.step(index);
         let mut text = "[".to_owned();
@@ -66,8 +72,8 @@ impl Definition {
         text.push(',');
         quote(step.kind.name(), &mut text);
         text.push(',');
-        match step.call(CallRole::Target) {
-            Some(call) => quote(&self.target_text(&call.target), &mut text),
+        match self.invoked(step) {
+            Some(target) => quote(&target, &mut text),
             None => text.push_str("null"),
         }
         let branches = self.branches(index).iter();

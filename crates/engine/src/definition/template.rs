@@ -1,6 +1,6 @@
 //! Input mappings and paths, parsed once when the definition is created (W15).
 
-use super::{Expression, StepIndex};
+use super::{Expression, StepIndex, Variable};
 use serde::{Deserialize, Serialize};
 
 /// A mapping: JSON text with placeholders that paths fill when it is rendered.
@@ -27,6 +27,15 @@ impl Template {
             Part::Literal(_) | Part::Path(_) => None,
             Part::Expression(expression) => Some(expression),
         })
+    }
+
+    /// Whether one of its paths or expressions leads into `root`.
+    pub(crate) fn reads(&self, root: Root) -> bool {
+        let variables = self
+            .expressions()
+            .flat_map(|expression| &expression.variables);
+        let mut variables = variables.filter(|variable| **variable == Variable::Root(root));
+        self.paths().any(|path| path.root == root) || variables.next().is_some()
     }
 }
 

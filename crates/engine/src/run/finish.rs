@@ -7,7 +7,7 @@ use super::{
     attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, phase,
     resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
 };
-use crate::definition::{BuiltInTerminal, Target, Template, TerminalStatus};
+use crate::definition::{BuiltInTerminal, Root, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -184,7 +184,7 @@ pub(super) fn force(
         return to_last_attempt(turn, queue, run, Work::Force { reason });
     }
     // Until its output is checked, it may still fail: its end is not fixed.
-    let is_checked = run_output::retract_end(turn, run);
+    let is_retracted = run_output::retract_end(turn, run);
     let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
             linked_attempts::prevent(run, reason.as_deref());
@@ -193,7 +193,8 @@ pub(super) fn force(
         }
         None => {
             let ending = Ending::of_engine(BuiltInTerminal::Cancelled, reason, name::CANCELLED);
-            if !is_checked {
+            // It is known already where it stops.
+            if !is_retracted {
                 cursor::note_run(turn, queue, run, &ending)?;
             }
             fix(turn, run, &ending)?;
@@ -215,18 +216,19 @@ pub(super) fn force(
 fn note_left_out(run: &mut LoadedRun, end: &FixedEnd) {
     let stopped = match end.phase {
         Phase::Cancelling => "the end of cancelled steps was not awaited",
-        Phase::CheckingOutput => "the output was not checked",
+        // Its end was retracted.
+        Phase::CheckingOutput => return,
         Phase::Compensating => "the compensations were stopped",
         Phase::OnError => "onError was stopped",
         Phase::OnCancel => "onCancel was stopped",
     };
     phase::add_note(run, stopped);
     match end.phase {
-        Phase::Cancelling | Phase::CheckingOutput => note_not_compensated(run, end.terminal),
+        Phase::Cancelling => note_not_compensated(run, end.terminal),
         Phase::Compensating => {
             run.record.compensations.progress = CompensationProgress::Partial;
         }
-        Phase::OnError | Phase::OnCancel => return,
+        Phase::CheckingOutput | Phase::OnError | Phase::OnCancel => return,
     }
     if end.cause.is_some() {
         phase::add_note(run, "the handler was not executed");
@@ -428,7 +430,8 @@ fn set_output(
     // The scope is looked up before its progress is read.
     run.scope(turn, scope)?;
     let last = run.progress(scope).last_left;
-    let last = match last {
+    let reads_last = template.is_none_or(|template| template.reads(Root::Result));
+    let last = match last.filter(|_| reads_last) {
         Some(step) => render::output_of(turn, run, scope, step)?,
         None => None,
     };

@@ -55,7 +55,8 @@ pub(super) fn check_ended(
 }
 
 /// Reopens an ended run that was [checked](check): it requests its target, its locks and its concurrency keys as a new run
-/// does. `revision` is the change of its revision, if it is resumed with another one. Returns the work that continues it, if it waits for none of them. A run that is rejected is as before.
+/// does. `revision` is the change of its revision, if it is resumed with another one. Returns the work that continues it, if
+/// it waits for none of them. A run that is rejected is as before.
 pub(super) fn reopen(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,

@@ -21,16 +21,13 @@ pub(super) fn is_checking(run: &LoadedRun) -> bool {
     end.is_some_and(|end| end.phase == Phase::CheckingOutput)
 }
 
-fn check_of(run: &LoadedRun) -> ActivationRef {
-    ActivationRef {
-        run: run.number,
-        activation: CHECK,
-    }
-}
-
 /// Requests the check.
 pub(super) fn request(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
-    schema_check::request(turn, check_of(run));
+    let check = ActivationRef {
+        run: run.number,
+        activation: CHECK,
+    };
+    schema_check::request(turn, check);
 }
 
 /// Requests the check again, if the run waits for it and no verdict has arrived.
@@ -55,12 +52,12 @@ pub(super) fn retract_end(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool 
     };
     let is_open = match end.phase {
         Phase::Cancelling => is_checked_at(run, end.terminal),
-        Phase::CheckingOutput => true,
+        Phase::CheckingOutput => {
+            turn.delete::<SchemaChecks>(&(run.number, CHECK));
+            true
+        }
         Phase::Compensating | Phase::OnError | Phase::OnCancel => false,
     };
-    if is_checking(run) {
-        turn.delete::<SchemaChecks>(&(run.number, CHECK));
-    }
     if is_open {
         run.record.fixed_end = None;
     }

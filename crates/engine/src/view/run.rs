@@ -15,9 +15,9 @@ use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
-    CompensationProgress, DefinitionRecord, Definitions, Exclusions, Phase, PlanWait, RunNames,
-    RunRecord, RunStatus, Runs, Scopes, States, StepResults, TriggeredBy, encode_prefix, read,
-    visit,
+    CompensationProgress, DefinitionNumber, DefinitionRecord, Definitions, Exclusions, Phase,
+    PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes, States, StepResults, TriggeredBy,
+    encode_prefix, read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -375,12 +375,22 @@ fn shown_key(reader: &dyn Reader, run: &RunRecord) -> Result<Option<IdempotencyK
     })
 }
 
+/// The revision to which a run is pinned.
 pub(super) fn definition_of(
     reader: &dyn Reader,
     run: &RunRecord,
 ) -> Result<DefinitionRecord, StoreError> {
+    revision_of(reader, run, run.definition)
+}
+
+/// A revision to which a run is or was pinned.
+pub(super) fn revision_of(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    number: DefinitionNumber,
+) -> Result<DefinitionRecord, StoreError> {
     let missing = || StoreError(format!("expected the definition of run {}", run.id).into());
-    read::<Definitions>(reader, &run.definition)?.ok_or_else(missing)
+    read::<Definitions>(reader, &number)?.ok_or_else(missing)
 }
 
 pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {

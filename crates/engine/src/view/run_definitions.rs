@@ -1,9 +1,10 @@
 //! The revisions to which a run was pinned, for its events (W89).
 
-use super::run::definition_of;
+use super::run::{definition_of, revision_of};
 use crate::definition::Definition;
 use crate::store::{Reader, StoreError};
-use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, RunRecord, Runs, read};
+use crate::tables::{RunRecord, Runs, read};
+use std::borrow::Cow;
 
 /// The revisions to which a run was pinned.
 pub(super) struct RunDefinitions {
@@ -22,7 +23,7 @@ impl RunDefinitions {
         let mut former = Vec::new();
         let later = run.former_definitions.iter();
         for definition in later.filter(|former| former.last_event > after_seq) {
-            let record = read_definition(reader, run, definition.definition)?;
+            let record = revision_of(reader, run, definition.definition)?;
             former.push((definition.last_event, record.definition));
         }
         Ok(Self {
@@ -44,22 +45,13 @@ pub(super) fn first_definition(
     run: &RunRecord,
 ) -> Result<Option<Definition>, StoreError> {
     let first = match run.chain {
-        Some(chain) => read::<Runs>(reader, &chain.first)?,
-        None => Some(run.clone()),
+        Some(chain) => read::<Runs>(reader, &chain.first)?.map(Cow::Owned),
+        None => Some(Cow::Borrowed(run)),
     };
     let Some(first) = first else {
         return Ok(None);
     };
     let former = first.former_definitions.first();
     let number = former.map_or(first.definition, |former| former.definition);
-    Ok(Some(read_definition(reader, &first, number)?.definition))
-}
-
-fn read_definition(
-    reader: &dyn Reader,
-    run: &RunRecord,
-    number: DefinitionNumber,
-) -> Result<DefinitionRecord, StoreError> {
-    let missing = || StoreError(format!("expected a definition of run {}", run.id).into());
-    read::<Definitions>(reader, &number)?.ok_or_else(missing)
+    Ok(Some(revision_of(reader, &first, number)?.definition))
 }
