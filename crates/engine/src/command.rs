@@ -121,6 +121,7 @@ impl Body {
                 Cow::Owned(Self::RetryRun(RetryRun {
                     run_id: retry.run_id.clone(),
                     run: retry.run,
+                    from: retry.from.clone(),
                     start: retry.start.as_asked(),
                 }))
             }

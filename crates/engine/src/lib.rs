@@ -94,7 +94,7 @@ pub use resume_rejection::{Drift, ResumeRejection};
 pub use retention::SweepRuns;
 pub use run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
-    ResumeRun, RetryRun, SignalRun, StartRun, StepSelector, VersionChoice,
+    ResumeRun, RetryFrom, RetryRun, SignalRun, StartRun, StepSelector, VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;

@@ -180,6 +180,10 @@ pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
 /// Events in the span of a step; beyond that, the first and the last ones are kept.
 pub const VISIT_EVENTS_MAX: usize = 100;
 
+/// The combined size of the outputs and the state that a run takes over from the run that it retries, in bytes (W90).
+/// Includes the state changes that are read to reconstruct that state.
+pub const TAKEN_OVER_BYTES_MAX: usize = 4 << 20;
+
 /// Results of steps that a report looks at.
 pub const REPORTED_RESULTS_MAX: usize = 20_000;
 /// Names in what one attempt has used (W87).
@@ -426,6 +430,7 @@ const _: () = assert!(
 );
 const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX / LISTED_ROW_BYTES <= ENTRY_ROWS_MAX);
 const _: () = assert!(ENTRY_WEIGHT_BYTES_MAX <= ENTRY_BYTES_MAX);
+const _: () = assert!(TAKEN_OVER_BYTES_MAX < ENTRY_WRITTEN_BYTES_MAX);
 const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
 // An approval's output has the comment of each decision and again that of the last one; a quote or line break takes two.

@@ -144,8 +144,8 @@ codes! {
         "Another attempt at the run has begun."
         => "name the last attempt, which `flo workflow status RUN` shows";
     RunCompensated "run_compensated" Conflict
-        "What the steps of the run had done was undone at its end."
-        => "start a new run with `flo workflow retry RUN`";
+        "Compensations have undone the effects of steps of the run."
+        => "start a new run from the first step with `flo workflow retry RUN`";
     ParentOpen "parent_open" Conflict
         "The parent of the run is open: only the parent can continue it."
         => "wait until the parent has ended, and resume the parent";
@@ -157,10 +157,16 @@ codes! {
         => "`flo workflow history RUN` shows the steps that it has visited";
     WorkflowDrift "workflow_drift" Conflict
         "The steps of the revision differ from those of the run, or a compensation that the run may need is missing."
-        => "create a revision with the same steps and compensations, or start a new run: `flo workflow retry RUN`, with --latest or --version";
+        => "create a revision with the same steps and compensations, or start a new run with `flo workflow retry RUN --latest`; add `--from STEP --force` to begin at a later step";
     RunRevisionsTooMany "run_revisions_too_many" Conflict
         "The run has already changed its revision the maximum number of times."
         => "resume the run without --latest or --version, or start a new run with `flo workflow retry RUN --latest`";
+    HistoryTrimmed "history_trimmed" Conflict
+        "The history of the run no longer contains all events up to its first visit to the step."
+        => "start the new run from the first step: `flo workflow retry RUN`, without --from";
+    ResultsTooLarge "results_too_large" Conflict
+        "The results and the state that the new run would take over are too large."
+        => "start the new run from an earlier step, or from the first step: `flo workflow retry RUN`, without --from";
     ScopeNotFound "scope_not_found" NotFound
         "The run cannot have a scope with this path."
         => "`flo workflow status RUN` shows the paths of the open scopes";

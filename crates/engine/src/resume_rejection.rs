@@ -1,12 +1,12 @@
-//! Why an ended run cannot be resumed (W89).
+//! Why an ended run cannot be resumed or retried (W89, W90).
 
 use crate::ids::{RunId, StepName, WorkflowVersion};
-use crate::limits::RUN_REVISIONS_MAX;
+use crate::limits::{RUN_REVISIONS_MAX, TAKEN_OVER_BYTES_MAX};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a run cannot be resumed.
+/// Why a run cannot be resumed, or retried from a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum ResumeRejection {
     /// It has not ended.
@@ -30,8 +30,8 @@ pub enum ResumeRejection {
         /// The last attempt.
         latest: RunId,
     },
-    /// What its steps have done was undone at its end (W82).
-    #[error("expected run \"{0}\" to have ended without compensations, but its steps were undone")]
+    /// What its steps have done was undone: at its end (W82), or, for a retry from a step, at any time (W82a).
+    #[error("expected run \"{0}\" to have executed no compensation, but it has")]
     Compensated(RunId),
     /// Its parent is open and decides about it.
     #[error("expected the parent of run \"{run_id}\" to have ended, but \"{parent}\" is open")]
@@ -67,6 +67,28 @@ pub enum ResumeRejection {
         "expected run \"{0}\" to change its revision at most {RUN_REVISIONS_MAX} times, but it has already done so"
     )]
     TooManyRevisions(RunId),
+    /// A part of the history was trimmed that says what the step had seen (W90).
+    #[error(
+        "expected the history of run \"{run_id}\" to be complete up to its first visit to step \"{step}\", but events were \
+         trimmed"
+    )]
+    HistoryTrimmed {
+        /// The run.
+        run_id: RunId,
+        /// The step.
+        step: StepName,
+    },
+    /// The new run cannot take over what the step had seen (W90).
+    #[error(
+        "expected the results and the state of run \"{run_id}\" before step \"{step}\" to total at most \
+         {TAKEN_OVER_BYTES_MAX} bytes, but they are larger"
+    )]
+    ResultsTooLarge {
+        /// The run.
+        run_id: RunId,
+        /// The step.
+        step: StepName,
+    },
 }
 
 /// How a revision differs from the one with which a run has stopped.
@@ -143,6 +165,8 @@ impl ResumeRejection {
             Self::StepNotVisited { .. } => RejectionCode::StepNotVisited,
             Self::Drift(_) => RejectionCode::WorkflowDrift,
             Self::TooManyRevisions(_) => RejectionCode::RunRevisionsTooMany,
+            Self::HistoryTrimmed { .. } => RejectionCode::HistoryTrimmed,
+            Self::ResultsTooLarge { .. } => RejectionCode::ResultsTooLarge,
         }
     }
 }

@@ -47,9 +47,13 @@ pub(crate) fn to_text(definition: &Definition, path: &ScopePath) -> String {
     text
 }
 
-/// The path that a text names; `None` if a run of the definition has no such scope below it. After a resume, each step can
-/// have been visited several times (W89).
-pub(crate) fn parse(definition: &Definition, text: &str, is_resumed: bool) -> Option<ScopePath> {
+/// The path that a text names; `None` if a run of the definition has no such scope below it. In a run that was resumed, each
+/// step can have been visited several times (W89).
+pub(crate) fn parse(
+    definition: &Definition,
+    text: &str,
+    may_repeat_any: bool,
+) -> Option<ScopePath> {
     let mut parts = text.split('/');
     let mut block = BlockIndex::ROOT;
     let mut path = Vec::new();
@@ -63,7 +67,7 @@ pub(crate) fn parse(definition: &Definition, text: &str, is_resumed: bool) -> Op
             None => (opener, 1),
         };
         let step = step_in(definition, block, name)?;
-        let may_repeat = is_resumed || definition.step(step).may_repeat;
+        let may_repeat = may_repeat_any || definition.step(step).may_repeat;
         if visit == 0 || (visit > 1 && !may_repeat) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! A run that is resumed enters no step again that has succeeded (W89). The workflows have no loops.
+//! A run that is resumed, or begins with a step of another run, enters no step again that has succeeded (W89, W90). The
+//! workflows have no loops.
 
 use super::rows::rows;
 use flotilla_engine::rows::{EventKind, History, Runs};
@@ -20,6 +21,9 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
                     "expected no further visit of {} to {place:?}, which has succeeded",
                     run.id
                 )),
+                EventKind::StepTakenOver(result) if result.outcome.as_str() == "success" => {
+                    succeeded.insert(place);
+                }
                 EventKind::StepCompleted { outcome, .. } if outcome.as_str() == "success" => {
                     succeeded.insert(place);
                 }

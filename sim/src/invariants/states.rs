@@ -1,11 +1,14 @@
 //! The state of a run has what the tasks of its successful steps have written, and nothing that no completed task has
-//! written (W66). Each task writes another key.
+//! written (W66). Each task writes another key. A run that begins with a step of another one keeps the state that it has
+//! taken over (W90).
 
 use super::rows::rows;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
+use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRunOwner, ActionRunStatus, ActionRuns, Event, EventKind, History, Runs, States,
+    ActionRunOwner, ActionRunStatus, ActionRuns, Event, EventKind, History, Payloads, Runs, States,
+    StoredPayload,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +27,13 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     for (number, run) in rows::<Runs>(store, &()) {
         let tasks = completed.remove(&number).unwrap_or_default();
         let succeeded = succeeded(store, number);
-        let allowed: BTreeSet<&String> = tasks.values().collect();
+        let taken_over = taken_over(store, number);
+        let allowed: BTreeSet<&String> = tasks.values().chain(&taken_over).collect();
         let expected = tasks.iter().filter(|(one, _)| succeeded.contains(one));
+        let expected = expected.map(|(_, key)| key).chain(&taken_over);
         let written = written(store, number);
         let is_allowed = written.iter().all(|key| allowed.contains(key));
-        if !is_allowed || expected.clone().any(|(_, key)| !written.contains(key)) {
+        if !is_allowed || expected.clone().any(|key| !written.contains(key)) {
             let expected: Vec<_> = expected.collect();
             broken.push(format!(
                 "expected the state of {} to have {expected:?} and at most {allowed:?}, but it has {written:?}",
@@ -67,10 +72,27 @@ fn is_success(event: &Event) -> bool {
 fn written(store: &MemoryStore, run: RunNumber) -> BTreeSet<String> {
     let states = rows::<States>(store, &run).into_iter();
     let own = states.filter(|((_, scope), _)| *scope == ScopeNumber::ROOT);
-    let objects: Vec<String> = own
-        .map(|(_, state)| state.object.as_str().to_owned())
-        .collect();
-    let words = objects.iter().flat_map(|object| object.split('"'));
+    own.flat_map(|(_, state)| keys(&state.object)).collect()
+}
+
+/// The keys in the state with which a run has begun.
+fn taken_over(store: &MemoryStore, run: RunNumber) -> BTreeSet<String> {
+    let records = rows::<History>(store, &run).into_iter();
+    let events = records.flat_map(|(_, record)| record.events);
+    let states = events.filter_map(|event| match event.kind {
+        EventKind::StateRecorded { state } => Some(state),
+        _ => None,
+    });
+    let payloads = states.flat_map(|state| rows::<Payloads>(store, &state));
+    let texts = payloads.filter_map(|(_, payload)| match payload {
+        StoredPayload::Text(text) => Some(text),
+        StoredPayload::Parts(_) => None,
+    });
+    texts.flat_map(|text| keys(&text)).collect()
+}
+
+fn keys(object: &Json) -> Vec<String> {
+    let words = object.as_str().split('"');
     let keys = words.filter(|word| word.starts_with("arun-"));
     keys.map(str::to_owned).collect()
 }

@@ -105,7 +105,8 @@ impl Client {
             }
             _ => {
                 let key = format!("{} again {}", self.caller.name, self.requested_count);
-                workload::retry(&run_id, &key)
+                let steps = [None, Some("approve"), Some("ship")];
+                workload::retry(&run_id, &key, *self.caller.random.pick(&steps))
             }
         };
         let command = self.caller.command(body);

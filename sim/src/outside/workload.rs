@@ -2,13 +2,13 @@
 
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
-    ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, WorkflowName,
-    WorkflowVersion,
+    ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, StepName,
+    WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, RetryRun,
-    SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
+    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, RetryFrom,
+    RetryRun, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -122,13 +122,17 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
     Body::StartRun(order(key, payload_bytes))
 }
 
-/// A retry of an order: another one from its beginning.
-pub(super) fn retry(run_id: &RunId, key: &str) -> Body {
+/// A retry of an order: another one from its beginning, or from one of its steps.
+pub(super) fn retry(run_id: &RunId, key: &str, from: Option<&str>) -> Body {
     // The cluster chooses the ids: each has the number of its run.
     let number = run_id.as_str().trim_start_matches("wfrun-").parse();
     Body::RetryRun(RetryRun {
         run_id: run_id.clone(),
         run: RunNumber(number.expect("the cluster chose the id")),
+        from: from.map(|step| RetryFrom {
+            step: StepName::new(step).expect("a valid name"),
+            is_forced: false,
+        }),
         start: order(key, 0),
     })
 }

@@ -66,3 +66,54 @@ fn a_run_is_retried_with_its_own_revision_and_a_patched_input() {
     let repeated = ["workflow", "retry", "r-1", "--idempotency-key", "once"];
     assert_eq!(flo.text(&repeated), flo.text(&repeated));
 }
+
+const STAGES: &str = r#"
+kind: Workflow
+name: stages
+version: "1"
+state: {n: 1}
+output: {n: $.state.n, ok: $.input.ok}
+steps:
+  - {name: first, set: {n: {cel: state.n + 1}}}
+  - name: last
+    switch: [{when: "input.ok", goto: flo.Completed}]
+    default: flo.Failed
+"#;
+
+#[test]
+fn a_run_is_retried_from_a_step_with_the_results_and_the_state_before_it() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let file = node.scratch().write("stages.yaml", STAGES);
+    let _ = flo.text(&["workflow", "create", "-f", &file]);
+    let start = ["workflow", "start", "stages", r#"{"ok": false}"#];
+    let _ = flo.text(&[&start[..], &["--run-id", "s-1"]].concat());
+
+    let retry = ["workflow", "retry", "s-1", "--from", "last"];
+    let more = ["--input", r#"{"ok": true}"#, "--run-id", "s-2"];
+    let _ = flo.text(&[&retry[..], &more].concat());
+    let again = flo.json(&["workflow", "status", "s-2"]);
+    assert_eq!(again["status"], "completed");
+    assert_eq!(again["output"], json!({"n": 2, "ok": true}));
+    assert_eq!(again["retried_from_step"], "last");
+    assert_eq!(again["steps"]["first"]["outcome"], "success");
+    let history = flo.text(&["workflow", "history", "s-2"]);
+    assert_eq!(history.matches("step_started").count(), 1, "{history}");
+    assert_eq!(history.matches("step_taken_over").count(), 1, "{history}");
+
+    let unknown = ["workflow", "retry", "s-1", "--from", "middle"];
+    assert_eq!(flo.refused(&unknown).code, "step_not_visited");
+    let only_forced = ["workflow", "retry", "s-1", "--force"];
+    flo.refused(&only_forced).expect(2, "usage");
+    let other = STAGES.replace("name: first", "name: begin");
+    let file = node.scratch().write("other.yaml", &other);
+    let _ = flo.text(&["workflow", "create", "-f", &file]);
+    let latest = [&retry[..], &["--latest"]].concat();
+    assert_eq!(flo.refused(&latest).code, "workflow_drift");
+    let forced = [&latest[..], &["--force", "--run-id", "s-3"]].concat();
+    let _ = flo.text(&forced);
+    let forced = flo.json(&["workflow", "status", "s-3"]);
+    assert_eq!(forced["status"], "failed");
+    assert_eq!(forced["state"], json!({"n": 2}));
+    assert_eq!(forced["steps"]["begin"], Value::Null);
+}

@@ -25,6 +25,7 @@ pub(crate) struct RunView {
     target: Option<String>,
     locks: Vec<String>,
     retried_from: Option<String>,
+    retried_from_step: Option<String>,
     output: Value,
     state: Value,
     steps: BTreeMap<String, StepView>,
@@ -115,6 +116,7 @@ impl From<v1::Run> for RunView {
             target: run.target,
             locks: run.locks,
             retried_from: run.retried_from,
+            retried_from_step: run.retried_from_step,
             output: json::optional_value(run.output.as_deref()),
             state: json::optional_value(run.state.as_deref()),
             steps: run
@@ -282,6 +284,7 @@ mod tests {
               "target": null,
               "locks": [],
               "retried_from": null,
+              "retried_from_step": null,
               "output": null,
               "state": {
                 "total": 7

@@ -175,6 +175,19 @@ impl Definition {
         outermost
     }
 
+    /// Whether the step at `index` is in a block that `opener` opens, or below one.
+    #[must_use]
+    pub fn is_below(&self, index: StepIndex, opener: StepIndex) -> bool {
+        let mut step = index;
+        while let Some(around) = self.block(self.step(step).block).opener {
+            if around == opener {
+                return true;
+            }
+            step = around;
+        }
+        false
+    }
+
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).
     #[must_use]
     pub fn retry(&self, index: StepIndex, call: CallRole) -> Option<&StepRetry> {

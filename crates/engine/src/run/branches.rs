@@ -266,13 +266,16 @@ fn joined(
         },
     };
     // Those of a block are joined once it is known that the block is not tried again.
-    if let StepKind::Parallel(_) = kind
-        && let Err(not_written) = state::join(turn, run, &writers)?
-    {
-        return Ok(TargetResult {
-            from: Awaited::Branches,
-            ..not_written.ends_step(turn, run)
-        });
+    if let StepKind::Parallel(_) = kind {
+        match state::join(turn, run, &writers)? {
+            Ok(joined) => state::note_joined(turn, run, &active, joined),
+            Err(not_written) => {
+                return Ok(TargetResult {
+                    from: Awaited::Branches,
+                    ..not_written.ends_step(turn, run)
+                });
+            }
+        }
     }
     if decision == JoinDecision::TimedOut {
         return timed_out(turn, run, &active, &results);
@@ -353,8 +356,9 @@ pub(super) fn join_block(
         branches: vec![scope],
         merge: &[],
     };
-    if let Err(not_written) = state::join(turn, run, &writers)? {
-        *target_result = not_written.ends_step(turn, run);
+    match state::join(turn, run, &writers)? {
+        Ok(joined) => state::note_joined(turn, run, active, joined),
+        Err(not_written) => *target_result = not_written.ends_step(turn, run),
     }
     Ok(())
 }

@@ -104,6 +104,7 @@ pub(super) fn start(
         starts_at_ms: None,
         attempt: None,
         exclusion: GivenExclusion::default(),
+        taken_over: None,
     };
     let child = match create(turn, new_run) {
         Ok(Creation::Run(child)) => child,

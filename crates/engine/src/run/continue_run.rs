@@ -31,10 +31,16 @@ pub(super) fn continue_scope(
     if !is_live {
         return Ok(());
     }
+    if scope == ScopeNumber::ROOT {
+        match run.record.has_begun() {
+            true => run_timeout::begin(turn, run),
+            false if !enter::begin_run(turn, queue, run)? => return Ok(()),
+            false => {}
+        }
+    }
     let (cursor, block) = match run.scope_mut(scope) {
         Some(below) => (below.cursor.take(), below.block),
         None => {
-            run_timeout::begin(turn, run);
             let cursor = run.record.cursor.take();
             (cursor.map(|cursor| cursor.at), BlockIndex::ROOT)
         }

@@ -1,9 +1,10 @@
 //! Creating and finding runs.
 
-use super::child::{Above, FIRST_WORK};
+use super::child::Above;
 use super::concurrency::{self, Acquired, Request};
 use super::exclusion::{self, GivenExclusion};
-use super::{attributes, input, linked_attempts, start_timer};
+use super::taken_over::TakenOver;
+use super::{attributes, cursor, input, linked_attempts, start_timer};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -41,6 +42,8 @@ pub(crate) struct NewRun {
     pub(crate) attempt: Option<(RunNumber, AttemptChain)>,
     /// The target and locks that replace those of the definition (W85).
     pub(crate) exclusion: GivenExclusion,
+    /// What it takes over from the run that it retries, if it begins with one of its steps (W90).
+    pub(crate) taken_over: Option<TakenOver>,
 }
 
 /// The run that waits for a new one (W17).
@@ -70,7 +73,7 @@ pub(crate) enum Creation {
 /// Creates a run, not yet on any step, and adds it to the turn. Its input is completed with the defaults of its
 /// definition (W68). If that makes it too large, or a concurrency limit (W84) or another run (W85) does not allow it, the
 /// run is rejected, and the turn is as before.
-pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Creation> {
+pub(crate) fn create(turn: &mut Turn<'_, '_>, mut new_run: NewRun) -> TurnResult<Creation> {
     let definition = turn.pinned(new_run.definition)?;
     let input_text = match new_run.attempt {
         // It is that of the attempt before it, although the revision may have other defaults.
@@ -95,10 +98,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
         input,
         parent: parent.map(|parent| parent.id.clone()),
     });
-    let first_work = match admit(turn, &mut run, &new_run) {
-        Ok(Acquired::Held) if run.record.awaits_locks() => None,
-        Ok(Acquired::Held) => Some(FIRST_WORK),
-        Ok(Acquired::Queued(work)) => work,
+    let acquired = match admit(turn, &mut run, &new_run) {
         Ok(Acquired::Existing(existing)) => {
             undo(turn, number);
             return Ok(Creation::Existing(existing));
@@ -107,6 +107,15 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, new_run: NewRun) -> TurnResult<Cre
             undo(turn, number);
             return Err(refused);
         }
+        Ok(acquired) => acquired,
+    };
+    if let Some(taken_over) = new_run.taken_over.take() {
+        taken_over.write(turn, &mut run)?;
+    }
+    let first_work = match acquired {
+        Acquired::Queued(work) => work,
+        _ if run.record.awaits_locks() => None,
+        _ => Some(cursor::first_work(&run)),
     };
     note_names(turn, &run, &new_run);
     run.record.detail =
@@ -216,6 +225,7 @@ fn record_of(
         scopes_count: 0,
         unwaited_steps_count: 0,
         state_writes_bytes: 0,
+        has_unrecorded_writes: false,
         progress: ScopeProgress::default(),
         looping_step: None,
         continuation: None,

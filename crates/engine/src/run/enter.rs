@@ -35,18 +35,33 @@ pub(super) fn enter(
     if is_late(run, entry) || !is_allowed(turn, queue, run, entry)? {
         return Ok(());
     }
-    if run.record.activations_count == 0 {
-        run.record.began_at_ms = Some(turn.now_ms());
-        run_timeout::begin(turn, run);
-        if let Err(reason) = state::begin(turn, run)? {
-            queue.push(run.number, state::refuse_begin(reason));
-            return Ok(());
-        }
-        attributes::note_state(turn, run)?;
+    if !begin_run(turn, queue, run)? {
+        return Ok(());
     }
     let visit = next_visit(turn, run, entry)?;
     let active = run.activate(turn.now_ms(), visit);
     begin(turn, queue, run, active)
+}
+
+/// Begins a run that has not begun, before it enters its first step. False if it cannot begin.
+pub(super) fn begin_run(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+) -> Result<bool, StoreError> {
+    if run.record.has_begun() {
+        return Ok(true);
+    }
+    if !run.record.has_taken_over() {
+        if let Err(reason) = state::begin(turn, run)? {
+            queue.push(run.number, state::refuse_begin(reason));
+            return Ok(false);
+        }
+        attributes::note_state(turn, run)?;
+    }
+    run.record.began_at_ms = Some(turn.now_ms());
+    run_timeout::begin(turn, run);
+    Ok(true)
 }
 
 /// Whether the work was deferred, and the end of the run was decided meanwhile: then only its handler is entered (W83).
@@ -119,7 +134,7 @@ pub(super) fn begin(
     loop_warning::note_visit(run, &active);
     let definition = run.definition.clone();
     let entered = definition.definition.step(step);
-    let may_be_kept = active.visit > 1 || run.record.resumes_count > 0;
+    let may_be_kept = active.visit > 1 || run.record.may_repeat_any_step();
     if may_be_kept && entered.is_resumable() {
         scope::hide_former(turn, queue, run, entry)?;
     }
@@ -215,7 +230,7 @@ fn former_result(
 ) -> Result<Option<Arc<StepResult>>, StoreError> {
     let Entry { scope, step } = entry;
     let may_repeat = run.definition.definition.step(step).may_repeat;
-    if !may_repeat && run.record.resumes_count == 0 {
+    if !may_repeat && !run.record.may_repeat_any_step() {
         return Ok(None);
     }
     turn.get::<StepResults>(&(run.number, scope, step))

@@ -10,10 +10,11 @@ use super::retry::{self, Retry};
 use super::scope::branches_of;
 use super::step_timer::wake_timer;
 use super::{
-    branches, compensation, delayed_entry, on_cancel, output, phase, state_patch, step_input,
-    timeout_timers,
+    branches, compensation, delayed_entry, on_cancel, output, phase, state, state_patch,
+    step_input, timeout_timers,
 };
 use crate::definition::{CallRole, PollPolicy, Step, StepKind};
+use crate::ids::ScopeNumber;
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -461,6 +462,9 @@ pub(super) fn leave(
     active: &Activation,
     target_result: TargetResult,
 ) -> Result<(), StoreError> {
+    if run.record.has_unrecorded_writes && active.scope == ScopeNumber::ROOT {
+        state::note_full(turn, run)?;
+    }
     if let Some(output) = target_result.output {
         let event = run.next_event();
         run.hold_payload(turn, output, event)?;

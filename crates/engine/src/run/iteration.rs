@@ -4,6 +4,7 @@ use super::failure::{self, error_in};
 use super::outcome::is_good;
 use super::state::{self, Writers};
 use crate::definition::ForEachStep;
+use crate::ids::ScopeNumber;
 use crate::json::Json;
 use crate::limits::{ITEM_CODE_BYTES_MAX, ITEM_MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use crate::store::StoreError;
@@ -55,10 +56,17 @@ impl Iteration<'_> {
                     branches: vec![scope],
                     merge: &self.step.merge,
                 };
-                if let Err(refused) = state::join(turn, run, &writers)? {
+                match state::join(turn, run, &writers)? {
+                    // An event for each iteration would push the others out of the history.
+                    Ok(joined) => {
+                        let is_of_run = self.active.scope == ScopeNumber::ROOT;
+                        run.record.has_unrecorded_writes |= is_of_run && joined.is_some();
+                    }
                     // They are joined when a resume ends the step.
-                    kept.has_written = true;
-                    not_written = Some(refused.ends_step(turn, run));
+                    Err(refused) => {
+                        kept.has_written = true;
+                        not_written = Some(refused.ends_step(turn, run));
+                    }
                 }
             } else {
                 kept.has_written = turn.get::<States>(&(run.number, scope))?.is_some();

@@ -78,7 +78,7 @@ pub(super) fn follows(run: &LoadedRun, ending: &mut Ending) -> bool {
     );
     // A run that has not begun has not failed.
     let is_wanted = has_failed && (is_asked || retry.on_failure);
-    if !is_wanted || run.record.activations_count == 0 || run.record.is_held_up() {
+    if !is_wanted || !run.record.has_begun() || run.record.is_held_up() {
         return false;
     }
     let is_any_left = attempt_of(run) < retry.max_attempts;
@@ -207,7 +207,7 @@ fn create_next(
         input: turn.payload(record.input)?,
         metadata: metadata_of(turn, run)?,
         idempotency_key: None,
-        triggered_by: record.triggered_by.clone(),
+        triggered_by: record.triggered_by.beginning_at_first_step(),
         parent,
         nesting: record.nesting,
         hops: record.hops,
@@ -215,6 +215,7 @@ fn create_next(
         starts_at_ms: next.starts_at_ms,
         attempt: Some((next.number, next.chain)),
         exclusion: GivenExclusion::default(),
+        taken_over: None,
     };
     match create(turn, new_run) {
         Ok(Creation::Run(next)) => Ok(next),

@@ -53,8 +53,13 @@ pub(super) fn of(
             .collect(),
         merge: &step.merge,
     };
-    if let Err(not_written) = state::join(turn, run, &writers)? {
-        return Ok(not_written.ends_step(turn, run));
+    match state::join(turn, run, &writers)? {
+        Ok(joined) => {
+            let active = run.activation(turn, activation)?;
+            let active = active.expect("the step was put back").clone();
+            state::note_joined(turn, run, &active, joined);
+        }
+        Err(not_written) => return Ok(not_written.ends_step(turn, run)),
     }
     if state.is_timed_out {
         let limit_ms = step.timeout_ms.unwrap_or_default();

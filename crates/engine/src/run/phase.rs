@@ -39,7 +39,7 @@ pub(super) fn cause(
 ) -> Option<PayloadRef> {
     let handler = run.definition.definition.handler_at(ending.terminal);
     // A run that has not begun has nothing to handle.
-    handler.filter(|_| run.record.activations_count > 0 && !run.record.is_held_up())?;
+    handler.filter(|_| run.record.has_begun() && !run.record.is_held_up())?;
     Some(match error {
         Some(error) => error,
         None => run.store_payload(turn, cancel_value(ending)),

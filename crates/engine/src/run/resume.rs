@@ -75,7 +75,7 @@ impl ResumeRun {
         run: &mut LoadedRun,
         name: &StepName,
     ) -> TurnResult<()> {
-        let found = match own_step(&run.definition.definition, name) {
+        let found = match top_level_step(&run.definition.definition, name) {
             Ok(step) if cursor::place_at(turn, run, step)? => return Ok(()),
             Ok(_) => format!("it has not visited \"{name}\""),
             Err(found) => found,
@@ -86,7 +86,10 @@ impl ResumeRun {
 }
 
 /// The step of the workflow's own block with this name; otherwise, what is wrong with the name.
-fn own_step(definition: &Definition, name: &StepName) -> Result<StepIndex, String> {
+pub(super) fn top_level_step(
+    definition: &Definition,
+    name: &StepName,
+) -> Result<StepIndex, String> {
     let mut steps = (0..).map(StepIndex).zip(&definition.steps);
     let found = steps.find(|(_, step)| step.name == *name);
     let (index, _) = found.ok_or_else(|| format!("there is no step \"{name}\""))?;

@@ -2,8 +2,8 @@
 
 use super::attributes;
 use super::outcome::is_good;
-use crate::definition::{CallRole, Definition};
-use crate::ids::{ScopeNumber, StepName};
+use crate::definition::{CallRole, Definition, StepIndex};
+use crate::ids::{RunId, RunNumber, ScopeNumber, StepName};
 use crate::limits::RUN_REVISIONS_MAX;
 use crate::rejection::Rejection;
 use crate::resume_rejection::{Drift, ResumeRejection};
@@ -11,7 +11,7 @@ use crate::run::VersionChoice;
 use crate::run::cursor;
 use crate::store::StoreError;
 use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults};
-use crate::turn::{LoadedRun, Turn, TurnResult};
+use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
 use std::ops::ControlFlow;
 
 /// Pins an ended run to another revision, which must have the same steps. Returns the change, if it differs from the
@@ -27,16 +27,17 @@ pub(super) fn revise(
     if resolved.number == run.record.definition {
         return Ok(None);
     }
-    let (own, wanted) = (&former.definition, &resolved.record.definition);
-    let steps_count = own.steps.len() + wanted.steps.len();
-    turn.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
-    let differences = match own.has_same_layout_as(wanted) {
-        true => lost_compensations(run, own, wanted),
-        false => own.layout_differences(wanted, Drift::LISTED_MAX),
+    let own = &former.definition;
+    let stopped = StoppedRun {
+        number: run.number,
+        id: run.record.id.clone(),
+        definition: own,
+        next: cursor::step_of(run),
     };
-    if !differences.is_empty() {
-        let drift = drift(turn, run, (&resolved.record, differences))?;
-        return Err(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into());
+    stopped.check_layout(turn, &resolved.record)?;
+    let lost = lost_compensations(run, own, &resolved.record.definition);
+    if !lost.is_empty() {
+        return Err(stopped.drift(turn, &resolved.record, lost)?);
     }
     if run.record.former_definitions.len() >= RUN_REVISIONS_MAX {
         return Err(
@@ -76,32 +77,61 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
         .collect()
 }
 
-/// Describes why the run does not continue with another definition.
-fn drift(
-    turn: &mut Turn<'_, '_>,
-    run: &LoadedRun,
-    (wanted, differences): (&DefinitionRecord, Vec<String>),
-) -> Result<Drift, StoreError> {
-    let definition = &run.definition.definition;
-    let mut completed: Vec<StepName> = Vec::new();
-    turn.visit::<StepResults>(&(run.number, ScopeNumber::ROOT), |(_, _, step), result| {
-        if is_good(&result.outcome) && !definition.is_handler(step) {
-            completed.push(definition.step(step).name.clone());
+/// A run that another definition is to continue.
+pub(super) struct StoppedRun<'d> {
+    pub(super) number: RunNumber,
+    pub(super) id: RunId,
+    /// The definition with which it has stopped.
+    pub(super) definition: &'d Definition,
+    /// The step with which it would continue.
+    pub(super) next: Option<StepIndex>,
+}
+
+impl StoppedRun<'_> {
+    /// Checks that another definition has the same steps.
+    pub(super) fn check_layout(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        wanted: &DefinitionRecord,
+    ) -> TurnResult<()> {
+        let (own, other) = (self.definition, &wanted.definition);
+        let steps_count = own.steps.len() + other.steps.len();
+        turn.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
+        if own.has_same_layout_as(other) {
+            return Ok(());
         }
-        match completed.len() < Drift::LISTED_MAX {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    })?;
-    let pending = cursor::step_of(run).map(|step| definition.step(step).name.clone());
-    Ok(Drift {
-        run_id: run.record.id.clone(),
-        saved_signature: definition.signature(),
-        version: wanted.definition.version.clone(),
-        revision: wanted.revision,
-        signature: wanted.definition.signature(),
-        differences,
-        completed,
-        pending,
-    })
+        let differences = own.layout_differences(other, Drift::LISTED_MAX);
+        Err(self.drift(turn, wanted, differences)?)
+    }
+
+    /// Rejects a definition that cannot continue the run.
+    pub(super) fn drift(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        wanted: &DefinitionRecord,
+        differences: Vec<String>,
+    ) -> Result<Abort, StoreError> {
+        let definition = self.definition;
+        let mut completed: Vec<StepName> = Vec::new();
+        turn.visit::<StepResults>(&(self.number, ScopeNumber::ROOT), |(_, _, step), result| {
+            if is_good(&result.outcome) && !definition.is_handler(step) {
+                completed.push(definition.step(step).name.clone());
+            }
+            match completed.len() < Drift::LISTED_MAX {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        let drift = Drift {
+            run_id: self.id.clone(),
+            saved_signature: definition.signature(),
+            version: wanted.definition.version.clone(),
+            revision: wanted.revision,
+            signature: wanted.definition.signature(),
+            differences,
+            completed,
+            pending: self.next.map(|step| definition.step(step).name.clone()),
+        };
+        Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
+    }
 }

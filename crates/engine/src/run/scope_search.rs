@@ -19,8 +19,8 @@ pub(super) struct NamedScope {
 
 /// The path that `text` names, which the run's workflow must have.
 pub(super) fn parse(run: &LoadedRun, text: &ScopePathText) -> Result<ScopePath, Rejection> {
-    let is_resumed = run.record.resumes_count > 0;
-    let path = scope_path::parse(&run.definition.definition, text.as_str(), is_resumed);
+    let may_repeat_any = run.record.may_repeat_any_step();
+    let path = scope_path::parse(&run.definition.definition, text.as_str(), may_repeat_any);
     path.ok_or_else(|| missing(run, text))
 }
 

@@ -3,6 +3,7 @@
 use super::advance::advance;
 use super::create::{self, Creation, NewRun};
 use super::exclusion::GivenExclusion;
+use super::taken_over::TakenOver;
 use crate::definition::{Idempotency, Lock};
 use crate::due_time::DueTime;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
@@ -95,7 +96,7 @@ impl StartRun {
     ) -> TurnResult<RunStarted> {
         match self.answer_existing(turn, namespace)? {
             Some(existing) => Ok(existing),
-            None => self.create(turn, namespace, TriggeredBy::Caller),
+            None => self.create(turn, namespace, TriggeredBy::Caller, None),
         }
     }
 
@@ -132,6 +133,7 @@ impl StartRun {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
         triggered_by: TriggeredBy,
+        taken_over: Option<TakenOver>,
     ) -> TurnResult<RunStarted> {
         let resolved = self.version.resolve(turn, namespace, &self.workflow)?;
         self.check(turn, namespace, &resolved)?;
@@ -155,6 +157,7 @@ impl StartRun {
                 target: self.target.clone(),
                 locks: self.locks.clone(),
             },
+            taken_over,
         };
         match create::create(turn, new_run)? {
             Creation::Run(run) => {
@@ -214,7 +217,8 @@ impl StartRun {
         Ok(is_kept.then_some(*number))
     }
 
-    fn check(
+    /// Checks that the run can be started with a revision, apart from its keys and its target.
+    pub(super) fn check(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,

@@ -1,7 +1,7 @@
 //! The timer of a run that begins later (W76).
 
-use super::child::FIRST_WORK;
 use super::concurrency::{self, Acquired, Request};
+use super::cursor;
 use super::step_timer::run_timer;
 use crate::definition::BuiltInTerminal;
 use crate::ids::RunNumber;
@@ -35,7 +35,7 @@ pub(super) fn begin(
         Ok(Acquired::Held) if run.record.awaits_locks() => Ok(None),
         Ok(Acquired::Held) => {
             run.note_run(EventKind::RunBegan);
-            Ok(Some(FIRST_WORK))
+            Ok(Some(cursor::first_work(run)))
         }
         Ok(Acquired::Queued(work)) => Ok(work),
         Ok(Acquired::Existing(_)) => panic!("a run that was created is not replaced"),

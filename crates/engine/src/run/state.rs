@@ -10,7 +10,7 @@ use super::outcome::name;
 use super::render::{self, BAD_STATE, DataContext, MERGE_FAILED, Mapped};
 use super::state_fields::{Change, StateFields};
 use crate::definition::{BuiltInTerminal, MergeRule};
-use crate::ids::ScopeNumber;
+use crate::ids::{ScopeNumber, StateKey};
 use crate::json::{self, Json};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX, STATE_WRITES_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::message::cut;
@@ -85,6 +85,7 @@ pub(super) fn begin(
         return Ok(Err(not_written.message));
     }
     turn.put::<States>(&(run.number, ScopeNumber::ROOT), state);
+    note_full(turn, run)?;
     Ok(Ok(()))
 }
 
@@ -207,6 +208,43 @@ pub(super) fn note_set(
     }
 }
 
+/// Adds the event of what a step of the run itself has [joined](join). Below the run, each write has its own event.
+pub(super) fn note_joined(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    active: &Activation,
+    joined: Option<StateRecord>,
+) {
+    let Some(joined) = joined.filter(|_| active.scope == ScopeNumber::ROOT) else {
+        return;
+    };
+    let kind = EventKind::StateJoined {
+        keys: shown_keys(joined.object.as_str()),
+        writes: run.store_payload(turn, joined.object),
+        removed: joined.removed,
+    };
+    run.note(active, kind);
+}
+
+/// The maximum number of keys that an event about writes names.
+const KEYS_SHOWN_MAX: usize = 64;
+
+/// The first keys of an object, as an event names them.
+pub(super) fn shown_keys(object: &str) -> Vec<StateKey> {
+    let keys = json::fields(object).map(|(key, _)| json::key_name(key));
+    let keys = keys.filter_map(|key| StateKey::new(key).ok());
+    keys.take(KEYS_SHOWN_MAX).collect()
+}
+
+/// Adds the event of the whole state of the run.
+pub(super) fn note_full(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
+    let state = text(turn, run, ScopeNumber::ROOT)?;
+    let state = run.store_payload(turn, state);
+    run.record.has_unrecorded_writes = false;
+    run.note_run(EventKind::StateRecorded { state });
+    Ok(())
+}
+
 /// What a scope will have written with further fields.
 pub(super) fn prepared(
     turn: &mut Turn<'_, '_>,
@@ -312,12 +350,12 @@ pub(super) struct Writers<'r> {
 }
 
 /// Moves the writes of branches that succeeded to the scope of the step that joins them: all of them or none, which leaves
-/// them to a resume.
+/// them to a resume. Returns what that scope has got.
 pub(super) fn join(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     writers: &Writers<'_>,
-) -> Result<Result<(), NotWritten>, StoreError> {
+) -> Result<Result<Option<StateRecord>, NotWritten>, StoreError> {
     let mut written = Vec::new();
     let mut written_bytes = 0;
     for branch in &writers.branches {
@@ -327,7 +365,7 @@ pub(super) fn join(
         }
     }
     if written.is_empty() {
-        return Ok(Ok(()));
+        return Ok(Ok(None));
     }
     let before = match writers.merge.is_empty() {
         true => None,
@@ -364,7 +402,7 @@ pub(super) fn join(
     for (key, value) in merged {
         together.add(key.into(), Change::Value(value.into()));
     }
-    // They are moved, not copied.
+    // They are mapped, not copied.
     run.record.state_writes_bytes -= written_bytes;
     match prepared(turn, run, writers.into, &together)? {
         Ok(record) => write(turn, run, writers.into, record)?,
@@ -376,5 +414,5 @@ pub(super) fn join(
     for (branch, _) in &written {
         turn.delete::<States>(&(run.number, *branch));
     }
-    Ok(Ok(()))
+    Ok(Ok(Some(together.written())))
 }

@@ -53,6 +53,38 @@ impl<'o> StateFields<'o> {
         }
     }
 
+    /// Adds fields over those that are there.
+    pub(super) fn add_all(&mut self, others: Self) {
+        for (name, change) in others.fields {
+            self.add(name, change);
+        }
+    }
+
+    /// The size of the values, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let values = self.fields.iter().map(|(_, change)| match change {
+            Change::Value(value) => value.len(),
+            Change::Removed => 0,
+        });
+        values.sum()
+    }
+
+    /// What a patch that is an object (RFC 7396) changes of the fields.
+    pub(super) fn patch_changes<'p>(&self, patch: &'p str) -> StateFields<'p> {
+        let mut patched = StateFields::default();
+        for (key, value) in json::fields(patch) {
+            let name = json::key_name(key);
+            let former = self.value(&name);
+            if value != "null" {
+                let merged = json::merge_patch(former.unwrap_or("null"), value);
+                patched.add(name, Change::Value(merged.into()));
+            } else if former.is_some() || patched.value(&name).is_some() {
+                patched.add(name, Change::Removed);
+            }
+        }
+        patched
+    }
+
     /// The value of a field, if it has one.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         match &self.fields[*self.positions.get(name)?].1 {

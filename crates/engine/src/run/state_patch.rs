@@ -1,9 +1,9 @@
 //! Patches of the state that workers return with the results of attempts (W66).
 
 use super::state::{self, NotWritten};
-use super::state_fields::{Change, StateFields};
+use super::state_fields::StateFields;
 use super::step_input;
-use crate::ids::{ScopeNumber, StateKey};
+use crate::ids::ScopeNumber;
 use crate::json::{self, Json};
 use crate::limits::{JSON_DEPTH_MAX, STATE_BYTES_MAX};
 use crate::store::StoreError;
@@ -130,10 +130,8 @@ pub(super) fn note(
     let text = turn.payload(patch)?;
     let event = run.next_event();
     run.hold_payload(turn, patch, event)?;
-    let keys = json::fields(text.as_str().trim()).map(|(key, _)| json::key_name(key));
-    let keys = keys.filter_map(|key| StateKey::new(key).ok());
     let kind = EventKind::StateChanged {
-        keys: keys.take(PATCHED_KEYS_SHOWN_MAX).collect(),
+        keys: state::shown_keys(text.as_str().trim()),
         writes: patch,
         is_patch: true,
     };
@@ -187,9 +185,6 @@ fn keep_patch(
     Ok(Ok(mapped.ok().map(|()| active.input)))
 }
 
-/// The maximum number of keys of a patch that its event names.
-const PATCHED_KEYS_SHOWN_MAX: usize = 64;
-
 /// Whether the step keeps the patches of attempts that have failed. A compensation and the handler of a cancelled step patch
 /// nothing.
 pub(super) fn keeps_state(run: &LoadedRun, active: &Activation) -> bool {
@@ -226,19 +221,7 @@ fn prepared(
     let before = state::text(turn, run, scope)?;
     let mut state = StateFields::default();
     state.add_object(before.as_str());
-    let mut patched = StateFields::default();
-    let mut fields_count = state.len();
-    for (key, value) in json::fields(patch) {
-        fields_count += 1;
-        let name = json::key_name(key);
-        let former = state.value(&name);
-        if value != "null" {
-            let merged = json::merge_patch(former.unwrap_or("null"), value);
-            patched.add(name, Change::Value(merged.into()));
-        } else if former.is_some() || patched.value(&name).is_some() {
-            patched.add(name, Change::Removed);
-        }
-    }
-    state::spend(turn, fields_count);
+    let patched = state.patch_changes(patch);
+    state::spend(turn, state.len() + json::fields(patch).count());
     state::prepared(turn, run, scope, &patched)
 }

@@ -95,6 +95,7 @@ impl FireSchedule {
             starts_at_ms: None,
             attempt: None,
             exclusion: GivenExclusion::default(),
+            taken_over: None,
         };
         let started = match run::create(turn, new_run) {
             Ok(Creation::Run(started)) => started,

@@ -1,6 +1,6 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepTimeout, TaskError, tables};
+use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepResult, StepTimeout, TaskError, tables};
 use crate::definition::{StepIndex, Target, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
@@ -71,9 +71,9 @@ impl Event {
     }
 }
 
-/// The length of a text in a list, in bytes, with that of its length.
-fn listed_bytes(text: &str) -> usize {
-    size_of::<u32>() + text.len()
+/// The length of the texts in a list, in bytes, with those of their lengths.
+fn list_bytes<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    texts.map(|text| size_of::<u32>() + text.len()).sum()
 }
 
 impl EventKind {
@@ -97,6 +97,8 @@ impl EventKind {
             Self::WorkflowStarted { .. }
             | Self::RunBegan
             | Self::Info { .. }
+            | Self::StateRecorded { .. }
+            | Self::StepTakenOver(_)
             | Self::StepDelayed { .. }
             | Self::PhaseChanged { .. }
             | Self::CompensationStarted
@@ -135,12 +137,13 @@ impl EventKind {
             | Self::WaitStarted { .. }
             | Self::ApprovalDecided { .. }
             | Self::IterationEnded { .. } => 0,
-            Self::ApprovalOpened { approvers, .. } => approvers
-                .iter()
-                .map(|approver| listed_bytes(approver.as_str()))
-                .sum(),
-            Self::StateChanged { keys, .. } => {
-                keys.iter().map(|key| listed_bytes(key.as_str())).sum()
+            Self::ApprovalOpened { approvers, .. } => {
+                list_bytes(approvers.iter().map(Approver::as_str))
+            }
+            Self::StateChanged { keys, .. } => list_bytes(keys.iter().map(StateKey::as_str)),
+            Self::StateJoined { keys, removed, .. } => {
+                let removed = list_bytes(removed.iter().map(String::as_str));
+                list_bytes(keys.iter().map(StateKey::as_str)) + removed
             }
         }
     }
@@ -494,6 +497,22 @@ pub enum EventKind {
         /// The number of the entry.
         number: u32,
     },
+    /// Writes of scopes below the run became part of its state.
+    StateJoined {
+        /// The first of the keys.
+        keys: Vec<StateKey>,
+        /// An object with what was written.
+        writes: PayloadRef,
+        /// The keys that were removed. In the object, their value is `null`.
+        removed: Vec<String>,
+    },
+    /// The whole state of the run: that with which it begins, or after a sequential loop (W90).
+    StateRecorded {
+        /// An object.
+        state: PayloadRef,
+    },
+    /// The run began with the result of a step of the run that it retries (W90).
+    StepTakenOver(Box<StepResult>),
 }
 
 /// How the revision of a run has changed (W89).

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::definition::{StepIndex, Target, TerminalStatus, TriggerIndex};
 use crate::ids::{
-    ConcurrencyKeyNumber, IdempotencyKey, LockNumber, Namespace, RunId, RunNumber, WorkflowName,
+    ConcurrencyKeyNumber, IdempotencyKey, LockNumber, Namespace, RunId, RunNumber, StepName,
+    WorkflowName,
 };
 use crate::json::Json;
 use crate::mostly_default::{ConstDefault, MostlyDefault};
@@ -83,6 +84,8 @@ pub struct RunRecord {
     pub unwaited_steps_count: u32,
     /// What the open scopes below the run have written to the state, in bytes (W58).
     pub state_writes_bytes: u64,
+    /// Whether its state has writes of a sequential loop that no event has (W90).
+    pub has_unrecorded_writes: bool,
     /// How far the run itself has come, without the scopes below it.
     pub progress: ScopeProgress,
     /// The step that was first visited so often that the run warns of it (W78).
@@ -133,6 +136,24 @@ impl ConstDefault for Vec<FormerDefinition> {
 }
 
 impl RunRecord {
+    /// Whether it has entered a step.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.began_at_ms.is_some()
+    }
+
+    /// Whether it has taken over results and a state from the run that it retries (W90).
+    #[must_use]
+    pub fn has_taken_over(&self) -> bool {
+        matches!(self.triggered_by, TriggeredBy::Retry { from: Some(_), .. })
+    }
+
+    /// Whether it can enter a step again that no transition leads back to: it was resumed, or has taken over results.
+    #[must_use]
+    pub fn may_repeat_any_step(&self) -> bool {
+        self.resumes_count > 0 || self.has_taken_over()
+    }
+
     /// The first attempt, of the run with this number (W77).
     #[must_use]
     pub fn first_attempt(&self, number: RunNumber) -> RunNumber {
@@ -385,6 +406,8 @@ pub enum TriggeredBy {
     Retry {
         /// The run that has ended.
         of: RunId,
+        /// The step with which it begins, if that is not the first one.
+        from: Option<StepName>,
     },
 }
 
@@ -398,6 +421,17 @@ impl TriggeredBy {
             Self::Schedule { .. } => "schedule",
             Self::Trigger { .. } => "trigger",
             Self::Retry { .. } => "retry",
+        }
+    }
+
+    /// That of a further attempt, which begins with the first step (W77).
+    pub(crate) fn beginning_at_first_step(&self) -> Self {
+        match self {
+            Self::Retry { of, .. } => Self::Retry {
+                of: of.clone(),
+                from: None,
+            },
+            other => other.clone(),
         }
     }
 

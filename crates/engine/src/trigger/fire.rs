@@ -367,6 +367,7 @@ impl Firing<'_> {
             starts_at_ms: None,
             attempt: None,
             exclusion: GivenExclusion::default(),
+            taken_over: None,
         };
         let created = run::create(turn, new_run)?;
         let run = match created {

@@ -1,9 +1,9 @@
 //! The events that a turn adds to the history of a run.
 
 use super::{LoadedRun, Turn};
-use crate::definition::StepKind;
+use crate::definition::{StepIndex, StepKind};
 use crate::store::StoreError;
-use crate::tables::{Activation, Event, EventKind, ScopeId};
+use crate::tables::{Activation, Event, EventKind, ScopeId, StepResult};
 
 impl LoadedRun {
     /// Adds an event about the run to its history.
@@ -19,6 +19,17 @@ impl LoadedRun {
             visit: 0,
             activation: None,
             kind,
+        });
+    }
+
+    /// Adds the event of a result with which the run begins to its history (W90).
+    pub(crate) fn note_taken_over(&mut self, scope: ScopeId, step: StepIndex, result: StepResult) {
+        self.add_event(Event {
+            scope,
+            step: Some(step),
+            visit: result.visit,
+            activation: None,
+            kind: EventKind::StepTakenOver(Box::new(result)),
         });
     }
 

@@ -464,7 +464,7 @@ impl LoadedRun {
             Now::Here(activation) => activation.state.is_executing(),
             Now::Taken | Now::Left => false,
         };
-        let has_begun = self.record.activations_count > 0 && !self.record.is_held_up();
+        let has_begun = self.record.has_begun() && !self.record.is_held_up();
         let status = if !has_begun {
             RunStatus::Pending
         } else if self.record.continuation.is_some() || self.activations.values().any(is_executing)

@@ -218,6 +218,9 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::BranchJoined { .. } => EventType::BranchJoined,
         EventKind::SwitchTaken { .. } => EventType::SwitchTaken,
         EventKind::StateChanged { .. } => EventType::StateChanged,
+        EventKind::StateJoined { .. } => EventType::StateJoined,
+        EventKind::StateRecorded { .. } => EventType::StateRecorded,
+        EventKind::StepTakenOver(_) => EventType::StepTakenOver,
         EventKind::RecordEmitted { .. } => EventType::RecordEmitted,
         EventKind::WaitStarted { .. } => EventType::WaitStarted,
         EventKind::IterationEnded { .. } => EventType::IterationEnded,
@@ -239,6 +242,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::RunQuarantined
         | EventKind::RunBegan
         | EventKind::Info { .. }
+        | EventKind::StateRecorded { .. }
         | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { trigger, .. } => stream_name(definition, *trigger),
         EventKind::RecordEmitted { stream, .. } => stream.to_string(),
@@ -249,6 +253,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         | EventKind::StepDelayed { .. }
         | EventKind::StepCancelled
         | EventKind::StepCompleted { .. }
+        | EventKind::StepTakenOver(_)
         | EventKind::StepRetry { .. }
         | EventKind::StepTimeout { .. }
         | EventKind::LoopWarning { .. }
@@ -278,7 +283,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ChildStarted { child: id } | EventKind::RunRetried { next: id } => {
             id.to_string()
         }
-        EventKind::StateChanged { keys, .. } => {
+        EventKind::StateChanged { keys, .. } | EventKind::StateJoined { keys, .. } => {
             let keys: Vec<&str> = keys.iter().map(StateKey::as_str).collect();
             keys.join(", ")
         }
@@ -339,6 +344,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::StepCompleted { outcome, .. }
         | EventKind::BranchJoined { outcome, .. }
         | EventKind::IterationEnded { outcome, .. } => none.text("outcome", outcome.as_str()),
+        EventKind::StepTakenOver(result) => none.text("outcome", result.outcome.as_str()),
         EventKind::SwitchTaken { arm, .. } => none.optional_number("arm", arm.map(u64::from)),
         EventKind::StateChanged { is_patch: true, .. } => none.raw("patch", "true"),
         EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
@@ -353,11 +359,9 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         } => of_change(definition, change),
         EventKind::RetryScheduled { attempt, due_ms } => none.due("attempt", *attempt, *due_ms),
         EventKind::PollScheduled { poll, due_ms } => none.due("poll", *poll, *due_ms),
-        EventKind::ConcurrencyWaiting { position, .. } => {
-            none.number("position", u64::from(*position))
-        }
         EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
         EventKind::WaitingForSignal { .. }
+        | EventKind::ConcurrencyWaiting { .. }
         | EventKind::SignalReceived { .. }
         | EventKind::WaitStarted { .. }
         | EventKind::AwaitingReport { .. }
@@ -381,6 +385,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::PhaseChanged { .. }
         | EventKind::HandlerFailed { .. }
         | EventKind::RunBegan
+        | EventKind::StateRecorded { .. }
+        | EventKind::StateJoined { .. }
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }
         | EventKind::ActionNotFound { .. }
@@ -469,6 +475,9 @@ fn of_wait(kind: &EventKind) -> Attributes {
         }
         EventKind::SignalReceived { id, .. } => {
             none.optional("signal_id", id.as_ref().map(SignalId::as_str))
+        }
+        EventKind::ConcurrencyWaiting { position, .. } => {
+            none.number("position", u64::from(*position))
         }
         EventKind::WaitStarted { until_ms } => none.number("until_ms", *until_ms),
         EventKind::StepDelayed { due_ms } => none.number("due_at_ms", *due_ms),

@@ -64,6 +64,10 @@ types! {
     WaitStarted "wait_started" "The step started to wait for a time." ["the step"] ["until_ms"];
     RecordEmitted "record_emitted" "The step appended a record to a stream." ["the stream"] ["record_id"];
     StateChanged "state_changed" "The step or its action wrote to the state." ["the keys"] ["patch"];
+    StateJoined "state_joined" "Writes of branches, iterations or a block became part of the state of the run." ["the keys"] [];
+    StateRecorded "state_recorded" "The entire state of the run was recorded, when the run began or after a sequential loop." [""] [];
+    StepTakenOver "step_taken_over" "The run took over the result of the step from the run that it retries." ["the step"]
+        ["outcome"];
     RunBegan "run_began" "The run began after it had waited for its start time, a concurrency key or its locks." [""] [];
     ConcurrencyWaiting "concurrency_waiting" "The run waits because a concurrency key is at its limit." ["the key"]
         ["position"];

@@ -69,6 +69,8 @@ pub struct RunView {
     pub locks: Vec<String>,
     /// The ended run that it replaces (W90).
     pub retried_from: Option<RunId>,
+    /// The step of that run with which it began, if that was not the first one.
+    pub retried_from_step: Option<StepName>,
     /// The signature of the revision that it is pinned to (W88).
     pub signature: String,
     /// The sequence number of its last event.
@@ -305,6 +307,10 @@ pub fn run(
         None => None,
     };
     let (target, locks) = exclusion.map_or((None, Vec::new()), |own| (own.target, own.patterns));
+    let (retried_from, retried_from_step) = match &run.triggered_by {
+        TriggeredBy::Retry { of, from } => (Some(of.clone()), from.clone()),
+        _ => (None, None),
+    };
     let state = read::<States>(reader, &(number, ScopeNumber::ROOT))?;
     let active = active(reader, number)?;
     let scoped = ScopedRun {
@@ -336,10 +342,8 @@ pub fn run(
         starts_at_ms: run.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
-        retried_from: match &run.triggered_by {
-            TriggeredBy::Retry { of } => Some(of.clone()),
-            _ => None,
-        },
+        retried_from,
+        retried_from_step,
         target: target.map(|target| target.text),
         locks,
         signature: definition.signature(),

@@ -173,6 +173,10 @@ impl<'a> VisitSearch<'a> {
     }
 
     fn look_at_step(&mut self, place: Place, entry: HistoryEntry<'_>) {
+        // It is of a visit of another run.
+        if let EventKind::StepTakenOver(_) = entry.event.kind {
+            return;
+        }
         let outcome = match &entry.event.kind {
             EventKind::StepCompleted { outcome, .. } => Some(outcome.clone()),
             EventKind::StepCancelled => Some(name::of(name::CANCELLED)),

@@ -253,7 +253,15 @@ fn rejections_of_resumes() -> Vec<Rejection> {
             completed: vec![samples::step()],
             pending: Some(samples::step()),
         })),
-        ResumeRejection::TooManyRevisions(run_id),
+        ResumeRejection::TooManyRevisions(run_id.clone()),
+        ResumeRejection::HistoryTrimmed {
+            run_id: run_id.clone(),
+            step: samples::step(),
+        },
+        ResumeRejection::ResultsTooLarge {
+            run_id,
+            step: samples::step(),
+        },
     ];
     rejections.map(Rejection::Resume).to_vec()
 }

@@ -54,6 +54,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         target: view.target,
         locks: view.locks,
         retried_from: view.retried_from.map(|run_id| run_id.to_string()),
+        retried_from_step: view.retried_from_step.map(|step| step.to_string()),
         waiting_for: waiting_for
             .map_or(v1::WaitingFor::Unspecified, waiting)
             .into(),

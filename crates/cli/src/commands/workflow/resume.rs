@@ -4,6 +4,7 @@ use super::wait::Waiting;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::ResumeRunRequest;
 use serde::Serialize;
 
@@ -28,13 +29,8 @@ pub(crate) struct Resume {
     /// Step to continue with: a top-level step that the run has visited. If it succeeded, it is
     /// executed again, with all its branches. Required if a step that succeeded led to the end of
     /// the run
-    #[arg(
-        long,
-        value_name = "STEP",
-        default_value = "",
-        hide_default_value = true
-    )]
-    from: String,
+    #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
+    from: Option<String>,
 
     /// Continue with the latest revision of the workflow, which must have the same steps
     /// [default: the revision of the run]
@@ -67,7 +63,7 @@ impl Resume {
         let asks_for_revision = self.latest || !self.version.is_empty();
         let request = ResumeRunRequest {
             run_id: self.run.clone(),
-            from: self.from,
+            from: self.from.unwrap_or_default(),
             latest: self.latest,
             version: self.version,
             ..ResumeRunRequest::default()

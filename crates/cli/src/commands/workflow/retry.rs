@@ -13,18 +13,34 @@ const EXAMPLES: &str = "\
 Examples:
   flo workflow retry wfrun-1
   flo workflow retry wfrun-1 --latest --wait
+  flo workflow retry wfrun-1 --from charge
+  flo workflow retry wfrun-1 --from charge --latest --force
   flo workflow retry wfrun-1 --input '{\"size\": 4, \"note\": null}'";
 
 /// Start a new run to replace an ended run, and print the id of the new run
 ///
-/// The new run begins at the first step, with the input and the metadata of the ended run. It uses
-/// the same revision of the workflow, unless --latest or --version selects another revision. To
-/// continue a run where it stopped, use `flo workflow resume`.
+/// The new run begins with the input and the metadata of the ended run, at the first step unless
+/// --from selects another one. It uses the same revision of the workflow, unless --latest or
+/// --version selects another revision. To continue a run where it stopped, use
+/// `flo workflow resume`.
+///
+/// With --from, the new run begins at a later step, with the results and the state that the ended
+/// run had when it first entered this step. The revision must then have the same steps: names,
+/// kinds, targets, blocks and order. With --force, the steps can differ: each result is assigned
+/// to the step with the same name in the same enclosing steps, and other results are dropped.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Retry {
     /// Id of the ended run
     run: String,
+
+    /// Step to begin at: a top-level step that the ended run has visited [default: the first step]
+    #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
+    from: Option<String>,
+
+    /// Accept a revision whose steps differ
+    #[arg(long, requires = "from")]
+    force: bool,
 
     /// Use the latest revision of the workflow [default: the revision of the ended run]
     #[arg(long, conflicts_with = "version")]
@@ -58,6 +74,8 @@ impl Retry {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = RetryRunRequest {
             run_id: self.run,
+            from: self.from.unwrap_or_default(),
+            force: self.force,
             latest: self.latest,
             version: self.version,
             input_patch: json_argument::read_optional(self.input.as_deref())?,

@@ -262,11 +262,11 @@ impl Text {
                 Step::Fails => "run @unknown",
                 Step::Sets => &set,
                 Step::Emits => "emit log payload=1",
-                // The run is called `it`.
-                Step::Skips => "wait go skip=$.flo.run_id==it",
-                Step::LeadsOn => "switch $.flo.run_id!=it?flo.Failed",
-                Step::Ends => "switch $.flo.run_id==it?flo.Completed",
-                Step::Breaks => "switch $.flo.run_id==it?flo.Failed",
+                // The workflow is called `tree`.
+                Step::Skips => "wait go skip=$.flo.workflow==tree",
+                Step::LeadsOn => "switch $.flo.workflow!=tree?flo.Failed",
+                Step::Ends => "switch $.flo.workflow==tree?flo.Completed",
+                Step::Breaks => "switch $.flo.workflow==tree?flo.Failed",
                 Step::Fans(join, _) => &format!("{join} merge=n=sum"),
                 Step::Nests(_) => "block retry(2 constant 0)",
                 Step::Loops(concurrency, _) => {
@@ -305,20 +305,26 @@ pub(super) fn play(player: &mut Player, body: Body) {
     invariants::check(&player.store);
 }
 
+/// A start of a run that is called `it`.
 pub(super) fn start() -> Body {
-    Body::StartRun(StartRun {
+    Body::StartRun(start_as("it"))
+}
+
+/// A start of a run with this id.
+pub(super) fn start_as(run_id: &str) -> StartRun {
+    StartRun {
         workflow: WorkflowName::new("tree").expect("a name"),
         version: VersionChoice::Latest,
         input: Json::null(),
         input_checked_for: None,
         idempotency_key: None,
-        run_id: Some(RunId::new("it").expect("an id")),
+        run_id: Some(RunId::new(run_id).expect("an id")),
         trace: None,
         start_time: None,
         metadata: None,
         target: None,
         locks: None,
-    })
+    }
 }
 
 fn signal() -> Body {
@@ -384,6 +390,7 @@ pub(super) fn answer(player: &mut Player, run: RunNumber) {
         panic!("it is a signal");
     };
     let run = read::<Runs>(&player.store, &run).expect("the run");
+    signal.run_id = run.id.clone();
     let namespace = Namespace::default_namespace();
     let view = view::run(&player.store, &namespace, &signal.run_id).expect("memory");
     let steps = view.expect("the run").current_steps.into_iter();

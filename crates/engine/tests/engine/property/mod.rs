@@ -13,6 +13,8 @@ mod quarantine;
 mod queries;
 mod results;
 mod resumed_trees;
+mod retried_trees;
+mod retries;
 mod schedule;
 mod triggers;
 mod verdicts;

@@ -51,6 +51,8 @@ pub(super) enum Intent {
     Retry {
         run: u8,
         workflow: u8,
+        /// Which run that has ended, and which of its steps, is retried instead.
+        from: Option<u8>,
     },
     Cancel {
         run: u8,
@@ -273,7 +275,8 @@ fn on_runs() -> impl Strategy<Value = Intent> {
         3 => (any::<u8>(), any::<bool>(), prop::bool::weighted(0.1))
             .prop_map(|(pick, is_valid, is_stale)| Intent::Decide { pick, is_valid, is_stale }),
         1 => (0..10_u8).prop_map(|run| Intent::Resume { run }),
-        1 => (0..10_u8, 0..4_u8).prop_map(|(run, workflow)| Intent::Retry { run, workflow }),
+        2 => (0..10_u8, 0..4_u8, prop::option::weighted(0.7, any::<u8>()))
+            .prop_map(|(run, workflow, from)| Intent::Retry { run, workflow, from }),
     ]
 }
 

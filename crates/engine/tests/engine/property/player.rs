@@ -22,9 +22,9 @@ use flotilla_engine::{
     DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
     PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
-    RequeueDeadLetters, ResetPlan, ResumeRun, RetryRun, SetActionEnabled, SetWorkflowEnabled,
-    SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask,
-    TraceContext, VersionChoice, view,
+    RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled, SignalRun,
+    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
+    VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Player {
     }
 
     /// The number of a run; 0 if there is none with this id.
-    fn number_of(&self, run_id: &RunId) -> RunNumber {
+    pub(super) fn number_of(&self, run_id: &RunId) -> RunNumber {
         let found = view::find_run(&self.store, &Namespace::default_namespace(), run_id);
         let found = found.expect("memory does not fail");
         found.map_or(RunNumber(0), |(number, _)| number)
@@ -283,11 +283,11 @@ impl Player {
                 scope: None,
                 signal_id: id.map(|id| SignalId::new(format!("s{id}")).expect("an id")),
             }),
-            Intent::Retry { run, workflow } => Body::RetryRun(RetryRun {
-                run_id: run_id(*run),
-                run: self.number_of(&run_id(*run)),
-                start: start(*workflow, None, None),
-            }),
+            Intent::Retry {
+                run,
+                workflow,
+                from,
+            } => self.retry(&run_id(*run), *workflow, *from),
             Intent::Resume { run } => Body::ResumeRun(ResumeRun {
                 run_id: run_id(*run),
                 from: None,
@@ -415,7 +415,7 @@ pub(super) fn create(text: &str, source: &str) -> Body {
     }))
 }
 
-fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
+pub(super) fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
     StartRun {
         workflow: workflow_name(workflow),
         version: VersionChoice::Latest,

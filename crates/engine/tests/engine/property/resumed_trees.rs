@@ -61,12 +61,12 @@ fn resume(player: &mut Player, version: Option<VersionChoice>) {
     );
 }
 
-fn status(player: &Player, run: RunNumber) -> RunStatus {
+pub(super) fn status(player: &Player, run: RunNumber) -> RunStatus {
     read::<Runs>(&player.store, &run).expect("the run").status
 }
 
 /// Makes another revision of a tree with the same steps the latest one.
-fn revise(player: &mut Player, list: &List, number: usize) {
+pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
     let text = Text::of(list);
     let head = format!("define tree {} ", number + 2);
     play(
@@ -76,16 +76,16 @@ fn revise(player: &mut Player, list: &List, number: usize) {
 }
 
 /// Starts a run of a tree.
-fn begin(player: &mut Player, list: &List) -> RunNumber {
+pub(super) fn begin(player: &mut Player, list: &List) -> RunNumber {
     play(player, create(&Text::of(list), "as written"));
     play(player, start());
     rows::<RunNames>(&player.store, &())[0].1
 }
 
 /// The end of a run: its status, its state and how many records it has emitted.
-type End = (RunStatus, Vec<String>, usize);
+pub(super) type End = (RunStatus, Vec<String>, usize);
 
-fn end_of(player: &Player, run: RunNumber) -> End {
+pub(super) fn end_of(player: &Player, run: RunNumber) -> End {
     let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
     let state = state.map_or(String::new(), |state| state.object.as_str().to_owned());
     let fields = state.trim_matches(['{', '}']).split(',').map(str::to_owned);
@@ -93,6 +93,11 @@ fn end_of(player: &Player, run: RunNumber) -> End {
     fields.sort_unstable();
     let records_count = rows::<Records>(&player.store, &()).len();
     (status(player, run), fields, records_count)
+}
+
+/// Plays a run to its end.
+pub(super) fn play_whole(player: &mut Player, run: RunNumber) {
+    play_cut(player, run, (&Vec::new(), &[]));
 }
 
 /// Plays a run to its end, cut as it is said.
@@ -165,7 +170,7 @@ proptest! {
     ) {
         let mut whole = Player::with(budgets);
         let run = begin(&mut whole, &list);
-        play_cut(&mut whole, run, (&list, &[]));
+        play_whole(&mut whole, run);
         let mut cut = Player::with(budgets);
         let run = begin(&mut cut, &list);
         play_cut(&mut cut, run, (&list, &cuts));
@@ -187,10 +192,10 @@ proptest! {
         prop_assume!(!is_good && !has_retried_block(&list));
         let mut player = Player::with(budgets);
         let run = begin(&mut player, &list);
-        play_cut(&mut player, run, (&list, &[]));
+        play_whole(&mut player, run);
         let first = end_of(&player, run);
         resume(&mut player, None);
-        play_cut(&mut player, run, (&list, &[]));
+        play_whole(&mut player, run);
         prop_assert_eq!(first, end_of(&player, run));
     }
 }

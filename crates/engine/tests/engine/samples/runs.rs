@@ -6,7 +6,7 @@ use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{RunId, RunNumber};
 use flotilla_engine::rows::DefinitionNumber;
 use flotilla_engine::{
-    Body, DecideLocks, DueTime, LocksVerdict, RetryRun, StartRun, VersionChoice,
+    Body, DecideLocks, DueTime, LocksVerdict, RetryFrom, RetryRun, StartRun, VersionChoice,
 };
 
 pub(super) fn start() -> StartRun {
@@ -29,6 +29,10 @@ pub(super) fn retry() -> Body {
     Body::RetryRun(RetryRun {
         run_id: super::run_id(),
         run: RunNumber(7),
+        from: Some(RetryFrom {
+            step: super::step(),
+            is_forced: true,
+        }),
         start: StartRun {
             version: VersionChoice::Revision(DefinitionNumber(4)),
             ..start()

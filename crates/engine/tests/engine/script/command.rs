@@ -20,9 +20,9 @@ use flotilla_engine::{
     DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime,
     FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
     LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, ResumeRun, RetryRun, SchemaVerdict, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests, SweepRuns, TaskReport,
-    TaskToken, TouchTask, VersionChoice, view,
+    ReportTask, RequestId, ResetPlan, ResumeRun, RetryFrom, RetryRun, SchemaVerdict,
+    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests,
+    SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -243,6 +243,10 @@ fn retry(world: &World, line: &mut Line) -> Body {
     Body::RetryRun(RetryRun {
         run: found.map_or(RunNumber(0), |(number, _)| number),
         run_id,
+        from: line.option("from").map(|step| RetryFrom {
+            step: StepName::new(step).expect("a step"),
+            is_forced: line.flag("force"),
+        }),
         start: start(line),
     })
 }

@@ -110,6 +110,9 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     let due = |what, number: &u32, due_ms: &u64| format!("{what} {number} at {due_ms}");
     match kind {
         EventKind::RunBegan => ("run_began", String::new()),
+        EventKind::ConcurrencyWaiting { key, position } => {
+            ("concurrency_waiting", format!("{key} at {position}"))
+        }
         EventKind::Info { number } => ("info", number.to_string()),
         EventKind::PhaseChanged { phase } => ("phase_changed", phase.name().to_owned()),
         EventKind::CompensationStarted => ("compensation_started", String::new()),
@@ -144,17 +147,31 @@ fn about_step(kind: &EventKind) -> (&'static str, String) {
     }
 }
 
-/// What was written to the state, and whether it is a patch.
-fn changes(world: &World, kind: &EventKind) -> String {
+/// An event about the state.
+fn about_state(world: &World, kind: &EventKind) -> (&'static str, String) {
     match kind {
         EventKind::StateChanged {
             writes, is_patch, ..
         } => {
             let by = if *is_patch { "patch " } else { "" };
-            format!("{by}{}", payload(world, *writes))
+            ("state_changed", format!("{by}{}", payload(world, *writes)))
         }
-        other => panic!("expected a change of the state, but found {other:?}"),
+        EventKind::StateJoined {
+            writes, removed, ..
+        } => {
+            let removed = removed.iter().map(|key| format!(" without {key}"));
+            let removed: String = removed.collect();
+            ("state_joined", payload(world, *writes) + &removed)
+        }
+        EventKind::StateRecorded { state } => ("state_recorded", payload(world, *state)),
+        other => panic!("expected an event about the state, but found {other:?}"),
     }
+}
+
+/// The outcome of a step, with its output.
+fn end_of_step(world: &World, outcome: &OutcomeName, output: Option<PayloadRef>) -> String {
+    let output = output.map(|output| payload(world, output));
+    format!("{outcome}{}", option(" output=", &output))
 }
 
 fn kind_in_words(
@@ -168,17 +185,15 @@ fn kind_in_words(
             let (input, parent) = (content(input), option(" parent=", parent));
             ("workflow_started", format!("input={input}{parent}"))
         }
-        EventKind::StepCompleted { outcome, output } => (
-            "step_completed",
-            format!(
-                "{outcome}{}",
-                option(" output=", &output.as_ref().map(content))
-            ),
-        ),
-        EventKind::ConcurrencyWaiting { key, position } => {
-            ("concurrency_waiting", format!("{key} at {position}"))
+        EventKind::StepCompleted { outcome, output } => {
+            ("step_completed", end_of_step(world, outcome, *output))
         }
-        EventKind::RunBegan
+        EventKind::StepTakenOver(result) => (
+            "step_taken_over",
+            end_of_step(world, &result.outcome, result.output),
+        ),
+        EventKind::ConcurrencyWaiting { .. }
+        | EventKind::RunBegan
         | EventKind::Info { .. }
         | EventKind::StepDelayed { .. }
         | EventKind::PhaseChanged { .. }
@@ -215,7 +230,9 @@ fn kind_in_words(
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined
         | EventKind::RunReleased => end_in_words(definition, kind),
-        EventKind::StateChanged { .. } => ("state_changed", changes(world, kind)),
+        EventKind::StateChanged { .. }
+        | EventKind::StateJoined { .. }
+        | EventKind::StateRecorded { .. } => about_state(world, kind),
         EventKind::StepStarted
         | EventKind::StepCancelled
         | EventKind::Plan(_)

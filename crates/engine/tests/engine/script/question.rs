@@ -383,8 +383,8 @@ fn show_run(world: &World, number: RunNumber) -> String {
             option(" completed ", &run.completed_at_ms)
         ),
     );
-    if let TriggeredBy::Retry { of } = &run.triggered_by {
-        line(&mut out, format!("replaces {of}"));
+    if let TriggeredBy::Retry { of, from } = &run.triggered_by {
+        line(&mut out, format!("replaces {of}{}", option(" from ", from)));
     }
     for (position, value) in &run.attributes {
         let name = &definition.search_attributes[usize::from(*position)].name;

@@ -1,11 +1,11 @@
 //! Events of a run's history.
 
-use super::{error, plan};
+use super::{error, plan, result};
 use crate::samples;
 use flotilla_engine::definition::{
     BuiltInTerminal, StepIndex, Target, TerminalIndex, TriggerIndex,
 };
-use flotilla_engine::ids::ActionRunNumber;
+use flotilla_engine::ids::{ActionRunNumber, StateKey};
 use flotilla_engine::rows::{EventKind, Phase, RunRevisionChange, StepTimeout};
 
 /// One event of each kind, in the order of the enum.
@@ -21,6 +21,15 @@ pub(crate) fn events() -> Vec<EventKind> {
         records: vec![samples::record_id()],
     });
     events.push(EventKind::Info { number: 3 });
+    events.push(EventKind::StateJoined {
+        keys: vec![StateKey::new("sum").expect("a key")],
+        writes: samples::payload(),
+        removed: vec!["old".to_owned()],
+    });
+    events.push(EventKind::StateRecorded {
+        state: samples::payload(),
+    });
+    events.push(EventKind::StepTakenOver(Box::new(result())));
     events.push(EventKind::RunReleased);
     events.extend(scope_events());
     events

@@ -71,6 +71,7 @@ pub(super) fn record() -> RunRecord {
         activations_count: 7,
         left_count: 5,
         state_writes_bytes: 11,
+        has_unrecorded_writes: true,
         scopes_count: 4,
         unwaited_steps_count: 6,
         progress: progress(),

@@ -4,17 +4,17 @@
 //! linearizable, since a deleted run's id can be used again; the engine checks the number of the run.
 
 use super::Workflows;
-use super::start::{Start, answer, locks};
+use super::start::{RetriedRun, Start, answer, locks};
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId};
+use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, StepName};
 use flotilla_engine::json::{Json, merge_patch};
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, RunOrigin};
-use flotilla_engine::{Rejection, StartRun, TraceContext, VersionChoice};
+use flotilla_engine::{Rejection, RetryFrom, StartRun, TraceContext, VersionChoice};
 use tokio::time::Instant;
 
 const PATCH: &str = "input_patch";
@@ -33,12 +33,29 @@ pub(super) async fn retry(
     let mut start = Start {
         request_id: request::request_id(&request.request_id)?,
         namespace,
-        retry_of: Some((run_id, origin.number)),
+        retry_of: Some(RetriedRun {
+            run_id,
+            number: origin.number,
+            from: from(&request)?,
+        }),
         run: start(request, origin, input)?,
     };
     start.run.trace = trace;
     let started = workflows.begin(&mut start, deadline).await?;
     Ok(answer(started))
+}
+
+/// The step with which the new run begins.
+fn from(request: &v1::RetryRunRequest) -> Result<Option<RetryFrom>, Refusal> {
+    let step = request::optional(request.from.clone(), StepName::new)?;
+    if step.is_none() && request.force {
+        let message = "expected a step to begin with, but the request has only `force`";
+        return Err(Refusal::invalid("force", message));
+    }
+    Ok(step.map(|step| RetryFrom {
+        step,
+        is_forced: request.force,
+    }))
 }
 
 async fn origin(

@@ -29,7 +29,7 @@ use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
-    Command, DefinitionNumber, Rejection, RequestId, RetryRun, StartRun, TraceContext,
+    Command, DefinitionNumber, Rejection, RequestId, RetryFrom, RetryRun, StartRun, TraceContext,
     VersionChoice,
 };
 use tokio::time::Instant;
@@ -39,8 +39,17 @@ pub(super) struct Start {
     pub(super) request_id: RequestId,
     pub(super) namespace: Namespace,
     pub(super) run: StartRun,
-    /// The ended run that it replaces (W90).
-    pub(super) retry_of: Option<(RunId, RunNumber)>,
+    /// The ended run that it replaces.
+    pub(super) retry_of: Option<RetriedRun>,
+}
+
+/// An ended run that is retried (W90).
+#[derive(Clone)]
+pub(super) struct RetriedRun {
+    pub(super) run_id: RunId,
+    pub(super) number: RunNumber,
+    /// Where the new run begins; `None` for the first step.
+    pub(super) from: Option<RetryFrom>,
 }
 
 /// The result of validating a start's input.
@@ -206,10 +215,11 @@ impl Workflows {
         let run = start.run.clone();
         match start.retry_of.clone() {
             None => gateway.propose(start.command(run), deadline).await,
-            Some((run_id, number)) => {
+            Some(retried) => {
                 let retry = RetryRun {
-                    run_id,
-                    run: number,
+                    run_id: retried.run_id,
+                    run: retried.number,
+                    from: retried.from,
                     start: run,
                 };
                 gateway.propose(start.command(retry), deadline).await
