@@ -8,6 +8,7 @@ mod leases;
 mod loops;
 mod nodes;
 mod register;
+mod resumes;
 mod schedules;
 mod session;
 mod signals;
@@ -70,6 +71,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(approvals::Approvals::default()),
         Arc::new(steps::Steps::default()),
         Arc::new(loops::Loops::default()),
+        Arc::new(resumes::Resumes::default()),
         Arc::new(compensations::Compensations::default()),
         Arc::new(concurrency::Concurrency::default()),
         Arc::new(targets::Targets),
