@@ -5,12 +5,14 @@ use super::{large, signal, start};
 use crate::invariants::{self, rows};
 use crate::samples;
 use crate::script::define;
+use flotilla_engine::definition::{Target, TerminalIndex};
 use flotilla_engine::ids::{OutcomeName, RunId, RunNumber, StreamName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::rows::{PendingWorks, Phase, Work};
 use flotilla_engine::{
     Body, CancelRun, CompleteTask, CreateStream, Reply, ResumeRun, StreamSettings, TaskToken,
+    VersionChoice,
 };
 
 /// A run with deferred work that is cancelled before that is done.
@@ -202,6 +204,69 @@ fn a_run_that_is_resumed_and_waits_for_its_key_has_no_continuation() {
     world.run_until_idle();
     invariants::check(&world.store);
     assert_eq!(world.run(1).status.name(), "completed");
+}
+
+/// The end of the run was deferred when the run was cancelled: a resume ends it.
+fn resumed_at_its_end(terminals_of_the_revision: &str) -> World {
+    let define_with = |version: u8, terminals: &str| {
+        define(&format!(
+            "define work {version}\n{terminals} start: wait go -> success=a\n \
+             a: emit orders payload=$.input.large -> success=b\n b: emit orders payload=$.input.large -> success=c\n \
+             c: set set=kept=$.input.small -> success={}",
+            terminals
+                .split_whitespace()
+                .nth(1)
+                .unwrap_or("flo.Completed")
+        ))
+    };
+    let mut world = World::new();
+    world.accept(stream());
+    world.create(define_with(1, " terminal Sold completed\n"));
+    let text = |bytes: usize| "x".repeat(bytes);
+    let input = format!(
+        r#"{{"large":"{}","small":"{}"}}"#,
+        text(830_000),
+        text(218_400)
+    );
+    world.accept(start("work", input));
+    world.accept(signal(1, "go", "{}"));
+    let deferred: Vec<Work> = rows::<PendingWorks>(&world.store, &RunNumber(1))
+        .into_iter()
+        .map(|(_, work)| work)
+        .collect();
+    assert!(matches!(deferred[..], [Work::Finish(_)]), "{deferred:?}");
+    world.accept(Body::CancelRun(CancelRun {
+        run_id: RunId::generated(RunNumber(1)),
+        reason: None,
+        is_forced: true,
+    }));
+    world.create(define_with(2, terminals_of_the_revision));
+    world.accept(Body::ResumeRun(ResumeRun {
+        run_id: RunId::generated(RunNumber(1)),
+        from: None,
+        version: Some(VersionChoice::Latest),
+    }));
+    world.run_until_idle();
+    invariants::check(&world.store);
+    world
+}
+
+#[test]
+fn a_run_ends_at_the_terminal_that_it_had_reached_wherever_the_revision_has_it() {
+    let world = resumed_at_its_end(" terminal Early failed\n terminal Sold completed\n");
+    let run = world.run(1);
+    assert_eq!(run.status.name(), "completed", "{run:?}");
+    let end = run.end.expect("the run has ended");
+    assert_eq!(end.terminal, Target::Custom(TerminalIndex(1)));
+}
+
+#[test]
+fn a_run_fails_if_the_revision_lacks_the_terminal_that_it_had_reached() {
+    let world = resumed_at_its_end("");
+    let run = world.run(1);
+    assert_eq!(run.status.name(), "failed", "{run:?}");
+    let detail = run.detail.unwrap_or_default();
+    assert!(detail.contains("the terminal \"Sold\""), "{detail}");
 }
 
 fn only_the_handler_runs(mut world: World) {
