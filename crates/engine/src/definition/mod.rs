@@ -48,7 +48,7 @@ use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
 use crate::ids::{Namespace, OutcomeName, PlanName, TerminalName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
-use std::slice;
+use std::{iter, slice};
 
 /// A validated workflow definition (the manual's "workflow YAML file"; rules W0–W6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,24 +168,26 @@ impl Definition {
     /// The step of the workflow's own block that is the step at `index`, or contains it.
     #[must_use]
     pub fn outermost(&self, index: StepIndex) -> StepIndex {
-        let mut outermost = index;
-        while let Some(opener) = self.block(self.step(outermost).block).opener {
-            outermost = opener;
-        }
-        outermost
+        let around = self.blocks_around(self.step(index).block);
+        around.last().map_or(index, |(_, opener)| opener)
     }
 
     /// Whether the step at `index` is in a block that `opener` opens, or below one.
     #[must_use]
     pub fn is_below(&self, index: StepIndex, opener: StepIndex) -> bool {
-        let mut step = index;
-        while let Some(around) = self.block(self.step(step).block).opener {
-            if around == opener {
-                return true;
-            }
-            step = around;
-        }
-        false
+        let mut around = self.blocks_around(self.step(index).block);
+        around.any(|(_, around)| around == opener)
+    }
+
+    /// The blocks from `block` upwards, each with the step that opens it, without the workflow's own.
+    pub(crate) fn blocks_around(
+        &self,
+        block: BlockIndex,
+    ) -> impl Iterator<Item = (BlockIndex, StepIndex)> {
+        let opened = |block| self.block(block).opener.map(|opener| (block, opener));
+        iter::successors(opened(block), move |(_, opener)| {
+            opened(self.step(*opener).block)
+        })
     }
 
     /// The retry policy of a call of the step at `index`, or of its block, if there is one (W71).

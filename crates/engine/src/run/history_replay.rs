@@ -2,7 +2,7 @@
 //! (W90).
 
 use super::state_fields::{Change, StateFields};
-use crate::definition::{Definition, StepIndex, StepKind};
+use crate::definition::{Definition, StepIndex};
 use crate::ids::{RunNumber, ScopeNumber, StateKey};
 use crate::json::Json;
 use crate::store::StoreError;
@@ -32,7 +32,6 @@ pub(super) struct ReplayedRun {
 }
 
 /// The result of a step.
-#[derive(Clone)]
 pub(super) struct ReplayedResult {
     pub(super) scope: ScopeId,
     pub(super) step: StepIndex,
@@ -130,11 +129,10 @@ impl Reader<'_> {
 
     /// Whether the steps of the scope can be seen from the run itself: those of iterations and handlers cannot.
     fn is_visible(&self, event: &Event) -> bool {
-        let mut openers = event.scope.path.0.iter();
-        let outermost = openers.clone().next().map(|down| down.step).or(event.step);
+        let path = &event.scope.path;
+        let outermost = path.0.first().map(|down| down.step).or(event.step);
         let is_handler = outermost.is_some_and(|step| self.definition.is_handler(step));
-        let is_loop = |step| matches!(self.definition.step(step).kind, StepKind::ForEach(_));
-        !is_handler && !openers.any(|down| is_loop(down.step))
+        !is_handler && !path.is_of_iteration(self.definition)
     }
 
     fn add_to_step(&mut self, step: StepIndex, event: &Event, at_ms: u64) {

@@ -61,13 +61,10 @@ struct InnerBlock {
 
 /// The blocks from `block` upwards, without the workflow's own.
 fn way_to(definition: &Definition, block: BlockIndex) -> Vec<InnerBlock> {
-    let mut way = Vec::new();
-    let mut block = block;
-    while let Some(opener) = definition.block(block).opener {
-        way.push(InnerBlock { block, opener });
-        block = definition.step(opener).block;
-    }
-    way
+    let around = definition.blocks_around(block);
+    around
+        .map(|(block, opener)| InnerBlock { block, opener })
+        .collect()
 }
 
 /// The innermost scope around `from`, or itself, whose block is on the way or is the workflow's own. What is left of the

@@ -1,7 +1,7 @@
 //! Scopes: what runs concurrently within a run (W53).
 
 use super::{Cursor, FailureCause, Key, PayloadRef, tables};
-use crate::definition::{BlockIndex, StepIndex};
+use crate::definition::{BlockIndex, Definition, StepIndex, StepKind};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,14 @@ pub struct ScopeId {
 /// The steps down from the run to a scope; empty for the run itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ScopePath(pub Vec<ScopeStep>);
+
+impl ScopePath {
+    /// Whether the scope is an iteration or below one (W57).
+    pub(crate) fn is_of_iteration(&self, definition: &Definition) -> bool {
+        let mut openers = self.0.iter().map(|down| definition.step(down.step));
+        openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
+    }
+}
 
 /// The number of steps, then the steps. A definition bounds how deep blocks nest (E520).
 impl Key for ScopePath {

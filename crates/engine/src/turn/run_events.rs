@@ -1,7 +1,7 @@
 //! The events that a turn adds to the history of a run.
 
 use super::{LoadedRun, Turn};
-use crate::definition::{StepIndex, StepKind};
+use crate::definition::StepIndex;
 use crate::store::StoreError;
 use crate::tables::{Activation, Event, EventKind, ScopeId, StepResult};
 
@@ -43,14 +43,8 @@ impl LoadedRun {
     /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like; nor those
     /// that follow a resume. A step that an iteration visits again is: the history bounds what the run keeps of it.
     pub(crate) fn is_silent(&self, scope: &ScopeId, visit: u32) -> bool {
-        visit <= 1 + self.record.resumes_count && self.is_of_iteration(scope)
-    }
-
-    /// Whether a scope is an iteration or below one: only some events of it are kept (W57).
-    fn is_of_iteration(&self, scope: &ScopeId) -> bool {
         let definition = &self.definition.definition;
-        let mut openers = scope.path.0.iter().map(|down| definition.step(down.step));
-        openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
+        visit <= 1 + self.record.resumes_count && scope.path.is_of_iteration(definition)
     }
 
     /// Adds an event about an active step to the run's history.
