@@ -1,7 +1,7 @@
 //! Decisions about the approvals of two iterations: each acknowledged one counts once, in the iteration that it names,
 //! and an iteration ends with exactly as many as its quorum.
 
-use super::calls::{attempts, await_end, define, run, runs, start};
+use super::calls::{attempts, await_end, define, found_in, run, runs, start};
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once};
 use crate::history::History;
@@ -100,8 +100,7 @@ impl Workload for Approvals {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ended = history.final_read(self.name()).clone();
-        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let ended: Vec<Ended> = found_in(history, self.name());
         let attempts = attempts(history, self.name(), "approve");
         let mut found = Vec::new();
         for run in &ended {

@@ -6,6 +6,7 @@ use crate::history::{History, Operation};
 use flotilla_client::{Client, ClientError, v1};
 use flotilla_tests::Flo;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -154,13 +155,26 @@ pub(super) async fn read_ended<T: Serialize>(
 }
 
 /// Cancels a run. The history has no operation for it.
-pub(super) async fn cancel(session: &Session, run_id: String) {
+pub(super) async fn cancel(session: &Session, run_id: String, force: bool) {
     let request = v1::CancelRunRequest {
         run_id,
+        force,
         ..v1::CancelRunRequest::default()
     };
     // The checker judges what became of the run.
     let _ = session.client.cancel_run(request).await;
+}
+
+/// What the final read of a workload has found; the default if it is missing or of another form.
+pub(super) fn found_in<T: DeserializeOwned + Default>(history: &History, workload: &str) -> T {
+    serde_json::from_value(history.final_read(workload).clone()).unwrap_or_default()
+}
+
+/// The output of a run; null without one.
+pub(super) fn output(run: &v1::Run) -> Value {
+    let output = run.output.as_deref();
+    let output = output.and_then(|output| serde_json::from_slice(output).ok());
+    output.unwrap_or_default()
 }
 
 /// The entries of the log that created a run, began it and ended it.

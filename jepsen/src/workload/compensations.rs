@@ -1,19 +1,18 @@
 //! Runs that fail or are cancelled, whose steps external workers execute: each acknowledged run ends as it must, what it has
 //! done is undone once, in the reverse order, and its handler is executed after that.
 
-use super::calls::{attempts, define, events, read_ended, run, start};
-use super::workers::{self, Handled, Tried};
+use super::calls::{attempts, define, events, found_in, read_ended, run, start};
+use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
-use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError, v1};
+use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -117,7 +116,7 @@ impl Workload for Compensations {
     }
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
-        workers::work_and_try(session, ACTIONS, book).boxed()
+        workers::work_and_try(session, ACTIONS, workers::fail_first).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
@@ -125,8 +124,7 @@ impl Workload for Compensations {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ended = history.final_read(self.name()).clone();
-        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let ended: Vec<Ended> = found_in(history, self.name());
         let starts = attempts(history, self.name(), "start");
         let cancels = attempts(history, self.name(), "cancel");
         let is_cancelled = |key: &str| cancels.iter().any(|cancel| cancel.key == key);
@@ -202,26 +200,6 @@ async fn cancel(session: &Session, request: v1::CancelRunRequest) -> Result<(), 
         Err(error) if !["run_ended", "run_ending"].contains(&error.code()) => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Fails at first, so that retries happen.
-async fn book(
-    _session: Session,
-    _worker: String,
-    tried: Arc<Tried>,
-    context: ActionContext,
-) -> Handled {
-    #[derive(Deserialize)]
-    struct Input {
-        key: String,
-        name: String,
-    }
-    let Input { key, name } = context.json()?;
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    if tried.is_first(&key, &name) {
-        return Err(HandlerError::retry("the first attempt fails"));
-    }
-    Ok(ActionResult::success(json!(name)))
 }
 
 async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {

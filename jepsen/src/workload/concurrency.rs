@@ -1,7 +1,7 @@
 //! Runs that hold a concurrency key, some of which are cancelled: never more than the limit hold it at the same time, they
 //! begin in the order in which they were started, and each of them ends.
 
-use super::calls::{attempts, cancel, define, entries, read_ended, run, start};
+use super::calls::{attempts, cancel, define, entries, found_in, read_ended, run, start};
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once};
 use crate::history::History;
@@ -70,7 +70,7 @@ impl Workload for Concurrency {
             if let Ok(run_id) = start(session, WORKFLOW, &key).await
                 && is_cancelled
             {
-                cancel(session, run_id).await;
+                cancel(session, run_id, false).await;
             }
             session.rest(PAUSE).await;
         }
@@ -82,8 +82,7 @@ impl Workload for Concurrency {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let found = history.final_read(self.name()).clone();
-        let found: Vec<Attempted> = serde_json::from_value(found).unwrap_or_default();
+        let found: Vec<Attempted> = found_in(history, self.name());
         let firsts = found.iter().filter(|one| one.attempt == 1);
         let made: Vec<_> = firsts
             .map(|one| (one.key.clone(), one.run_id.clone()))

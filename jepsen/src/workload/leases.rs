@@ -1,6 +1,6 @@
 //! Tasks of workers: a task never has two live holders, and each acknowledged invocation completes.
 
-use super::calls::LOOK_PAUSE;
+use super::calls::{LOOK_PAUSE, found_in};
 use super::session::Invocation;
 use super::workers::{self, Handled, Handler};
 use super::{Session, Workload};
@@ -85,8 +85,7 @@ impl Workload for Leases {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let found = history.final_read(self.name()).clone();
-        let found: BTreeMap<String, String> = serde_json::from_value(found).unwrap_or_default();
+        let found: BTreeMap<String, String> = found_in(history, self.name());
         let holds: Vec<Hold> = history.of(self.name()).filter_map(hold_of).collect();
         let mut violations = overlapping(&holds);
         let invoked = history

@@ -2,7 +2,7 @@
 //! each of its items once, with the state as it is without faults. The first attempt at the block fails, and leaves
 //! nothing in the state.
 
-use super::calls::{attempts, define, events, read_ended, run, start};
+use super::calls::{attempts, define, events, found_in, output, read_ended, run, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
@@ -113,8 +113,7 @@ impl Workload for Loops {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ended = history.final_read(self.name()).clone();
-        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let ended: Vec<Ended> = found_in(history, self.name());
         let attempts = attempts(history, self.name(), "start");
         let found = ended
             .iter()
@@ -205,11 +204,7 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
         run_id: run_id.to_owned(),
         status: run.status().as_str_name().to_owned(),
         seqs: events.iter().map(|event| event.seq).collect(),
-        output: run
-            .output
-            .as_deref()
-            .and_then(|output| serde_json::from_slice(output).ok())
-            .unwrap_or_default(),
+        output: output(&run),
         iterations,
         retries: retries.count(),
     })

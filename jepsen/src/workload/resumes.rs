@@ -1,12 +1,14 @@
 //! Runs that are cancelled and resumed, also with another revision, and retried from one of their steps: in the end, each
 //! acknowledged run completes, no step that succeeded is executed again, and output and state are as without cancels.
 
-use super::calls::{LOOK_PAUSE, attempts, define, events, read_ended, run, runs, start};
-use super::workers::{self, Handled, Tried};
+use super::calls::{
+    LOOK_PAUSE, attempts, cancel, define, events, found_in, output, read_ended, run, runs, start,
+};
+use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
-use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError, v1};
+use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
 use rand::RngExt;
@@ -15,7 +17,6 @@ use rand::seq::IndexedRandom;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -113,7 +114,7 @@ impl Workload for Resumes {
     }
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
-        workers::work_and_try(session, ACTIONS, visit).boxed()
+        workers::work_and_try(session, ACTIONS, workers::fail_first).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
@@ -125,8 +126,7 @@ impl Workload for Resumes {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ended = history.final_read(self.name()).clone();
-        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let ended: Vec<Ended> = found_in(history, self.name());
         let mut begun = attempts(history, self.name(), "start");
         begun.extend(attempts(history, self.name(), "retry"));
         let found = ended
@@ -177,12 +177,7 @@ async fn cut(session: &Session, random: &mut StdRng, run_id: &str) {
     for _ in 0..random.random_range(0..=CANCELS_MAX) {
         let pause = Duration::from_millis(random.random_range(0..200));
         session.rest(pause).await;
-        let request = v1::CancelRunRequest {
-            run_id: run_id.to_owned(),
-            force: random.random_bool(0.5),
-            ..v1::CancelRunRequest::default()
-        };
-        let _ = session.client.cancel_run(request).await;
+        cancel(session, run_id.to_owned(), random.random_bool(0.5)).await;
         let versions = ["", "1.0.0", "2.0.0"];
         let version = versions.choose(random).copied().unwrap_or_default();
         resume(session, run_id, version).await;
@@ -200,12 +195,7 @@ async fn resume(session: &Session, run_id: &str, version: &str) {
 
 /// Ends a run, unless it has ended, and retries it from one of its steps, which it may not have visited.
 async fn retry(session: &Session, random: &mut StdRng, (run_id, key): (&str, &str)) {
-    let request = v1::CancelRunRequest {
-        run_id: run_id.to_owned(),
-        force: true,
-        ..v1::CancelRunRequest::default()
-    };
-    let _ = session.client.cancel_run(request).await;
+    cancel(session, run_id.to_owned(), true).await;
     let from = STEPS.choose(random).copied().unwrap_or_default();
     let key = format!("{key}-from-{from}");
     let request = v1::RetryRunRequest {
@@ -237,26 +227,6 @@ async fn resume_all(session: &Session) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// Fails at first, so that retries happen.
-async fn visit(
-    _session: Session,
-    _worker: String,
-    tried: Arc<Tried>,
-    context: ActionContext,
-) -> Handled {
-    #[derive(Deserialize)]
-    struct Input {
-        key: String,
-        name: String,
-    }
-    let Input { key, name } = context.json()?;
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    if tried.is_first(&key, &name) {
-        return Err(HandlerError::retry("the first attempt fails"));
-    }
-    Ok(ActionResult::success(json!(name)))
-}
-
 async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
@@ -275,11 +245,7 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
         run_id: run_id.to_owned(),
         status: run.status().as_str_name().to_owned(),
         seqs: events.iter().map(|event| event.seq).collect(),
-        output: run
-            .output
-            .as_deref()
-            .and_then(|output| serde_json::from_slice(output).ok())
-            .unwrap_or_default(),
+        output: output(&run),
         succeeded: succeeded.collect(),
         first_step: first_step.map_or_else(String::new, |event| event.step.clone()),
         begins_with: run.retried_from_step.unwrap_or_else(|| STEPS[0].to_owned()),

@@ -1,6 +1,6 @@
 //! A schedule fires once for each of its times.
 
-use super::calls::{define, events, runs};
+use super::calls::{define, events, found_in, runs};
 use super::{Session, Workload};
 use crate::checker::{Violation, evenly_spaced};
 use crate::history::History;
@@ -74,8 +74,7 @@ impl Workload for Schedules {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let times = history.final_read(self.name()).clone();
-        let times: Vec<u64> = serde_json::from_value(times).unwrap_or_default();
+        let times: Vec<u64> = found_in(history, self.name());
         if times.len() < 2 {
             return vec![Violation::new(format!(
                 "the schedule fired only at {times:?}"

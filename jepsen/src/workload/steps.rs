@@ -3,7 +3,7 @@
 //! checked against a schema, another one waits for a time, and the last one appends a record to a stream:
 //! a trigger starts another run for it: exactly one.
 
-use super::calls::{attempts, await_end, define, events, run, runs, runs_by_key, start};
+use super::calls::{attempts, await_end, define, events, found_in, run, runs, runs_by_key, start};
 use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
@@ -167,8 +167,7 @@ impl Workload for Steps {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ended = history.final_read(self.name()).clone();
-        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let ended: Vec<Ended> = found_in(history, self.name());
         let attempts = attempts(history, self.name(), "start");
         let found: Vec<(String, String)> = ended
             .iter()

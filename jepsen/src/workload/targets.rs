@@ -1,7 +1,7 @@
 //! Runs with targets and locks, some of which are cancelled: no two open runs have the same target, no run starts whose
 //! target is locked, and each run ends.
 
-use super::calls::{cancel, define, entries, read_ended, run};
+use super::calls::{cancel, define, entries, found_in, read_ended, run};
 use super::{Session, Workload};
 use crate::checker::Violation;
 use crate::history::History;
@@ -93,7 +93,7 @@ impl Workload for Targets {
             if let Ok(Some(run_id)) = started.await
                 && random.random_ratio(1, 6)
             {
-                cancel(session, run_id).await;
+                cancel(session, run_id, false).await;
             }
             session.rest(PAUSE).await;
         }
@@ -105,8 +105,7 @@ impl Workload for Targets {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let found = history.final_read(self.name()).clone();
-        let mut found: Vec<Attempted> = serde_json::from_value(found).unwrap_or_default();
+        let mut found: Vec<Attempted> = found_in(history, self.name());
         found.sort_by_key(|one| one.created);
         let open = found.iter().filter(|one| one.ended.is_none());
         let mut violations: Vec<Violation> = open

@@ -1,6 +1,6 @@
 //! Runs that are watched to their end: no event is missing or duplicated.
 
-use super::calls::{await_end, define, run, start};
+use super::calls::{await_end, define, found_in, run, start};
 use super::session::Invocation;
 use super::{Session, Workload};
 use crate::checker::{Violation, numbered};
@@ -103,9 +103,7 @@ impl Workload for Watch {
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
-        let ends = history.final_read(self.name()).clone();
-        let ends: BTreeMap<String, (u64, String)> =
-            serde_json::from_value(ends).unwrap_or_default();
+        let ends: BTreeMap<String, (u64, String)> = found_in(history, self.name());
         let is_stuck = |(_, status): &&(u64, String)| status != "RUN_STATUS_COMPLETED";
         let stuck = ends.values().filter(is_stuck).count();
         let mut violations = Vec::new();

@@ -4,8 +4,11 @@ use super::Session;
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt, join_all};
+use serde::Deserialize;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Workers of each workload: one for each node of a cluster of three.
 const WORKERS: usize = 3;
@@ -77,4 +80,24 @@ pub(super) async fn work(session: Session, actions: &'static [&'static str], han
         }
     });
     join_all(workers).await;
+}
+
+/// A handler that fails at first, so that retries happen. The input has a key and a name; the name is the output.
+pub(super) async fn fail_first(
+    _session: Session,
+    _worker: String,
+    tried: Arc<Tried>,
+    context: ActionContext,
+) -> Handled {
+    #[derive(Deserialize)]
+    struct Input {
+        key: String,
+        name: String,
+    }
+    let Input { key, name } = context.json()?;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    if tried.is_first(&key, &name) {
+        return Err(HandlerError::retry("the first attempt fails"));
+    }
+    Ok(ActionResult::success(json!(name)))
 }
