@@ -50,8 +50,8 @@ steps:
 const VERSIONS: [(&str, &str); 2] = [("\"1.0.0\"", "30"), ("\"2.0.0\"", "20")];
 /// What each run gives.
 const OUTPUT: &str = "{\"n\":5,\"one\":true,\"left\":\"left\",\"each\":[\"item-1\",\"item-2\",\"item-3\"],\"last\":\"last\"}";
-/// The steps of the run itself.
-const STEPS: [&str; 4] = ["one", "fan", "each", "last"];
+/// The step with which a run begins that is not retried from another.
+const FIRST_STEP: &str = "one";
 const ACTIONS: &[&str] = &["chaos-resume"];
 const PAUSE: Duration = Duration::from_millis(80);
 /// How often a run is cancelled and resumed at most.
@@ -193,14 +193,18 @@ async fn resume(session: &Session, run_id: &str, version: &str) {
     let _ = session.client.resume_run(request).await;
 }
 
-/// Ends a run, unless it has ended, and retries it from one of its steps, which it may not have visited.
+/// Ends a run, unless it has ended, and retries it from one of the steps that it has entered.
 async fn retry(session: &Session, random: &mut StdRng, (run_id, key): (&str, &str)) {
     cancel(session, run_id.to_owned(), true).await;
-    let from = STEPS.choose(random).copied().unwrap_or_default();
+    let entered = events(&session.client, run_id).await;
+    let entered = entered.map_or_else(|_| Vec::new(), |events| entered_steps(&events));
+    let Some(from) = entered.choose(random) else {
+        return;
+    };
     let key = format!("{key}-from-{from}");
     let request = v1::RetryRunRequest {
         run_id: run_id.to_owned(),
-        from: from.to_owned(),
+        from: from.clone(),
         force: random.random_bool(0.5),
         idempotency_key: key.clone(),
         ..v1::RetryRunRequest::default()
@@ -208,6 +212,14 @@ async fn retry(session: &Session, random: &mut StdRng, (run_id, key): (&str, &st
     let call = session.client.retry_run(request);
     let show = |started: &v1::StartRunResponse| json!({"made": started.run_id});
     let _ = session.call("retry", json!({"key": key}), call, show).await;
+}
+
+/// The steps that the run itself entered, each time it did.
+fn entered_steps(events: &[v1::Event]) -> Vec<String> {
+    let entered = events
+        .iter()
+        .filter(|event| event.r#type == "step_started" && event.scope.is_empty());
+    entered.map(|event| event.step.clone()).collect()
 }
 
 /// Resumes all runs that have ended without success, until all have completed.
@@ -237,9 +249,7 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     });
     let succeeded =
         succeeded.map(|event| format!("{}/{} {}", event.scope, event.step, event.detail));
-    let first_step = events
-        .iter()
-        .find(|event| event.r#type == "step_started" && event.scope.is_empty());
+    let first_step = entered_steps(&events).into_iter().next();
     Ok(Ended {
         key: run.idempotency_key.clone().unwrap_or_default(),
         run_id: run_id.to_owned(),
@@ -247,8 +257,10 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
         seqs: events.iter().map(|event| event.seq).collect(),
         output: output(&run),
         succeeded: succeeded.collect(),
-        first_step: first_step.map_or_else(String::new, |event| event.step.clone()),
-        begins_with: run.retried_from_step.unwrap_or_else(|| STEPS[0].to_owned()),
+        first_step: first_step.unwrap_or_default(),
+        begins_with: run
+            .retried_from_step
+            .unwrap_or_else(|| FIRST_STEP.to_owned()),
     })
 }
 
