@@ -94,7 +94,8 @@ pub use resume_rejection::{Drift, ResumeRejection};
 pub use retention::SweepRuns;
 pub use run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
-    ResumeRun, RetryFrom, RetryRun, SignalRun, StartRun, StepSelector, VersionChoice,
+    ResumeRevision, ResumeRun, RetryFrom, RetryRun, SignalRun, StartRun, StepSelector,
+    VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;

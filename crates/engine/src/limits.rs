@@ -414,6 +414,9 @@ pub const INFOS_MAX: u32 = 1_000;
 /// Revision changes of a run (W89).
 pub const RUN_REVISIONS_MAX: usize = 20;
 
+/// Rows that a resume can assign to the steps of another revision, at most (W89).
+pub const REMAPPED_ROWS_MAX: usize = 4_000;
+
 /// Triggers of a workflow (W93).
 pub const TRIGGERS_MAX: usize = 16;
 /// Records of one batch of a trigger (W41).

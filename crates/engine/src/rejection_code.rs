@@ -157,10 +157,13 @@ codes! {
         => "`flo workflow history RUN` shows the steps that it has visited";
     WorkflowDrift "workflow_drift" Conflict
         "The steps of the revision differ from those of the run, or a compensation that the run may need is missing."
-        => "create a revision with the same steps and compensations, or start a new run with `flo workflow retry RUN --latest`; add `--from STEP --force` to begin at a later step";
+        => "create a revision with the same steps and compensations; with --force, only those that the run needs must be the same; or start a new run with `flo workflow retry RUN --latest`, and add `--from STEP --force` to begin at a later step";
     RunRevisionsTooMany "run_revisions_too_many" Conflict
         "The run has already changed its revision the maximum number of times."
         => "resume the run without --latest or --version, or start a new run with `flo workflow retry RUN --latest`";
+    ResumeTooLarge "resume_too_large" Conflict
+        "The run has too many results, scopes, compensations and signals to assign to the steps of another revision."
+        => "create a revision with the same steps, or start a new run with `flo workflow retry RUN --latest --from STEP --force`";
     HistoryTrimmed "history_trimmed" Conflict
         "The history of the run no longer contains all events up to its first visit to the step."
         => "start the new run from the first step: `flo workflow retry RUN`, without --from";

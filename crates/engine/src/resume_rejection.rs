@@ -1,7 +1,7 @@
 //! Why an ended run cannot be resumed or retried (W89, W90).
 
 use crate::ids::{RunId, StepName, WorkflowVersion};
-use crate::limits::{RUN_REVISIONS_MAX, TAKEN_OVER_BYTES_MAX};
+use crate::limits::{REMAPPED_ROWS_MAX, RUN_REVISIONS_MAX, TAKEN_OVER_BYTES_MAX};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,6 +67,12 @@ pub enum ResumeRejection {
         "expected run \"{0}\" to change its revision at most {RUN_REVISIONS_MAX} times, but it has already done so"
     )]
     TooManyRevisions(RunId),
+    /// It has too many rows to assign to the steps of another revision.
+    #[error(
+        "expected run \"{0}\" to have at most {REMAPPED_ROWS_MAX} results, scopes, compensations and signals to assign to \
+         the steps of another revision, but it has more"
+    )]
+    TooManyRows(RunId),
     /// A part of the history was trimmed that says what the step had seen (W90).
     #[error(
         "expected the history of run \"{run_id}\" to be complete up to its first visit to step \"{step}\", but events were \
@@ -110,6 +116,8 @@ pub struct Drift {
     pub completed: Vec<StepName>,
     /// The step of the run itself with which it would continue; `None` if it would end.
     pub pending: Option<StepName>,
+    /// Whether `force` was set. If so, `differences` lists only what keeps the run from continuing.
+    pub is_forced: bool,
 }
 
 impl Drift {
@@ -128,8 +136,16 @@ impl fmt::Display for Drift {
             differences,
             completed,
             pending,
+            is_forced,
         } = self;
         let differences = differences.join(", ");
+        if *is_forced {
+            return write!(
+                out,
+                "expected version {version} revision {revision} to have the steps and compensations that run \"{run_id}\" \
+                 needs, but {differences}"
+            );
+        }
         if signature == saved_signature {
             return write!(
                 out,
@@ -165,6 +181,7 @@ impl ResumeRejection {
             Self::StepNotVisited { .. } => RejectionCode::StepNotVisited,
             Self::Drift(_) => RejectionCode::WorkflowDrift,
             Self::TooManyRevisions(_) => RejectionCode::RunRevisionsTooMany,
+            Self::TooManyRows(_) => RejectionCode::ResumeTooLarge,
             Self::HistoryTrimmed { .. } => RejectionCode::HistoryTrimmed,
             Self::ResultsTooLarge { .. } => RejectionCode::ResultsTooLarge,
         }

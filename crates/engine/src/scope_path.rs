@@ -8,40 +8,39 @@ use std::fmt::Write;
 
 /// The text of a path; empty for the run itself.
 pub(crate) fn to_text(definition: &Definition, path: &ScopePath) -> String {
-    let mut text = String::new();
-    for ScopeStep {
-        step,
-        visit,
-        position,
-    } in &path.0
-    {
-        if !text.is_empty() {
+    let segments: Vec<String> = path
+        .0
+        .iter()
+        .map(|down| segment(definition, down))
+        .collect();
+    segments.join("/")
+}
+
+/// The text of one step down in a path.
+pub(crate) fn segment(definition: &Definition, down: &ScopeStep) -> String {
+    let opener = definition.step(down.step);
+    let mut text = opener.name.to_string();
+    if down.visit > 1 {
+        write!(text, "#{}", down.visit).expect("a string takes any text");
+    }
+    match &opener.kind {
+        StepKind::Parallel(parallel) => {
             text.push('/');
+            text.push_str(parallel.branches[down.position as usize].name.as_str());
         }
-        let opener = definition.step(*step);
-        text.push_str(opener.name.as_str());
-        if *visit > 1 {
-            write!(text, "#{visit}").expect("a string takes any text");
+        StepKind::ForEach(_) => {
+            write!(text, "[{}]", down.position).expect("a string takes any text");
         }
-        match &opener.kind {
-            StepKind::Parallel(parallel) => {
-                text.push('/');
-                text.push_str(parallel.branches[*position as usize].name.as_str());
-            }
-            StepKind::ForEach(_) => {
-                write!(text, "[{position}]").expect("a string takes any text");
-            }
-            // It opens only one scope.
-            StepKind::Block(_) => {}
-            StepKind::Run(_)
-            | StepKind::Wait(_)
-            | StepKind::Switch(_)
-            | StepKind::Set
-            | StepKind::Emit(_)
-            | StepKind::Timer(_)
-            | StepKind::Approval(_) => {
-                panic!("only steps with branches open scopes")
-            }
+        // It opens only one scope.
+        StepKind::Block(_) => {}
+        StepKind::Run(_)
+        | StepKind::Wait(_)
+        | StepKind::Switch(_)
+        | StepKind::Set
+        | StepKind::Emit(_)
+        | StepKind::Timer(_)
+        | StepKind::Approval(_) => {
+            panic!("only steps with branches open scopes")
         }
     }
     text

@@ -1,5 +1,6 @@
-//! Runs that are cancelled and resumed, also with another revision, and retried from one of their steps: in the end, each
-//! acknowledged run completes, no step that succeeded is executed again, and output and state are as without cancels.
+//! Runs that are cancelled and resumed, including with revisions whose steps differ, and retried from one of their steps: in
+//! the end, each acknowledged run completes, no step that succeeded is executed again, and output and state are as without
+//! cancels.
 
 use super::calls::{
     LOOK_PAUSE, attempts, cancel, define, events, found_in, output, read_ended, run, runs, start,
@@ -34,7 +35,11 @@ steps:
       merge: {n: sum}
       branches:
         left: {run: \"@actions/chaos-resume\", inputMapping: {key: $.flo.run_id, name: left}, set: {n: 1}}
-        right: {run: \"@actions/chaos-resume\", inputMapping: {key: $.flo.run_id, name: right}, set: {n: 1}}
+        second:
+          steps:
+            # before-right
+            - {name: right, run: \"@actions/chaos-resume\", inputMapping: {key: $.flo.run_id, name: right}, set: {n: 1}}
+  # before-each
   - name: each
     forEach:
       items: [1, 2, 3]
@@ -44,10 +49,19 @@ steps:
         run: \"@actions/chaos-resume\"
         inputMapping: {key: $.flo.run_id, name: {cel: \"'item-' + string(item)\"}}
         set: {n: 1}
+  # before-last
   - {name: last, run: \"@actions/chaos-resume\", inputMapping: {key: $.flo.run_id, name: last}}
 ";
-/// The versions of the workflow, which have the same steps, with their delays between attempts in milliseconds.
-const VERSIONS: [(&str, &str); 2] = [("\"1.0.0\"", "30"), ("\"2.0.0\"", "20")];
+/// The versions of the workflow, with their delays between attempts in milliseconds. Runs start with the last one.
+const VERSIONS: [(&str, &str); 3] = [
+    (LARGER_VERSION, "25"),
+    ("\"1.0.0\"", "30"),
+    ("\"2.0.0\"", "20"),
+];
+/// The version that has more steps.
+const LARGER_VERSION: &str = "\"3.0.0\"";
+/// The steps that only this version has.
+const ADDED_STEPS: [&str; 3] = ["before-right", "before-each", "before-last"];
 /// What each run gives.
 const OUTPUT: &str = "{\"n\":5,\"one\":true,\"left\":\"left\",\"each\":[\"item-1\",\"item-2\",\"item-3\"],\"last\":\"last\"}";
 /// The step with which a run begins that is not retried from another.
@@ -89,7 +103,11 @@ impl Workload for Resumes {
     fn prepare(&self, flo: &Flo) {
         workers::register(flo, ACTIONS[0]);
         for (version, delay) in VERSIONS {
-            let definition = DEFINITION.replace("VERSION", version);
+            let mut definition = DEFINITION.replace("VERSION", version);
+            for step in ADDED_STEPS.iter().filter(|_| version == LARGER_VERSION) {
+                let added = format!("- {{name: {step}, set: {{{step}: true}}}}");
+                definition = definition.replace(&format!("# {step}"), &added);
+            }
             define(flo, &definition.replace("DELAY", delay));
         }
     }
@@ -178,7 +196,7 @@ async fn cut(session: &Session, random: &mut StdRng, run_id: &str) {
         let pause = Duration::from_millis(random.random_range(0..200));
         session.rest(pause).await;
         cancel(session, run_id.to_owned(), random.random_bool(0.5)).await;
-        let versions = ["", "1.0.0", "2.0.0"];
+        let versions = ["", "1.0.0", "2.0.0", "3.0.0"];
         let version = versions.choose(random).copied().unwrap_or_default();
         resume(session, run_id, version).await;
     }
@@ -188,6 +206,8 @@ async fn resume(session: &Session, run_id: &str, version: &str) {
     let request = v1::ResumeRunRequest {
         run_id: run_id.to_owned(),
         version: version.to_owned(),
+        // If a run stops at a step that only one version has, only that version can continue it.
+        force: !version.is_empty(),
         ..v1::ResumeRunRequest::default()
     };
     let _ = session.client.resume_run(request).await;

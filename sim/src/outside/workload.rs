@@ -7,8 +7,9 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRun, RetryFrom,
-    RetryRun, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun, VersionChoice,
+    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRevision, ResumeRun,
+    RetryFrom, RetryRun, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -67,6 +68,11 @@ steps:
       failure: flo.Failed
 "#;
 
+/// A step that only the later version of an order has, and the one that follows.
+const FOLD: &str = "          - name: fold
+            set: {folded: true}
+          - name: print";
+
 const TICK_TEXT: &str = r#"
 kind: Workflow
 name: tick
@@ -96,8 +102,9 @@ pub(super) fn preparations() -> Vec<Body> {
             is_only_if_missing: false,
         }))
     });
-    // Runs are resumed with either of the two.
+    // Runs are resumed with either of the two, whose steps differ.
     let later = ORDER_TEXT.replacen("version: \"1\"", "version: \"2\"", 1);
+    let later = later.replacen("          - name: print", FOLD, 1);
     let definitions = [ORDER_TEXT, &later, TICK_TEXT].map(|text| {
         let definition = flotilla_dsl::parse(text).definition;
         Body::CreateDefinition(Box::new(CreateDefinition {
@@ -179,7 +186,10 @@ pub(super) fn resume(run_id: &RunId, version: Option<&str>) -> Body {
     Body::ResumeRun(ResumeRun {
         run_id: run_id.clone(),
         from: None,
-        version: version.map(VersionChoice::Version),
+        revision: version.map(|version| ResumeRevision {
+            version: VersionChoice::Version(version),
+            is_forced: true,
+        }),
     })
 }
 

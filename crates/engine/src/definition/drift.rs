@@ -1,6 +1,6 @@
 //! What keeps a run from continuing with another revision of its workflow (W89).
 
-use super::{BlockIndex, Definition, Step, StepIndex};
+use super::{BlockIndex, Definition, Step, StepIndex, StepMapping};
 use crate::ids::StepName;
 use std::collections::BTreeMap;
 
@@ -68,17 +68,56 @@ impl Definition {
                 "step \"{name}\" has the kind {kind} instead of {own_kind}"
             ));
         }
-        if let (Some(own), Some(target)) = (self.invoked(step), other.invoked(in_other))
-            && own != target
-        {
-            return Some(format!("step \"{name}\" invokes {target} instead of {own}"));
-        }
         let is_moved = self.opener_name(step.block) != other.opener_name(in_other.block);
-        let is_handler = self.is_handler(index);
-        (is_moved && !is_handler).then(|| format!("step \"{name}\" is in another block"))
+        if is_moved && !self.is_handler(index) {
+            return Some(format!("step \"{name}\" is in another block"));
+        }
+        match (self.invoked(step), other.invoked(in_other)) {
+            (Some(own), Some(target)) if own != target => {
+                Some(format!("step \"{name}\" invokes {target} instead of {own}"))
+            }
+            _ => None,
+        }
     }
 
-    fn by_name(&self) -> BTreeMap<&StepName, (StepIndex, &Step)> {
+    /// Describes in one sentence why a step has no counterpart in `other`, or, if the [mapping](Self::mapping_to) has one,
+    /// that its branches differ.
+    pub(crate) fn describe_difference(
+        &self,
+        index: StepIndex,
+        (other, mapping): (&Self, &StepMapping),
+    ) -> String {
+        let step = self.step(index);
+        let name = &step.name;
+        let own_kind = step.kind.name();
+        let kind = other.by_name().get(name).map(|(_, step)| step.kind.name());
+        match kind {
+            None => format!("step \"{name}\" is missing"),
+            Some(kind) if kind != own_kind => {
+                format!("step \"{name}\" has the kind {kind} instead of {own_kind}")
+            }
+            Some(_) if mapping.step(index).is_some() => {
+                format!("the branches of step \"{name}\" differ")
+            }
+            Some(_) => format!("step \"{name}\" is in another block"),
+        }
+    }
+
+    /// Describes in one sentence that a step has lost the compensation that a run may need.
+    pub(crate) fn describe_missing_compensation(&self, index: StepIndex) -> String {
+        format!("step \"{}\" has no compensation", self.step(index).name)
+    }
+
+    /// Whether the step at `index` and one of another definition invoke the same action, workflow or plan.
+    pub(crate) fn has_same_target(
+        &self,
+        index: StepIndex,
+        (other, step): (&Self, StepIndex),
+    ) -> bool {
+        self.invoked(self.step(index)) == other.invoked(other.step(step))
+    }
+
+    pub(super) fn by_name(&self) -> BTreeMap<&StepName, (StepIndex, &Step)> {
         let steps = (0..).map(StepIndex).zip(&self.steps);
         steps
             .map(|(index, step)| (&step.name, (index, step)))

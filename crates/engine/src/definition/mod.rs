@@ -17,6 +17,7 @@ mod retry;
 mod signature;
 mod source;
 mod step;
+mod step_mapping;
 mod template;
 mod terminal;
 
@@ -41,6 +42,7 @@ pub use step::{
     StepIndex, StepKind, SwitchStep, Target, TerminalIndex, TimerStep, Tolerance, Transition,
     WaitStep, note_repeats,
 };
+pub use step_mapping::StepMapping;
 pub use template::{Part, Path, Root, RunFact, Segment, Template};
 pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
 

@@ -297,19 +297,17 @@ pub(super) fn place_at(
     let key = (run.number, ScopeNumber::ROOT, step);
     let former = turn.get::<StepResults>(&key)?;
     let is_stopped_here = step_of(run) == Some(step);
-    if let Some(cursor) = &mut run.record.cursor
-        && (is_stopped_here || former.is_some())
-    {
-        if !is_stopped_here {
-            let visits_count = former.map_or(0, |former| former.visit);
-            cursor.at = Cursor::Step {
+    match (&mut run.record.cursor, former) {
+        (Some(cursor), _) if is_stopped_here => cursor.is_after_success = false,
+        (_, Some(former)) => set(
+            run,
+            Cursor::Step {
                 step,
-                visits_count,
+                visits_count: former.visit,
                 is_entered: true,
-            };
-        }
-        cursor.is_after_success = false;
-        return Ok(true);
+            },
+        ),
+        (_, None) => return Ok(false),
     }
-    Ok(false)
+    Ok(true)
 }

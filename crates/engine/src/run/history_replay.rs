@@ -2,14 +2,16 @@
 //! (W90).
 
 use super::state_fields::{Change, StateFields};
-use crate::definition::{Definition, StepIndex};
+use crate::definition::{Definition, StepIndex, StepMapping};
 use crate::ids::{RunNumber, ScopeNumber, StateKey};
 use crate::json::Json;
-use crate::store::StoreError;
-use crate::tables::{Event, EventKind, History, PayloadRef, ScopeId, StepResult};
-use crate::turn::Turn;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::tables::{
+    DefinitionRecord, Event, EventKind, History, PayloadRef, RunRecord, ScopeId, StepResult,
+};
+use crate::turn::{Turn, TurnResult};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// What a history says about the first visit to a step.
 pub(super) enum Replayed {
@@ -69,29 +71,30 @@ struct StepProgress {
 
 /// Reads the history of a run until it first entered `step`, a step of the workflow's own block.
 pub(super) fn replay(
-    turn: &Turn<'_, '_>,
-    run: RunNumber,
-    definition: &Definition,
+    turn: &mut Turn<'_, '_>,
+    (number, run): (RunNumber, &RunRecord),
     step: StepIndex,
-) -> Result<Replayed, StoreError> {
+) -> TurnResult<Replayed> {
     let mut reader = Reader {
-        definition,
+        revisions: Revision::all(turn, run, step)?.into(),
         steps: BTreeMap::new(),
         changes: Vec::new(),
         left_count: 0,
     };
     let mut next = 1;
     let mut replayed = Replayed::NotVisited;
-    turn.visit::<History>(&run, |(_, first), record| {
+    turn.visit::<History>(&number, |(_, first), record| {
         if first != next {
             replayed = Replayed::Trimmed;
             return ControlFlow::Break(());
         }
         next += record.events.len() as u64;
-        for event in &record.events {
+        for (seq, event) in (first..).zip(&record.events) {
+            reader.advance_to(seq);
             let is_first_visit = event.kind == EventKind::StepStarted
-                && event.step == Some(step)
-                && event.scope.number == ScopeNumber::ROOT;
+                && event.scope.number == ScopeNumber::ROOT
+                && event.step.is_some()
+                && event.step == reader.revision().step;
             if is_first_visit {
                 replayed = Replayed::Found(reader.end(event.visit));
                 return ControlFlow::Break(());
@@ -103,15 +106,77 @@ pub(super) fn replay(
     Ok(replayed)
 }
 
-struct Reader<'d> {
-    definition: &'d Definition,
+/// A revision that the run had.
+struct Revision {
+    record: Arc<DefinitionRecord>,
+    /// The number of the last event that the run recorded with this revision.
+    last_event: u64,
+    /// The wanted step, if the revision has it.
+    step: Option<StepIndex>,
+    /// Where its steps are in the next revision; `None` for the current one.
+    to_next: Option<StepMapping>,
+}
+
+impl Revision {
+    /// The revisions of a run, the oldest first; `step` is the wanted step of the current one.
+    fn all(turn: &mut Turn<'_, '_>, run: &RunRecord, step: StepIndex) -> TurnResult<Vec<Self>> {
+        let last_events = run
+            .former_definitions
+            .iter()
+            .map(|former| former.last_event);
+        let last_events: Vec<u64> = last_events.chain([u64::MAX]).collect();
+        let mut revisions: Vec<Self> = Vec::new();
+        for (number, last_event) in run.definition_numbers().zip(last_events) {
+            revisions.push(Self {
+                record: turn.pinned(number)?,
+                last_event,
+                step: Some(step),
+                to_next: None,
+            });
+        }
+        for index in (1..revisions.len()).rev() {
+            let (former, next) = (&revisions[index - 1], &revisions[index]);
+            let (own, other) = (&former.record.definition, &next.record.definition);
+            turn.spend_comparison(own, other);
+            let mapping = own.mapping_to(other);
+            let step = next.step.and_then(|step| mapping.former(step));
+            revisions[index - 1].step = step;
+            revisions[index - 1].to_next = Some(mapping);
+        }
+        Ok(revisions)
+    }
+}
+
+struct Reader {
+    /// The revision of the events that are being read, followed by the later ones.
+    revisions: VecDeque<Revision>,
     /// A step can be seen in one scope at most.
     steps: BTreeMap<StepIndex, StepProgress>,
     changes: Vec<StateChange>,
     left_count: u64,
 }
 
-impl Reader<'_> {
+impl Reader {
+    fn revision(&self) -> &Revision {
+        self.revisions.front().expect("a run has a revision")
+    }
+
+    /// Switches to the revision with which the run recorded the event `seq`. Discards the progress of steps that this
+    /// revision does not have.
+    fn advance_to(&mut self, seq: u64) {
+        while self.revision().last_event < seq {
+            let former = self.revisions.pop_front().expect("it is the first one");
+            let mapping = former.to_next.expect("only the last one has no next one");
+            let own = &former.record.definition;
+            let steps = std::mem::take(&mut self.steps).into_iter();
+            let steps = steps.filter_map(|(step, progress)| {
+                let progress = progress.mapped((own, step), &mapping)?;
+                Some((mapping.step(step)?, progress))
+            });
+            self.steps = steps.collect();
+        }
+    }
+
     fn add(&mut self, event: &Event, at_ms: u64) {
         if event.scope.number == ScopeNumber::ROOT {
             self.add_change(&event.kind);
@@ -130,9 +195,10 @@ impl Reader<'_> {
     /// Whether the steps of the scope can be seen from the run itself: those of iterations and handlers cannot.
     fn is_visible(&self, event: &Event) -> bool {
         let path = &event.scope.path;
+        let definition = &self.revision().record.definition;
         let outermost = path.0.first().map(|down| down.step).or(event.step);
-        let is_handler = outermost.is_some_and(|step| self.definition.is_handler(step));
-        !is_handler && !path.is_of_iteration(self.definition)
+        let is_handler = outermost.is_some_and(|step| definition.is_handler(step));
+        !is_handler && !path.is_of_iteration(definition)
     }
 
     fn add_to_step(&mut self, step: StepIndex, event: &Event, at_ms: u64) {
@@ -223,12 +289,15 @@ impl Reader<'_> {
         if let Some(former) = &mut progress.result {
             former.result.first_scope = None;
         }
-        let definition = self.definition;
-        self.steps
-            .retain(|below, _| !definition.is_below(*below, step));
+        let mut steps = std::mem::take(&mut self.steps);
+        let definition = &self.revision().record.definition;
+        steps.retain(|below, _| !definition.is_below(*below, step));
+        self.steps = steps;
     }
 
     fn end(&mut self, visit: u32) -> ReplayedRun {
+        // The results are those of the steps of the current definition.
+        self.advance_to(u64::MAX);
         let steps = std::mem::take(&mut self.steps).into_values();
         let mut results: Vec<_> = steps.filter_map(|progress| progress.result).collect();
         results.sort_by_key(|replayed| replayed.result.order);
@@ -237,6 +306,26 @@ impl Reader<'_> {
             results,
             changes: std::mem::take(&mut self.changes),
         }
+    }
+}
+
+impl StepProgress {
+    /// What is known of a step, for the corresponding step of another definition; `None` if the scope of its result cannot
+    /// exist there.
+    fn mapped(
+        mut self,
+        (own, step): (&Definition, StepIndex),
+        mapping: &StepMapping,
+    ) -> Option<Self> {
+        let has_blocks = mapping.has_blocks_of(own, step);
+        self.first_scope = self.first_scope.filter(|_| has_blocks);
+        if let Some(replayed) = &mut self.result {
+            replayed.step = mapping.step(step)?;
+            replayed.scope.path = replayed.scope.path.mapped(own, mapping)?;
+            let first_scope = &mut replayed.result.first_scope;
+            *first_scope = first_scope.filter(|_| has_blocks);
+        }
+        Some(self)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Resuming a run that has failed, timed out or was cancelled (W89).
 
-use super::advance::advance;
+use super::advance::advance_all;
 use super::child::Above;
 use super::reopen::{check, reopen};
-use super::revise::revise;
-use super::start::VersionChoice;
+use super::revise::{ResumeRevision, revise};
 use super::{create, cursor};
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, RunId, StepName};
@@ -22,7 +21,7 @@ pub struct ResumeRun {
     /// The step of the run itself to continue with; `None` for the steps at which it has stopped.
     pub from: Option<StepName>,
     /// The revision to continue with; `None` for the one with which it has stopped.
-    pub version: Option<VersionChoice>,
+    pub revision: Option<ResumeRevision>,
 }
 
 impl ResumeRun {
@@ -34,8 +33,8 @@ impl ResumeRun {
         let mut run = create::find_attempt(turn, namespace, &self.run_id)?;
         check_parent(turn, &run)?;
         check(turn, &run)?;
-        let change = match &self.version {
-            Some(version) => revise(turn, &mut run, version)?,
+        let revised = match &self.revision {
+            Some(revision) => revise(turn, &mut run, revision, self.from.as_ref())?,
             None => None,
         };
         match &self.from {
@@ -48,7 +47,11 @@ impl ResumeRun {
         let number = run.number;
         let step = cursor::step_of(&run);
         let step = step.map(|step| run.definition.definition.step(step).name.clone());
-        let is_revised = change.is_some();
+        let is_revised = revised.is_some();
+        let (change, mut works) = match revised {
+            Some(revised) => (Some(revised.change), revised.cleanup),
+            None => (None, Vec::new()),
+        };
         let work = reopen(turn, &mut run, &Above::default(), change)?;
         let is_queued = run.record.is_held_up();
         let (version, revision) = (
@@ -56,9 +59,8 @@ impl ResumeRun {
             run.definition.revision,
         );
         turn.put_back_run(run);
-        if let Some(work) = work {
-            advance(turn, number, work)?;
-        }
+        works.extend(work);
+        advance_all(turn, number, works)?;
         Ok(RunResumed {
             step,
             is_queued,

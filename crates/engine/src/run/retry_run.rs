@@ -81,6 +81,7 @@ impl RetryRun {
             id: self.run_id.clone(),
             definition: &own.definition,
             next: Some(step),
+            is_forced: from.is_forced,
         };
         let start = &self.start;
         let wanted = start.version.resolve(turn, namespace, &start.workflow)?;
@@ -94,7 +95,7 @@ impl RetryRun {
             Ok(step) => step,
             Err(found) => return Err(stopped.drift(turn, wanted, vec![found])?),
         };
-        let mut replay = self.replay(turn, &own.definition, step)?;
+        let mut replay = self.replay(turn, record, (&own.definition, step))?;
         let results = std::mem::take(&mut replay.results);
         let mapped = map_results(results, &own.definition, &wanted.definition);
         match TakenOver::read(turn, first_step, &replay, mapped)? {
@@ -110,11 +111,11 @@ impl RetryRun {
     fn replay(
         &self,
         turn: &mut Turn<'_, '_>,
-        definition: &Definition,
-        step: StepIndex,
+        record: &RunRecord,
+        (definition, step): (&Definition, StepIndex),
     ) -> TurnResult<ReplayedRun> {
         let name = &definition.step(step).name;
-        match replay(turn, self.run, definition, step)? {
+        match replay(turn, (self.run, record), step)? {
             Replayed::Found(replay) => Ok(replay),
             Replayed::NotVisited => {
                 let key = (self.run, ScopeNumber::ROOT, step);

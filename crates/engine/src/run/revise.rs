@@ -2,6 +2,8 @@
 
 use super::attributes;
 use super::outcome::is_good;
+use super::resume::top_level_step;
+use super::step_remap::{RemapError, remap};
 use crate::definition::{CallRole, Definition, StepIndex};
 use crate::ids::{RunId, RunNumber, ScopeNumber, StepName};
 use crate::limits::RUN_REVISIONS_MAX;
@@ -10,39 +12,68 @@ use crate::resume_rejection::{Drift, ResumeRejection};
 use crate::run::VersionChoice;
 use crate::run::cursor;
 use crate::store::StoreError;
-use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults};
+use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults, Work};
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Pins an ended run to another revision, which must have the same steps. Returns the change, if it differs from the
-/// former one.
+/// The revision with which a run is to continue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeRevision {
+    /// The revision.
+    pub version: VersionChoice,
+    /// Whether its steps may differ, as long as it has those that the run needs to continue.
+    pub is_forced: bool,
+}
+
+/// A run that was pinned to another revision.
+pub(super) struct Revised {
+    /// How its revision has changed.
+    pub(super) change: Box<RunRevisionChange>,
+    /// Deletes what the run no longer needs.
+    pub(super) cleanup: Vec<Work>,
+}
+
+/// Pins an ended run to another revision, which must have the same steps unless it is forced. `from` is the step with which
+/// the run is to continue, if the caller names one. `None` if the run has the revision already.
 pub(super) fn revise(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    version: &VersionChoice,
-) -> TurnResult<Option<Box<RunRevisionChange>>> {
+    revision: &ResumeRevision,
+    from: Option<&StepName>,
+) -> TurnResult<Option<Revised>> {
     let former = run.definition.clone();
     let namespace = run.record.namespace.clone();
+    let version = &revision.version;
     let resolved = version.resolve(turn, &namespace, &former.definition.name)?;
     if resolved.number == run.record.definition {
         return Ok(None);
-    }
-    let own = &former.definition;
-    let stopped = StoppedRun {
-        number: run.number,
-        id: run.record.id.clone(),
-        definition: own,
-        next: cursor::step_of(run),
-    };
-    stopped.check_layout(turn, &resolved.record)?;
-    let lost = lost_compensations(run, own, &resolved.record.definition);
-    if !lost.is_empty() {
-        return Err(stopped.drift(turn, &resolved.record, lost)?);
     }
     if run.record.former_definitions.len() >= RUN_REVISIONS_MAX {
         return Err(
             Rejection::from(ResumeRejection::TooManyRevisions(run.record.id.clone())).into(),
         );
+    }
+    let (own, wanted) = (&former.definition, &resolved.record);
+    // With the same steps, nothing is forced.
+    let is_forced = revision.is_forced && !own.has_same_layout_as(&wanted.definition);
+    let stopped = StoppedRun {
+        number: run.number,
+        id: run.record.id.clone(),
+        definition: own,
+        next: cursor::step_of(run),
+        is_forced,
+    };
+    let mut cleanup = Vec::new();
+    if is_forced {
+        let from = from.map(|name| top_level_step(own, name).ok());
+        cleanup = stopped.remap(turn, run, (wanted, from))?;
+    } else {
+        stopped.check_layout(turn, wanted)?;
+        let lost = lost_compensations(run, own, &wanted.definition);
+        if !lost.is_empty() {
+            return Err(stopped.drift(turn, wanted, lost)?);
+        }
     }
     let change = RunRevisionChange {
         previous_version: own.version.clone(),
@@ -58,7 +89,10 @@ pub(super) fn revise(
     run.definition = resolved.record;
     // They are stored by their position in the definition.
     attributes::compute(turn, run, ScopeNumber::ROOT)?;
-    Ok(Some(Box::new(change)))
+    Ok(Some(Revised {
+        change: Box::new(change),
+        cleanup,
+    }))
 }
 
 /// The steps that could no longer be undone, although the run may have to undo them.
@@ -68,12 +102,13 @@ fn lost_compensations(run: &LoadedRun, own: &Definition, wanted: &Definition) ->
     }
     let roles = [CallRole::Compensation, CallRole::FallbackCompensation];
     let steps = own.steps.iter().zip(&wanted.steps);
-    let lost = steps.filter(|(own, wanted)| {
+    let steps = (0..).map(StepIndex).zip(steps);
+    let lost = steps.filter(|(_, (own, wanted))| {
         let mut roles = roles.iter();
         roles.any(|role| own.call(*role).is_some() && wanted.call(*role).is_none())
     });
     let lost = lost.take(Drift::LISTED_MAX);
-    lost.map(|(own, _)| format!("step \"{}\" has lost one", own.name))
+    lost.map(|(step, _)| own.describe_missing_compensation(step))
         .collect()
 }
 
@@ -85,6 +120,8 @@ pub(super) struct StoppedRun<'d> {
     pub(super) definition: &'d Definition,
     /// The step with which it would continue.
     pub(super) next: Option<StepIndex>,
+    /// Whether the other definition may have other steps.
+    pub(super) is_forced: bool,
 }
 
 impl StoppedRun<'_> {
@@ -95,13 +132,30 @@ impl StoppedRun<'_> {
         wanted: &DefinitionRecord,
     ) -> TurnResult<()> {
         let (own, other) = (self.definition, &wanted.definition);
-        let steps_count = own.steps.len() + other.steps.len();
-        turn.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
+        turn.spend_comparison(own, other);
         if own.has_same_layout_as(other) {
             return Ok(());
         }
         let differences = own.layout_differences(other, Drift::LISTED_MAX);
         Err(self.drift(turn, wanted, differences)?)
+    }
+
+    /// Assigns what is stored about the steps of the run to those of another definition.
+    fn remap(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        run: &mut LoadedRun,
+        (wanted, from): (&DefinitionRecord, Option<Option<StepIndex>>),
+    ) -> TurnResult<Vec<Work>> {
+        turn.spend_comparison(self.definition, &wanted.definition);
+        match remap(turn, run, (&wanted.definition, from)) {
+            Ok(cleanup) => Ok(cleanup),
+            Err(RemapError::Drift(missing)) => Err(self.drift(turn, wanted, missing)?),
+            Err(RemapError::TooManyRows) => {
+                Err(Rejection::from(ResumeRejection::TooManyRows(self.id.clone())).into())
+            }
+            Err(RemapError::Store(error)) => Err(Abort::Store(error)),
+        }
     }
 
     /// Rejects a definition that cannot continue the run.
@@ -131,6 +185,7 @@ impl StoppedRun<'_> {
             differences,
             completed,
             pending: self.next.map(|step| definition.step(step).name.clone()),
+            is_forced: self.is_forced,
         };
         Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
     }

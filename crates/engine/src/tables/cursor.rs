@@ -1,7 +1,7 @@
 //! Where runs and the scopes below them have stopped: a resume continues there (W89).
 
 use super::{Activation, Ending, PayloadRef, ScopeEnd, ScopeRecord, TargetResult, tables};
-use crate::definition::StepIndex;
+use crate::definition::{StepIndex, StepMapping};
 use crate::ids::{RunNumber, ScopeNumber, TerminalName};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,42 @@ pub enum Cursor {
 }
 
 impl Cursor {
+    /// The step; `None` at the end of the run.
+    pub(crate) fn step(&self) -> Option<StepIndex> {
+        match self {
+            Self::Step { step, .. } | Self::FinishStep { step, .. } => Some(*step),
+            Self::EndScope(end) => Some(end.step),
+            Self::Finish { .. } => None,
+        }
+    }
+
+    /// The step that was entered and has stopped: what it has begun continues.
+    pub(crate) fn entered_step(&self) -> Option<StepIndex> {
+        match self {
+            Self::Step {
+                step,
+                is_entered: true,
+                ..
+            } => Some(*step),
+            _ => None,
+        }
+    }
+
+    /// The cursor in another definition; `None` if that does not have the step.
+    pub(crate) fn mapped(mut self, mapping: &StepMapping) -> Option<Self> {
+        match &mut self {
+            Self::Step { step, .. } | Self::FinishStep { step, .. } => {
+                *step = mapping.step(*step)?;
+            }
+            Self::EndScope(end) => end.step = mapping.step(end.step)?,
+            Self::Finish { ending, .. } => {
+                let cause = ending.cause.step;
+                ending.cause.step = cause.and_then(|step| mapping.step(step));
+            }
+        }
+        Some(self)
+    }
+
     /// The same step, if its next visit was about to begin.
     pub(crate) fn before_entry(self) -> Self {
         match self {

@@ -1,6 +1,6 @@
 //! Info entries of runs (W92).
 
-use super::{ScopeId, tables};
+use super::{DefinitionNumber, ScopeId, tables};
 use crate::definition::StepIndex;
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::json::Json;
@@ -25,6 +25,8 @@ pub struct InfoRecord {
 /// A task that reports on its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfoTask {
+    /// The definition that the run had.
+    pub definition: DefinitionNumber,
     /// The scope of its step.
     pub scope: ScopeId,
     /// Its step.

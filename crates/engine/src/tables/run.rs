@@ -136,6 +136,13 @@ impl ConstDefault for Vec<FormerDefinition> {
 }
 
 impl RunRecord {
+    /// The definitions that it had, the current one last.
+    pub(crate) fn definition_numbers(&self) -> impl Iterator<Item = DefinitionNumber> {
+        let former = self.former_definitions.iter();
+        let former = former.map(|former| former.definition);
+        former.chain([self.definition])
+    }
+
     /// Whether it has entered a step.
     #[must_use]
     pub fn has_begun(&self) -> bool {

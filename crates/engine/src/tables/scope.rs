@@ -1,7 +1,7 @@
 //! Scopes: what runs concurrently within a run (W53).
 
 use super::{Cursor, FailureCause, Key, PayloadRef, tables};
-use crate::definition::{BlockIndex, Definition, StepIndex, StepKind};
+use crate::definition::{BlockIndex, Definition, StepIndex, StepKind, StepMapping};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,23 @@ impl ScopePath {
     pub(crate) fn is_of_iteration(&self, definition: &Definition) -> bool {
         let mut openers = self.0.iter().map(|down| definition.step(down.step));
         openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
+    }
+}
+
+impl ScopePath {
+    /// The path in another definition; `None` if the scope cannot exist there.
+    pub(crate) fn mapped(&self, own: &Definition, mapping: &StepMapping) -> Option<Self> {
+        let steps = self.0.iter().map(|down| down.mapped(own, mapping));
+        steps.collect::<Option<_>>().map(Self)
+    }
+}
+
+impl ScopeStep {
+    /// The step down in another definition; `None` if it does not have the step or its blocks.
+    pub(crate) fn mapped(&self, own: &Definition, mapping: &StepMapping) -> Option<Self> {
+        let step = mapping.step(self.step)?;
+        let has_blocks = mapping.has_blocks_of(own, self.step);
+        has_blocks.then_some(Self { step, ..*self })
     }
 }
 

@@ -42,6 +42,7 @@ impl AddTaskInfo {
         // A step that was abandoned has left its scope.
         let place = active.map(|active| (active.scope, active.step, active.visit));
         let task = place.map(|(scope, step, visit)| InfoTask {
+            definition: run.record.definition,
             scope: run.scope_id(scope),
             step,
             visit,

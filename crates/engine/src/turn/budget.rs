@@ -5,6 +5,7 @@
 //! size.
 
 use super::Turn;
+use crate::definition::Definition;
 use crate::limits::{
     ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX, ENTRY_WRITTEN_BYTES_MAX, EXPRESSION_UNIT_BYTES,
     TURN_READ_BYTES_MAX, TURN_ROWS_MAX, TURN_STEPS_MAX, TURN_WRITTEN_BYTES_MAX,
@@ -111,6 +112,12 @@ impl Turn<'_, '_> {
     pub(crate) fn spend_units(&mut self, units: u32) {
         let units = usize::try_from(units).expect("a usize has 32 bits or more");
         self.spent.read_bytes += units * EXPRESSION_UNIT_BYTES;
+    }
+
+    /// Counts a comparison of the steps of two definitions.
+    pub(crate) fn spend_comparison(&mut self, one: &Definition, other: &Definition) {
+        let steps_count = one.steps.len() + other.steps.len();
+        self.spend_units(u32::try_from(steps_count).unwrap_or(u32::MAX));
     }
 
     /// Counts a step.

@@ -1,12 +1,13 @@
 //! Reads the info entries of a run (W92).
 
-use super::run::{definition_of, find_run};
+use super::run::{find_run, revision_of};
 use crate::ids::{ActionRunNumber, Namespace, RunId};
 use crate::json::Json;
 use crate::limits::READ_BYTES_MAX;
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Infos, encode_key, visit};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// An info entry.
@@ -70,7 +71,10 @@ pub fn infos(
         return Ok(None);
     };
     let InfoRange { after, limit } = range;
-    let definition = definition_of(reader, &run)?.definition;
+    let mut definitions = BTreeMap::new();
+    for number in run.definition_numbers() {
+        definitions.insert(number, revision_of(reader, &run, number)?.definition);
+    }
     let mut page = InfoPage {
         entries: Vec::new(),
         has_more: false,
@@ -87,12 +91,15 @@ pub fn infos(
             page.has_more = true;
             return ControlFlow::Break(());
         }
-        let task = record.task.map(|task| InfoTaskView {
-            scope: scope_path::to_text(&definition, &task.scope.path),
-            step: definition.step(task.step).name.to_string(),
-            visit: task.visit,
-            action_run: task.action_run,
-            attempt: task.attempt,
+        let task = record.task.and_then(|task| {
+            let definition = definitions.get(&task.definition)?;
+            Some(InfoTaskView {
+                scope: scope_path::to_text(definition, &task.scope.path),
+                step: definition.step(task.step).name.to_string(),
+                visit: task.visit,
+                action_run: task.action_run,
+                attempt: task.attempt,
+            })
         });
         page.entries.push(InfoView {
             number,

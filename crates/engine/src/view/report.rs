@@ -3,7 +3,8 @@
 use super::page::PageRange;
 use super::payload;
 use super::reported_step::{ReportedAttempt, Visit};
-use super::run::{active, definition_of, find_run};
+use super::run::{active, find_run};
+use super::run_definitions::RunDefinitions;
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, OutcomeName, RunId, RunNumber, ScopeNumber, StepName};
 use crate::json::Json;
@@ -107,8 +108,9 @@ pub fn report(
         Some(after) => after,
         None => None,
     };
-    let definition = definition_of(reader, &run)?.definition;
-    let mut search = Search::new(reader, number, &definition);
+    // The head of a trimmed history is read, too.
+    let definitions = RunDefinitions::of(reader, &run, 0)?;
+    let mut search = Search::new(reader, number, &definitions);
     search.active = active(reader, number)?;
     search.add_events()?;
     search.add_results()?;
@@ -117,7 +119,7 @@ pub fn report(
     let mut page = ReportPage {
         steps: Vec::new(),
         usage: match range.after {
-            None => usage(reader, number, &definition)?,
+            None => usage(reader, number, definitions.current())?,
             Some(_) => None,
         },
         next: None,
@@ -191,12 +193,13 @@ impl ReportedStep {
 struct Search<'a> {
     reader: &'a dyn Reader,
     number: RunNumber,
-    definition: &'a Definition,
+    definitions: &'a RunDefinitions,
     /// By activation.
     found: BTreeMap<u64, Visit>,
     /// The visits that the history does not have, by the order of their results.
     others: BTreeMap<u64, Visit>,
-    paths: BTreeMap<ScopeNumber, ScopePath>,
+    /// The paths of scopes, in segments.
+    paths: BTreeMap<ScopeNumber, Vec<String>>,
     /// The open activations.
     active: Vec<Activation>,
     /// Whether the run has more results than were looked at.
@@ -214,11 +217,11 @@ struct Opened {
 }
 
 impl<'a> Search<'a> {
-    fn new(reader: &'a dyn Reader, number: RunNumber, definition: &'a Definition) -> Self {
+    fn new(reader: &'a dyn Reader, number: RunNumber, definitions: &'a RunDefinitions) -> Self {
         Self {
             reader,
             number,
-            definition,
+            definitions,
             found: BTreeMap::new(),
             others: BTreeMap::new(),
             paths: BTreeMap::new(),
@@ -233,44 +236,50 @@ impl<'a> Search<'a> {
         let mut visited = BTreeSet::new();
         let mut succeeded = BTreeSet::new();
         let range = KeyRange::prefix(&encode_prefix::<History>(&self.number));
-        visit::<History>(self.reader, &range, Order::Ascending, |_, record| {
-            for event in &record.events {
-                match &event.kind {
-                    EventKind::PhaseChanged { phase: next } => phase = Some(*next),
-                    EventKind::RunResumed { .. } => phase = None,
-                    EventKind::IterationEnded { index, outcome } if is_good(outcome) => {
-                        succeeded.extend(iteration(event, *index));
+        visit::<History>(
+            self.reader,
+            &range,
+            Order::Ascending,
+            |(_, first), record| {
+                for (seq, event) in (first..).zip(&record.events) {
+                    let definition = self.definitions.at(seq);
+                    match &event.kind {
+                        EventKind::PhaseChanged { phase: next } => phase = Some(*next),
+                        EventKind::RunResumed { .. } => phase = None,
+                        EventKind::IterationEnded { index, outcome } if is_good(outcome) => {
+                            succeeded.extend(iteration(definition, event, *index));
+                        }
+                        _ => {}
                     }
-                    _ => {}
+                    self.paths
+                        .entry(event.scope.number)
+                        .or_insert_with(|| segments(definition, &event.scope.path));
+                    let (Some(step), Some(activation)) = (event.step, event.activation) else {
+                        continue;
+                    };
+                    let found = self.found.entry(activation).or_insert_with(|| {
+                        let begins = begins(&event.kind);
+                        let phase = phase.filter(|_| begins);
+                        let mut visit = Visit::of(definition, step, event, phase);
+                        let is_first = visited.insert(visit.place());
+                        if !is_first && !begins {
+                            visit.follow_cancellation();
+                        }
+                        visit
+                    });
+                    found.add(event, record.at_ms);
                 }
-                self.paths
-                    .entry(event.scope.number)
-                    .or_insert_with(|| event.scope.path.clone());
-                let (Some(step), Some(activation)) = (event.step, event.activation) else {
-                    continue;
-                };
-                let found = self.found.entry(activation).or_insert_with(|| {
-                    let begins = begins(&event.kind);
-                    let phase = phase.filter(|_| begins);
-                    let mut visit = Visit::of(self.definition, step, event, phase);
-                    let is_first = visited.insert((visit.scope, step, visit.visit));
-                    if !is_first && !begins {
-                        visit.follow_cancellation();
-                    }
-                    visit
-                });
-                found.add(event, record.at_ms);
-            }
-            ControlFlow::Continue(())
-        })?;
+                ControlFlow::Continue(())
+            },
+        )?;
         for active in &self.active {
-            let new = || Visit::of_active(self.definition, active);
+            let new = || Visit::of_active(self.definitions.current(), active);
             let found = self.found.entry(active.number);
             found.and_modify(Visit::reopen).or_insert_with(new);
         }
         let paths = &self.paths;
         self.found.retain(|_, visit| {
-            let path = paths.get(&visit.scope).map_or(&[][..], |path| &path.0);
+            let path = paths.get(&visit.scope).map_or(&[][..], Vec::as_slice);
             let mut above = (1..=path.len()).map(|length| &path[..length]);
             !above.any(|above| succeeded.contains(above))
         });
@@ -281,9 +290,10 @@ impl<'a> Search<'a> {
     fn add_results(&mut self) -> Result<(), StoreError> {
         let visits = self.found.iter().filter(|(_, visit)| visit.is_visit());
         let by_place: BTreeMap<_, u64> = visits
-            .map(|(activation, visit)| ((visit.scope, visit.step, visit.visit), *activation))
+            .map(|(activation, visit)| (visit.place(), *activation))
             .collect();
         let active: BTreeSet<u64> = self.active.iter().map(|active| active.number).collect();
+        let definition = self.definitions.current();
         let mut opened = self.opened_by_activations()?;
         let mut count = 0;
         let range = KeyRange::prefix(&encode_prefix::<StepResults>(&self.number));
@@ -298,7 +308,7 @@ impl<'a> Search<'a> {
                     return ControlFlow::Break(());
                 }
                 if let Some(first) = result.first_scope {
-                    let count = self.definition.branches(step).len() as u64;
+                    let count = definition.branches(step).len() as u64;
                     opened.insert(
                         first,
                         Opened {
@@ -309,7 +319,8 @@ impl<'a> Search<'a> {
                         },
                     );
                 }
-                match by_place.get(&(scope, step, result.visit)) {
+                let other = Visit::of_result(definition, scope, step, &result);
+                match by_place.get(&other.place()) {
                     // It was resumed: its result is the former one.
                     Some(activation) if active.contains(activation) => {}
                     Some(activation) => {
@@ -317,7 +328,6 @@ impl<'a> Search<'a> {
                         found.expect("it was found").add_result(&result);
                     }
                     None => {
-                        let other = Visit::of_result(self.definition, scope, step, &result);
                         self.others.insert(result.order, other);
                     }
                 }
@@ -375,9 +385,9 @@ impl<'a> Search<'a> {
         &mut self,
         scope: ScopeNumber,
         opened: &BTreeMap<ScopeNumber, Opened>,
-    ) -> Result<Option<ScopePath>, StoreError> {
+    ) -> Result<Option<Vec<String>>, StoreError> {
         if scope == ScopeNumber::ROOT {
-            return Ok(Some(ScopePath::default()));
+            return Ok(Some(Vec::new()));
         }
         if let Some(path) = self.paths.get(&scope) {
             return Ok(Some(path.clone()));
@@ -389,16 +399,18 @@ impl<'a> Search<'a> {
         };
         let opener = opened.range(..=scope).next_back();
         let opener = opener.filter(|(_, opened)| scope < opened.end);
+        let definition = self.definitions.current();
         let path = match (row, opener) {
-            (Some(row), _) => Some(row.id.path),
+            (Some(row), _) => Some(segments(definition, &row.id.path)),
             (None, Some((first, opened_scopes))) => {
                 let around = self.find_path(opened_scopes.around, opened)?;
                 around.map(|mut path| {
-                    path.0.push(ScopeStep {
+                    let down = ScopeStep {
                         step: opened_scopes.step,
                         visit: opened_scopes.visit,
                         position: u32::try_from(scope.0 - first.0).unwrap_or(u32::MAX),
-                    });
+                    };
+                    path.push(scope_path::segment(definition, &down));
                     path
                 })
             }
@@ -450,8 +462,8 @@ impl<'a> Search<'a> {
             last.error = output.as_ref().and_then(error_in);
         }
         Ok(ReportedStep {
-            scope: scope_path::to_text(self.definition, &path),
-            step: self.definition.step(visit.step).name.clone(),
+            scope: path.join("/"),
+            step: visit.step,
             visit: visit.visit,
             kind: visit.kind,
             phase: visit.phase,
@@ -468,15 +480,22 @@ impl<'a> Search<'a> {
 }
 
 /// The path of the iteration with this index, of the step that the event is about.
-fn iteration(event: &Event, index: u32) -> Option<Vec<ScopeStep>> {
-    let step = event.step?;
-    let mut path = event.scope.path.0.clone();
-    path.push(ScopeStep {
-        step,
+fn iteration(definition: &Definition, event: &Event, index: u32) -> Option<Vec<String>> {
+    let down = ScopeStep {
+        step: event.step?,
         visit: event.visit,
         position: index,
-    });
+    };
+    let mut path = segments(definition, &event.scope.path);
+    path.push(scope_path::segment(definition, &down));
     Some(path)
+}
+
+fn segments(definition: &Definition, path: &ScopePath) -> Vec<String> {
+    let downs = path.0.iter();
+    downs
+        .map(|down| scope_path::segment(definition, down))
+        .collect()
 }
 
 /// Whether a visit or the call of a compensation begins with this event.

@@ -1,7 +1,9 @@
 //! A visit to a step as a report shows it, made from the events about it (W87).
 
 use crate::definition::{Definition, StepIndex, StepKind};
-use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName, RunId, ScopeNumber, WorkerId};
+use crate::ids::{
+    ActionRunNumber, ExecutorName, OutcomeName, RunId, ScopeNumber, StepName, WorkerId,
+};
 use crate::limits::{REPORTED_FIRST_ATTEMPTS, REPORTED_LAST_ATTEMPTS};
 use crate::run::{is_failure, outcome_name as name};
 use crate::tables::{
@@ -163,7 +165,7 @@ impl Attempts {
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     pub(super) scope: ScopeNumber,
-    pub(super) step: StepIndex,
+    pub(super) step: StepName,
     pub(super) visit: u32,
     pub(super) kind: &'static str,
     /// Whether it makes attempts: it calls something, or has a block that can be retried.
@@ -246,10 +248,11 @@ impl Visit {
 
     /// A visit to a step of which nothing else is known.
     fn to(definition: &Definition, step: StepIndex) -> Self {
-        let kind = &definition.step(step).kind;
+        let step = definition.step(step);
+        let kind = &step.kind;
         Self {
             scope: ScopeNumber::ROOT,
-            step,
+            step: step.name.clone(),
             visit: 1,
             kind: kind.name(),
             has_attempts: matches!(kind, StepKind::Run(_) | StepKind::Block(_)),
@@ -261,6 +264,12 @@ impl Visit {
             action_run: None,
             attempts: Attempts::default(),
         }
+    }
+
+    /// Identifies the visit, together with its [kind](Self::is_visit). Contains the name of the step, because its index can
+    /// change with the revision.
+    pub(super) fn place(&self) -> (ScopeNumber, StepName, u32) {
+        (self.scope, self.step.clone(), self.visit)
     }
 
     /// Whether it is a visit to the step, not a call that follows one.

@@ -1,7 +1,7 @@
 //! The revisions to which a run was pinned, for its events (W89).
 
 use super::run::{definition_of, revision_of};
-use crate::definition::Definition;
+use crate::definition::{Definition, StepMapping};
 use crate::store::{Reader, StoreError};
 use crate::tables::{RunRecord, Runs, read};
 use std::borrow::Cow;
@@ -30,6 +30,19 @@ impl RunDefinitions {
             former,
             current: definition_of(reader, run)?.definition,
         })
+    }
+
+    /// For each former definition, the number of the last event that the run had with it, and where its steps are in the
+    /// current one.
+    pub(super) fn mappings(&self) -> Vec<(u64, StepMapping)> {
+        let former = self.former.iter();
+        let mappings = former.map(|(last, former)| (*last, former.mapping_to(&self.current)));
+        mappings.collect()
+    }
+
+    /// The current definition of the run.
+    pub(super) fn current(&self) -> &Definition {
+        &self.current
     }
 
     /// The one that the run had when it noted the event number `seq`.

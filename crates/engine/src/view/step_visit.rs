@@ -59,7 +59,7 @@ pub struct StepVisit {
 
 /// The visits of a run that ended in the entries with these places in the log, in the order in which they
 /// ended. A visit whose beginning lies far back or was trimmed is found if it was the last one to its step
-/// that ended with an outcome.
+/// that ended with an outcome. Visits to steps that a resume has removed (W89) are not found.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -107,7 +107,7 @@ pub fn steps_left(
             version: definition.version.clone(),
             trace,
             scope: scope_path::to_text(definition, &found.end.scope.path),
-            step: definition.step(found.place.step).name.clone(),
+            step: definitions.current().step(found.place.step).name.clone(),
             visit: found.end.visit,
             left_at_ms: found.end.at_ms,
             raft_index: found.end.raft_index,

@@ -8,7 +8,7 @@
 use super::event::{EventView, describe};
 use super::run_definitions::RunDefinitions;
 use super::visit_events::VisitEvents;
-use crate::definition::StepIndex;
+use crate::definition::{StepIndex, StepMapping};
 use crate::ids::{NodeId, OutcomeName, ScopeNumber};
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
 use crate::run::outcome_name as name;
@@ -60,6 +60,8 @@ pub(super) struct VisitEnd {
 pub(super) struct VisitSearch<'a> {
     run: &'a RunRecord,
     definitions: &'a RunDefinitions,
+    /// Where the steps of events up to these numbers are in the current definition.
+    mappings: Vec<(u64, StepMapping)>,
     entries: RangeInclusive<u64>,
     /// Visits whose beginning is not found yet.
     ended: BTreeMap<Place, VisitEnd>,
@@ -91,6 +93,7 @@ impl<'a> VisitSearch<'a> {
         Self {
             run,
             definitions,
+            mappings: definitions.mappings(),
             entries,
             ended: BTreeMap::new(),
             left: BTreeSet::new(),
@@ -118,7 +121,10 @@ impl<'a> VisitSearch<'a> {
             match event.step {
                 Some(step) => {
                     let scope = event.scope.number;
-                    self.look_at_step(Place { scope, step }, entry);
+                    // The results of steps that the current definition does not have are deleted (W89).
+                    if let Some(step) = self.current_step(seq, step) {
+                        self.look_at_step(Place { scope, step }, entry);
+                    }
                 }
                 None => self.look_at_run(entry),
             }
@@ -143,6 +149,15 @@ impl<'a> VisitSearch<'a> {
         }
         self.found.sort_by_key(|found| (found.end.seq, found.place));
         Ok(self.found)
+    }
+
+    /// The step of the current definition for a step of the event with this number.
+    fn current_step(&self, seq: u64, step: StepIndex) -> Option<StepIndex> {
+        let mut mappings = self.mappings.iter();
+        match mappings.find(|(last_event, _)| seq <= *last_event) {
+            Some((_, mapping)) => mapping.step(step),
+            None => Some(step),
+        }
     }
 
     /// Whether nothing before this place belongs to a visit that is wanted.

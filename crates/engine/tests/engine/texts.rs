@@ -243,17 +243,9 @@ fn rejections_of_resumes() -> Vec<Rejection> {
             run_id: run_id.clone(),
             found: "there is no step \"pay\"".to_owned(),
         },
-        ResumeRejection::Drift(Box::new(Drift {
-            run_id: samples::run_id(),
-            saved_signature: "5d41402abc4b2a76".to_owned(),
-            version: samples::version(),
-            revision: 2,
-            signature: "b9719d911017c592".to_owned(),
-            differences: vec!["step \"gate\" is missing".to_owned()],
-            completed: vec![samples::step()],
-            pending: Some(samples::step()),
-        })),
+        ResumeRejection::Drift(Box::new(drift())),
         ResumeRejection::TooManyRevisions(run_id.clone()),
+        ResumeRejection::TooManyRows(run_id.clone()),
         ResumeRejection::HistoryTrimmed {
             run_id: run_id.clone(),
             step: samples::step(),
@@ -264,6 +256,20 @@ fn rejections_of_resumes() -> Vec<Rejection> {
         },
     ];
     rejections.map(Rejection::Resume).to_vec()
+}
+
+fn drift() -> Drift {
+    Drift {
+        run_id: samples::run_id(),
+        saved_signature: "5d41402abc4b2a76".to_owned(),
+        version: samples::version(),
+        revision: 2,
+        signature: "b9719d911017c592".to_owned(),
+        differences: vec!["step \"gate\" is missing".to_owned()],
+        completed: vec![samples::step()],
+        pending: Some(samples::step()),
+        is_forced: false,
+    }
 }
 
 fn rejections_of_work() -> Vec<Rejection> {

@@ -17,10 +17,11 @@ use serde::Serialize;
 /// If the definition has a mistake, correct it, create a new revision, and resume the run with
 /// --latest. The new revision must have the same steps: names, kinds, targets, blocks and order. If
 /// completed steps may have to be undone, it must also keep every compensation. Everything else can
-/// change.
+/// change. With --force, the steps can differ, but the revision must have the steps at which the
+/// run stopped and the steps that it may have to undo. The results of removed steps are dropped.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest"
+    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest\n  flo workflow resume wfrun-1 --latest --force"
 )]
 pub(crate) struct Resume {
     /// Id of the run
@@ -41,6 +42,10 @@ pub(crate) struct Resume {
     /// [default: the revision of the run]
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
+
+    /// Accept a revision whose steps differ, if it has the steps that the run needs to continue
+    #[arg(long)]
+    force: bool,
 
     #[command(flatten)]
     waiting: Waiting,
@@ -66,6 +71,7 @@ impl Resume {
             from: self.from.unwrap_or_default(),
             latest: self.latest,
             version: self.version,
+            force: self.force,
             ..ResumeRunRequest::default()
         };
         let client = session.client()?;

@@ -11,8 +11,8 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::rows::{PendingWorks, Phase, Work};
 use flotilla_engine::{
-    Body, CancelRun, CompleteTask, CreateStream, Reply, ResumeRun, StreamSettings, TaskToken,
-    VersionChoice,
+    Body, CancelRun, CompleteTask, CreateStream, Reply, ResumeRevision, ResumeRun, StreamSettings,
+    TaskToken, VersionChoice,
 };
 
 /// A run with deferred work that is cancelled before that is done.
@@ -182,7 +182,7 @@ fn a_run_that_is_resumed_and_waits_for_its_key_has_no_continuation() {
     let resume = Body::ResumeRun(ResumeRun {
         run_id: RunId::generated(RunNumber(1)),
         from: None,
-        version: None,
+        revision: None,
     });
     world.accept(signal(1, "go", "{}"));
     assert!(
@@ -244,7 +244,10 @@ fn resumed_at_its_end(terminals_of_the_revision: &str) -> World {
     world.accept(Body::ResumeRun(ResumeRun {
         run_id: RunId::generated(RunNumber(1)),
         from: None,
-        version: Some(VersionChoice::Latest),
+        revision: Some(ResumeRevision {
+            version: VersionChoice::Latest,
+            is_forced: false,
+        }),
     }));
     world.run_until_idle();
     invariants::check(&world.store);

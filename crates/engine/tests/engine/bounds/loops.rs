@@ -2,15 +2,16 @@
 
 use super::world::World;
 use super::{large, start};
+use crate::invariants;
 use crate::script::define;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber};
-use flotilla_engine::limits::ITEMS_MAX;
+use flotilla_engine::limits::{ITEMS_MAX, REMAPPED_ROWS_MAX};
 use flotilla_engine::rows::{
     self, Items, IterationResults, RunStatus, Scopes, States, Table, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, Order};
-use flotilla_engine::{Body, CancelRun, view};
+use flotilla_engine::{Body, CancelRun, ResumeRevision, ResumeRun, VersionChoice, view};
 use std::ops::ControlFlow;
 
 /// Runs the workflow over this many items to its end; returns its output.
@@ -88,6 +89,36 @@ fn a_loop_whose_items_all_fail_names_the_first_ones() {
         output.contains("\"index\":99,"),
         "the first ones are listed"
     );
+}
+
+#[test]
+fn a_resume_assigns_a_bounded_number_of_rows_to_other_steps() {
+    // Each failed item has a scope and a result; the loop has a result, too.
+    let items_max = (REMAPPED_ROWS_MAX - 1) / 2;
+    for (items, is_accepted) in [(items_max, true), (items_max + 1, false)] {
+        let mut world = World::new();
+        let steps = "start: foreach items=$.input.items concurrency=100 -> success=flo.Completed failure=flo.Failed\n \
+                     branch start-item of start list\n";
+        let text = format!("define fails 1\n {steps} item: run @missing");
+        output_of(&mut world, &text, (1, items));
+        let text = format!("define fails 2\n {steps} before: set set=n=1\n item: run @missing");
+        world.create(define(&text));
+        let resume = Body::ResumeRun(ResumeRun {
+            run_id: RunId::generated(RunNumber(1)),
+            from: None,
+            revision: Some(ResumeRevision {
+                version: VersionChoice::Latest,
+                is_forced: true,
+            }),
+        });
+        let result = world.apply(vec![resume], 0).remove(0);
+        let code = result.err().map(|rejection| rejection.code().as_str());
+        assert_eq!(code, (!is_accepted).then_some("resume_too_large"));
+        world.run_until_idle();
+        invariants::check(&world.store);
+        let is_revised = world.run(1).former_definitions.len() == 1;
+        assert_eq!(is_revised, is_accepted);
+    }
 }
 
 #[test]

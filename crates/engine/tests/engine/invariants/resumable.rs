@@ -1,10 +1,11 @@
 //! What is kept for a resume can be reached from where the run stops (W89).
 
 use super::rows;
+use flotilla_engine::definition::{BlockIndex, Definition, StepKind};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BranchResults, CompensationProgress, PendingWorks,
-    ResumableScopes, ResumableSteps, RunRecord, Scopes, Work,
+    ResumableScopes, ResumableSteps, RunRecord, ScopePath, Scopes, Work,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeSet;
@@ -15,7 +16,12 @@ pub(super) fn may_be_resumed(run: &RunRecord) -> bool {
     run.cursor.is_some() && !is_retried && run.compensations.progress == CompensationProgress::None
 }
 
-pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
+pub(super) fn check(
+    store: &MemoryStore,
+    number: RunNumber,
+    run: &RunRecord,
+    definition: &Definition,
+) {
     let pending = rows::<PendingWorks>(store, &number);
     let is_forgetting = pending
         .iter()
@@ -29,6 +35,13 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
         assert_eq!(scope.id.number, own);
         assert!(scope.cancelling.is_none(), "{}: {own:?} has ended", run.id);
         assert!(scopes.insert(own), "{}: {own:?} is open and kept", run.id);
+        let block = block_at(definition, &scope.id.path);
+        assert!(
+            is_forgetting || block == Some(scope.block),
+            "{}: {own:?} is at {:?}",
+            run.id,
+            scope.id.path
+        );
         assert!(
             is_forgetting || openers.contains(&scope.opener),
             "{}: {own:?} has no opener",
@@ -59,6 +72,19 @@ pub(super) fn check(store: &MemoryStore, number: RunNumber, run: &RunRecord) {
             run.id
         );
     }
+}
+
+/// The block that a path leads to; `None` if the definition does not have its last step.
+fn block_at(definition: &Definition, path: &ScopePath) -> Option<BlockIndex> {
+    let down = path.0.last()?;
+    let step = definition.steps.get(down.step.position())?;
+    // All iterations execute the same block.
+    let position = match step.kind {
+        StepKind::ForEach(_) => 0,
+        _ => down.position as usize,
+    };
+    let branch = definition.branches(down.step).get(position)?;
+    Some(branch.block)
 }
 
 fn values<K>(rows: Vec<(K, Activation)>) -> Vec<Activation> {

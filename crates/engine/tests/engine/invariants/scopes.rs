@@ -15,7 +15,7 @@ pub(super) fn check(
     run: &RunRecord,
     definition: &Definition,
 ) {
-    resumable::check(store, number, run);
+    resumable::check(store, number, run, definition);
     let scopes = rows::<Scopes>(store, &number);
     let active = rows::<Activations>(store, &number);
     let results = rows::<BranchResults>(store, &number);

@@ -15,7 +15,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::view::{self, WaitingFor};
 use flotilla_engine::{
-    Body, DecideApproval, Entry, FireTimer, SignalRun, Stamp, StartRun, StepSelector, VersionChoice,
+    Body, DecideApproval, Entry, FireTimer, Rejection, Reply, SignalRun, Stamp, StartRun,
+    StepSelector, VersionChoice,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -232,19 +233,30 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
     written
 }
 
+/// A step that is skipped: the workflow is called `tree`.
+const SKIPPED: &str = "wait go skip=$.flo.workflow==tree";
+
 /// The text of a workflow, as the scripts write it.
 pub(super) struct Text {
     own: String,
     blocks: String,
     names_count: usize,
+    /// How many steps that are skipped come before each step.
+    skipped_count: usize,
 }
 
 impl Text {
     pub(super) fn of(list: &List) -> String {
+        Self::of_version(list, 1, 0)
+    }
+
+    /// The text of another version, in which steps that are skipped come before each step.
+    pub(super) fn of_version(list: &List, version: usize, skipped_count: usize) -> String {
         let mut text = Self {
-            own: "define tree 1 list\n".to_owned(),
+            own: format!("define tree {version} list\n"),
             blocks: String::new(),
             names_count: 0,
+            skipped_count,
         };
         text.own = text.block(list, text.own.clone());
         text.own + &text.blocks
@@ -262,8 +274,7 @@ impl Text {
                 Step::Fails => "run @unknown",
                 Step::Sets => &set,
                 Step::Emits => "emit log payload=1",
-                // The workflow is called `tree`.
-                Step::Skips => "wait go skip=$.flo.workflow==tree",
+                Step::Skips => SKIPPED,
                 Step::LeadsOn => "switch $.flo.workflow!=tree?flo.Failed",
                 Step::Ends => "switch $.flo.workflow==tree?flo.Completed",
                 Step::Breaks => "switch $.flo.workflow==tree?flo.Failed",
@@ -273,6 +284,9 @@ impl Text {
                     &format!("foreach items=[1,2] concurrency={concurrency} merge=n=sum")
                 }
             };
+            for number in 0..self.skipped_count {
+                writeln!(lines, " {name}x{number}: {SKIPPED}").expect("a string takes any text");
+            }
             writeln!(lines, " {name}: {what}").expect("a string takes any text");
             let branches = match step {
                 Step::Fans(_, branches) => &branches[..],
@@ -291,6 +305,12 @@ impl Text {
 
 /// Plays a command in an entry of a later time: timers that are due immediately are due then.
 pub(super) fn play(player: &mut Player, body: Body) {
+    let reply = try_to_play(player, body);
+    assert!(reply.is_ok(), "{reply:?}");
+}
+
+/// Like [`play`], for a command that may be rejected.
+pub(super) fn try_to_play(player: &mut Player, body: Body) -> Result<Reply, Rejection> {
     let stamp = player.stamp();
     let entry = Entry {
         stamp: Stamp {
@@ -300,9 +320,9 @@ pub(super) fn play(player: &mut Player, body: Body) {
         commands: vec![command(body)],
         offers: Vec::new(),
     };
-    let applied = player.play(&entry);
-    assert!(applied.replies[0].is_ok(), "{:?}", applied.replies);
+    let mut applied = player.play(&entry);
     invariants::check(&player.store);
+    applied.replies.remove(0)
 }
 
 /// A start of a run that is called `it`.

@@ -291,7 +291,7 @@ impl Player {
             Intent::Resume { run } => Body::ResumeRun(ResumeRun {
                 run_id: run_id(*run),
                 from: None,
-                version: None,
+                revision: None,
             }),
             Intent::Info { run, token } => {
                 moves::info(run_id(*run), token.map(|token| self.token(token)))

@@ -1,6 +1,8 @@
 //! A run that is cut and resumed ends as one that is not, and executes no step again that has succeeded (W89).
 
-use super::block_trees::{Expected, List, ListEnd, Step, Text, answer, go_on, lists, play, start};
+use super::block_trees::{
+    Expected, List, ListEnd, Step, Text, answer, go_on, lists, play, start, try_to_play,
+};
 use super::player::{Player, create};
 use super::{budgets, config};
 use crate::invariants::{read, rows};
@@ -8,7 +10,9 @@ use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
 use flotilla_engine::rows::{Records, RunNames, RunStatus, Runs, States};
-use flotilla_engine::{Body, CancelRun, ResumeRun, VersionChoice};
+use flotilla_engine::{
+    Body, CancelRun, Rejection, ResumeRejection, ResumeRevision, ResumeRun, VersionChoice,
+};
 use proptest::prelude::*;
 
 /// What happens to a run between two answers.
@@ -20,16 +24,33 @@ enum Cut {
         is_forced: bool,
         /// Whether that comes before the deferred work of the answer is done.
         is_early: bool,
-        /// Whether it continues with another revision.
-        is_revised: bool,
+        revision: Revision,
     },
 }
 
+/// The revision with which a run continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Revision {
+    Unchanged,
+    /// Another one with the same steps.
+    SameSteps,
+    /// Another one with more steps, which are skipped.
+    AddedSteps,
+    /// Another one without some of the steps that are skipped.
+    RemovedSteps,
+}
+
 fn cuts() -> impl Strategy<Value = Vec<Cut>> {
+    let revision = prop::sample::select(vec![
+        Revision::Unchanged,
+        Revision::SameSteps,
+        Revision::AddedSteps,
+        Revision::RemovedSteps,
+    ]);
     let cut = prop_oneof![
         2 => Just(Cut::Nothing),
-        1 => (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-            |(is_forced, is_early, is_revised)| Cut::Cancelled { is_forced, is_early, is_revised }
+        1 => (any::<bool>(), any::<bool>(), revision).prop_map(
+            |(is_forced, is_early, revision)| Cut::Cancelled { is_forced, is_early, revision }
         ),
     ];
     prop::collection::vec(cut, 1..8)
@@ -50,15 +71,12 @@ fn cancel(player: &mut Player, is_forced: bool) {
     );
 }
 
-fn resume(player: &mut Player, version: Option<VersionChoice>) {
-    play(
-        player,
-        Body::ResumeRun(ResumeRun {
-            run_id: run_id(),
-            from: None,
-            version,
-        }),
-    );
+fn resume(revision: Option<ResumeRevision>) -> Body {
+    Body::ResumeRun(ResumeRun {
+        run_id: run_id(),
+        from: None,
+        revision,
+    })
 }
 
 pub(super) fn status(player: &Player, run: RunNumber) -> RunStatus {
@@ -67,12 +85,8 @@ pub(super) fn status(player: &Player, run: RunNumber) -> RunStatus {
 
 /// Makes another revision of a tree with the same steps the latest one.
 pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
-    let text = Text::of(list);
-    let head = format!("define tree {} ", number + 2);
-    play(
-        player,
-        create(&text.replacen("define tree 1 ", &head, 1), "revised"),
-    );
+    let text = Text::of_version(list, number + 2, 0);
+    play(player, create(&text, "revised"));
 }
 
 /// Starts a run of a tree.
@@ -100,16 +114,39 @@ pub(super) fn play_whole(player: &mut Player, run: RunNumber) {
     play_cut(player, run, (&Vec::new(), &[]));
 }
 
+/// Resumes a run with another revision, which has this text. False if the run has stopped at a step that this revision does
+/// not have, and continues with its own.
+fn resume_with(player: &mut Player, revision: Revision, text: &str) -> bool {
+    if revision == Revision::Unchanged {
+        play(player, resume(None));
+        return true;
+    }
+    play(player, create(text, "revised"));
+    let latest = ResumeRevision {
+        version: VersionChoice::Latest,
+        is_forced: revision != Revision::SameSteps,
+    };
+    match try_to_play(player, resume(Some(latest))) {
+        Ok(_) => true,
+        Err(Rejection::Resume(ResumeRejection::Drift(_))) if revision == Revision::RemovedSteps => {
+            play(player, resume(None));
+            false
+        }
+        Err(rejection) => panic!("{rejection}"),
+    }
+}
+
 /// Plays a run to its end, cut as it is said.
 fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) {
     let mut cuts = cuts.iter().enumerate();
+    let mut skipped_count = 0_usize;
     loop {
         if let Some((
             number,
             &Cut::Cancelled {
                 is_forced,
                 is_early,
-                is_revised,
+                revision,
             },
         )) = cuts.next()
             && status(player, run).is_open()
@@ -124,10 +161,15 @@ fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) 
                 }
                 // It may have completed before it was cancelled.
                 if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
-                    if is_revised {
-                        revise(player, list, number);
+                    let skipped = match revision {
+                        Revision::AddedSteps => skipped_count + 1,
+                        Revision::RemovedSteps => skipped_count.saturating_sub(1),
+                        Revision::Unchanged | Revision::SameSteps => skipped_count,
+                    };
+                    let text = Text::of_version(list, number + 2, skipped);
+                    if resume_with(player, revision, &text) {
+                        skipped_count = skipped;
                     }
-                    resume(player, is_revised.then_some(VersionChoice::Latest));
                 }
             }
             continue;
@@ -194,7 +236,7 @@ proptest! {
         let run = begin(&mut player, &list);
         play_whole(&mut player, run);
         let first = end_of(&player, run);
-        resume(&mut player, None);
+        play(&mut player, resume(None));
         play_whole(&mut player, run);
         prop_assert_eq!(first, end_of(&player, run));
     }
@@ -226,7 +268,7 @@ fn a_signal_that_was_taken_before_a_cut_is_counted() {
     let cut = Cut::Cancelled {
         is_forced: false,
         is_early: true,
-        is_revised: false,
+        revision: Revision::Unchanged,
     };
     play_cut(&mut player, run, (&list, &[Cut::Nothing, cut]));
     assert!(!status(&player, run).is_open());

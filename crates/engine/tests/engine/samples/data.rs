@@ -12,8 +12,8 @@ use flotilla_engine::{
     CompleteStep, CreateGroup, CreateNamespace, CreateStream, DecideApproval, DeleteGroup,
     DeleteKey, DeleteNamespace, DeleteStream, DeleteWorkflow, FireTrigger, GroupRef, GroupSettings,
     JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, ReleaseQuarantined,
-    ResumeRun, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords,
-    TriggerBatch, TrimStream, TrimTo, VersionChoice,
+    ResumeRevision, ResumeRun, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId,
+    TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo, VersionChoice,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -48,7 +48,10 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.push(Body::ResumeRun(ResumeRun {
         run_id: super::run_id(),
         from: Some(super::step()),
-        version: Some(VersionChoice::Version(super::version())),
+        revision: Some(ResumeRevision {
+            version: VersionChoice::Version(super::version()),
+            is_forced: true,
+        }),
     }));
     bodies
 }

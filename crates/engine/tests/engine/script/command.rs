@@ -20,9 +20,9 @@ use flotilla_engine::{
     DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime,
     FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
     LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, ResumeRun, RetryFrom, RetryRun, SchemaVerdict,
-    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector, SweepRequests,
-    SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
+    ReportTask, RequestId, ResetPlan, ResumeRevision, ResumeRun, RetryFrom, RetryRun,
+    SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector,
+    SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -174,10 +174,7 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             from: line
                 .option("from")
                 .map(|step| StepName::new(step).expect("a step name")),
-            version: match line.flag("latest") {
-                true => Some(VersionChoice::Latest),
-                false => line.option("version").map(version),
-            },
+            revision: resume_revision(line),
         }),
         "retry" => retry(world, line),
         _ => return on_verdicts(world, verb, line),
@@ -249,6 +246,15 @@ fn retry(world: &World, line: &mut Line) -> Body {
         }),
         start: start(line),
     })
+}
+
+fn resume_revision(line: &mut Line) -> Option<ResumeRevision> {
+    let version = match line.flag("latest") {
+        true => Some(VersionChoice::Latest),
+        false => line.option("version").map(version),
+    };
+    let is_forced = line.flag("force");
+    version.map(|version| ResumeRevision { version, is_forced })
 }
 
 fn version(text: String) -> VersionChoice {

@@ -180,6 +180,7 @@ pub(super) fn usages() -> [Row; 2] {
 /// An info entry of a task.
 pub(super) fn info() -> Row {
     let task = InfoTask {
+        definition: DefinitionNumber(5),
         scope: ScopeId::default(),
         step: StepIndex(1),
         visit: 2,

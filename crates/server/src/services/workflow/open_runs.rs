@@ -10,8 +10,8 @@ use flotilla_engine::ids::{Comment, ScopePathText, SignalId, SignalType, StepNam
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::{
-    CancelRun, Command, CompleteStep, DecideApproval, ResumeRun, SignalRun, StepSelector,
-    TaskReport, reply,
+    CancelRun, Command, CompleteStep, DecideApproval, ResumeRevision, ResumeRun, SignalRun,
+    StepSelector, TaskReport, reply,
 };
 use tokio::time::Instant;
 
@@ -135,16 +135,28 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
     })
 }
 
+/// The revision with which a run is resumed; `None` for the one with which it has stopped.
+fn resume_revision(request: &v1::ResumeRunRequest) -> Result<Option<ResumeRevision>, Refusal> {
+    let is_forced = request.force;
+    let version = request::version_choice(request.latest, request.version.clone())?;
+    if version.is_none() && is_forced {
+        let message = "expected `latest` or `version` together with `force`, but neither is set";
+        return Err(Refusal::invalid("force", message));
+    }
+    Ok(version.map(|version| ResumeRevision { version, is_forced }))
+}
+
 /// Serves `ResumeRun`.
 pub(super) async fn resume(
     context: &Context,
     request: v1::ResumeRunRequest,
     deadline: Instant,
 ) -> Result<v1::ResumeRunResponse, Refusal> {
+    let revision = resume_revision(&request)?;
     let body = ResumeRun {
         run_id: request::run_id(request.run_id)?,
         from: request::optional(request.from, StepName::new)?,
-        version: request::version_choice(request.latest, request.version)?,
+        revision,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
