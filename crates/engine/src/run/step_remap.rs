@@ -53,6 +53,9 @@ pub(super) fn remap(
     let mut remap = Remap::new(&own.definition, wanted);
     let results = remap.results(results);
     let cursor = remap.run_cursor(run.record.cursor.clone(), from.is_some());
+    if let Some(Some(step)) = from {
+        remap.needed(step);
+    }
     let step = match from {
         Some(step) => step,
         None => run
@@ -177,8 +180,9 @@ struct Remap<'d> {
     last_left: BTreeMap<ScopeNumber, (u64, StepIndex)>,
     /// Steps that the run needs to continue, but that have no counterpart, or other branches there.
     missing_steps: BTreeSet<StepIndex>,
-    /// Steps that the run may have to undo, but whose counterparts have no compensation.
-    missing_compensations: BTreeSet<StepIndex>,
+    /// Steps that the run may have to undo, but that it could not: each with the step that differs, or `None` if its
+    /// counterpart has no compensation.
+    missing_compensations: BTreeMap<StepIndex, Option<StepIndex>>,
     steps: Vec<Change<ResumableSteps>>,
     scopes: Vec<Change<ResumableScopes>>,
     /// Steps that did not succeed, that the run does not need, and that have no counterpart.
@@ -195,7 +199,7 @@ impl<'d> Remap<'d> {
             mapping: own.mapping_to(wanted),
             last_left: BTreeMap::new(),
             missing_steps: BTreeSet::new(),
-            missing_compensations: BTreeSet::new(),
+            missing_compensations: BTreeMap::new(),
             steps: Vec::new(),
             scopes: Vec::new(),
             dropped: Vec::new(),
@@ -209,7 +213,14 @@ impl<'d> Remap<'d> {
         let steps = self.missing_steps.iter();
         let steps = steps.map(|step| self.own.describe_difference(*step, other));
         let compensations = self.missing_compensations.iter();
-        let compensations = compensations.map(|step| self.own.describe_missing_compensation(*step));
+        let compensations = compensations.map(|(step, cause)| match cause {
+            None => self.own.describe_missing_compensation(*step),
+            Some(cause) => {
+                let name = &self.own.step(*step).name;
+                let cause = self.own.describe_difference(*cause, other);
+                format!("step \"{name}\" cannot be undone because {cause}")
+            }
+        });
         steps.chain(compensations).take(Drift::LISTED_MAX).collect()
     }
 
@@ -217,13 +228,27 @@ impl<'d> Remap<'d> {
     fn needed(&mut self, step: StepIndex) -> Option<StepIndex> {
         let found = self.mapping.step(step);
         if found.is_none() {
-            // If enclosing steps are missing or have other branches, only the outermost one is reported.
-            let around = self.own.blocks_around(self.own.step(step).block);
-            let differs = around.filter(|(block, _)| self.mapping.block(*block).is_none());
-            let outermost = differs.last().map(|(_, opener)| opener);
-            self.missing_steps.insert(outermost.unwrap_or(step));
+            self.missing_steps.insert(self.outermost_difference(step));
         }
         found
+    }
+
+    /// The step that explains why a step has no counterpart: the outermost enclosing step that is missing or has other
+    /// branches, or the step itself.
+    fn outermost_difference(&self, step: StepIndex) -> StepIndex {
+        let around = self.own.blocks_around(self.own.step(step).block);
+        let differs = around.filter(|(block, _)| self.mapping.block(*block).is_none());
+        differs.last().map_or(step, |(_, opener)| opener)
+    }
+
+    /// Like [`Self::needed`], for a step that has opened blocks: their results and scopes are found by their positions.
+    fn needed_opener(&mut self, step: StepIndex) -> Option<StepIndex> {
+        let found = self.needed(step)?;
+        if !self.mapping.has_blocks_of(self.own, step) {
+            self.missing_steps.insert(step);
+            return None;
+        }
+        Some(found)
     }
 
     /// The path of a scope that the run needs to continue.
@@ -406,7 +431,7 @@ impl<'d> Remap<'d> {
                 let is_same = self.own.has_same_target(stopped.step, (self.wanted, step));
                 Some(step).filter(|_| is_same)?
             }
-            _ => self.needed(stopped.step)?,
+            _ => self.needed_opener(stopped.step)?,
         };
         Some(Activation {
             step,
@@ -426,10 +451,14 @@ impl<'d> Remap<'d> {
     }
 
     fn compensation(&mut self, record: &CompensationRecord) -> Option<CompensationRecord> {
-        let path = self.needed_path(&record.path)?;
-        let step = self.needed(record.step)?;
+        let path = record.path.mapped(self.own, &self.mapping);
+        let Some((path, step)) = path.zip(self.mapping.step(record.step)) else {
+            let cause = self.outermost_difference(record.step);
+            self.missing_compensations.insert(record.step, Some(cause));
+            return None;
+        };
         if self.wanted.step(step).call(record.call).is_none() {
-            self.missing_compensations.insert(record.step);
+            self.missing_compensations.insert(record.step, None);
         }
         Some(CompensationRecord {
             path,

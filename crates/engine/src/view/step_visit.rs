@@ -93,12 +93,13 @@ pub fn steps_left(
     let trace = run_trace(reader, number)?;
     let describe = |found: FoundVisit| {
         let definition = definitions.at(found.end.seq);
+        let step = found.end.step.expect("a visit is to a step");
         let (events, events_dropped_count) = found.end.events.in_order();
         StepVisit {
             key: VisitKey {
                 run: number,
                 scope: found.place.scope,
-                step: found.place.step,
+                step,
                 entered_at_ms: found.entered_at_ms,
             },
             namespace: run.namespace.clone(),
@@ -107,7 +108,7 @@ pub fn steps_left(
             version: definition.version.clone(),
             trace,
             scope: scope_path::to_text(definition, &found.end.scope.path),
-            step: definitions.current().step(found.place.step).name.clone(),
+            step: definition.step(step).name.clone(),
             visit: found.end.visit,
             left_at_ms: found.end.at_ms,
             raft_index: found.end.raft_index,

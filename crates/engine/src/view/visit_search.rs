@@ -38,6 +38,8 @@ pub(super) struct FoundVisit {
 pub(super) struct VisitEnd {
     /// The scope of the step.
     pub(super) scope: ScopeId,
+    /// The step, in the definition that the run had then; `None` for the end of the run itself.
+    pub(super) step: Option<StepIndex>,
     /// The visit to the step in its scope, from 1.
     pub(super) visit: u32,
     /// The event that ended it.
@@ -248,6 +250,7 @@ impl<'a> VisitSearch<'a> {
         *left_to_find -= 1;
         Some(VisitEnd {
             scope: event.scope.clone(),
+            step: event.step,
             visit: event.visit,
             ..end.clone()
         })
@@ -281,6 +284,7 @@ impl HistoryEntry<'_> {
     fn end(self, outcome: Option<OutcomeName>, is_remembered: bool) -> VisitEnd {
         VisitEnd {
             scope: self.event.scope.clone(),
+            step: self.event.step,
             visit: self.event.visit,
             seq: self.seq,
             at_ms: self.record.at_ms,

@@ -33,17 +33,18 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
     from: Option<String>,
 
-    /// Continue with the latest revision of the workflow, which must have the same steps
-    /// [default: the revision of the run]
+    /// Continue with the latest revision of the workflow, which must have the same steps unless
+    /// --force is given [default: the revision of the run]
     #[arg(long, conflicts_with = "version")]
     latest: bool,
 
-    /// Continue with the newest revision of this version, which must have the same steps
-    /// [default: the revision of the run]
+    /// Continue with the newest revision of this version, which must have the same steps unless
+    /// --force is given [default: the revision of the run]
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
 
-    /// Accept a revision whose steps differ, if it has the steps that the run needs to continue
+    /// Accept a revision whose steps differ, if it has the steps that the run needs to continue.
+    /// Requires --latest or --version
     #[arg(long)]
     force: bool,
 

@@ -28,6 +28,9 @@ enum Cut {
     },
 }
 
+/// How many skipped steps come before each step of a run that is cut, at its start.
+const FIRST_SKIPPED_COUNT: usize = 1;
+
 /// The revision with which a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Revision {
@@ -91,7 +94,11 @@ pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
 
 /// Starts a run of a tree.
 pub(super) fn begin(player: &mut Player, list: &List) -> RunNumber {
-    play(player, create(&Text::of(list), "as written"));
+    begin_with(player, &Text::of(list))
+}
+
+fn begin_with(player: &mut Player, text: &str) -> RunNumber {
+    play(player, create(text, "as written"));
     play(player, start());
     rows::<RunNames>(&player.store, &())[0].1
 }
@@ -139,7 +146,7 @@ fn resume_with(player: &mut Player, revision: Revision, text: &str) -> bool {
 /// Plays a run to its end, cut as it is said.
 fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) {
     let mut cuts = cuts.iter().enumerate();
-    let mut skipped_count = 0_usize;
+    let mut skipped_count = FIRST_SKIPPED_COUNT;
     loop {
         if let Some((
             number,
@@ -214,7 +221,8 @@ proptest! {
         let run = begin(&mut whole, &list);
         play_whole(&mut whole, run);
         let mut cut = Player::with(budgets);
-        let run = begin(&mut cut, &list);
+        let text = Text::of_version(&list, 1, FIRST_SKIPPED_COUNT);
+        let run = begin_with(&mut cut, &text);
         play_cut(&mut cut, run, (&list, &cuts));
         let (expected, found) = (end_of(&whole, run), end_of(&cut, run));
         prop_assert_eq!(found.0, expected.0);
