@@ -198,8 +198,7 @@ struct Search<'a> {
     found: BTreeMap<u64, Visit>,
     /// The visits that the history does not have, by the order of their results.
     others: BTreeMap<u64, Visit>,
-    /// The paths of scopes, in segments.
-    paths: BTreeMap<ScopeNumber, Vec<String>>,
+    paths: BTreeMap<ScopeNumber, ReportedPath>,
     /// The open activations.
     active: Vec<Activation>,
     /// Whether the run has more results than were looked at.
@@ -253,7 +252,7 @@ impl<'a> Search<'a> {
                     }
                     self.paths
                         .entry(event.scope.number)
-                        .or_insert_with(|| segments(definition, &event.scope.path));
+                        .or_insert_with(|| ReportedPath::of(definition, &event.scope.path));
                     let (Some(step), Some(activation)) = (event.step, event.activation) else {
                         continue;
                     };
@@ -279,7 +278,7 @@ impl<'a> Search<'a> {
         }
         let paths = &self.paths;
         self.found.retain(|_, visit| {
-            let path = paths.get(&visit.scope).map_or(&[][..], Vec::as_slice);
+            let path = paths.get(&visit.scope).map_or(&[][..], |path| &path.steps);
             let mut above = (1..=path.len()).map(|length| &path[..length]);
             !above.any(|above| succeeded.contains(above))
         });
@@ -385,9 +384,9 @@ impl<'a> Search<'a> {
         &mut self,
         scope: ScopeNumber,
         opened: &BTreeMap<ScopeNumber, Opened>,
-    ) -> Result<Option<Vec<String>>, StoreError> {
+    ) -> Result<Option<ReportedPath>, StoreError> {
         if scope == ScopeNumber::ROOT {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(ReportedPath::default()));
         }
         if let Some(path) = self.paths.get(&scope) {
             return Ok(Some(path.clone()));
@@ -401,7 +400,7 @@ impl<'a> Search<'a> {
         let opener = opener.filter(|(_, opened)| scope < opened.end);
         let definition = self.definitions.current();
         let path = match (row, opener) {
-            (Some(row), _) => Some(segments(definition, &row.id.path)),
+            (Some(row), _) => Some(ReportedPath::of(definition, &row.id.path)),
             (None, Some((first, opened_scopes))) => {
                 let around = self.find_path(opened_scopes.around, opened)?;
                 around.map(|mut path| {
@@ -410,7 +409,7 @@ impl<'a> Search<'a> {
                         visit: opened_scopes.visit,
                         position: u32::try_from(scope.0 - first.0).unwrap_or(u32::MAX),
                     };
-                    path.push(scope_path::segment(definition, &down));
+                    path.push(definition, &down);
                     path
                 })
             }
@@ -462,7 +461,7 @@ impl<'a> Search<'a> {
             last.error = output.as_ref().and_then(error_in);
         }
         Ok(ReportedStep {
-            scope: path.join("/"),
+            scope: path.text,
             step: visit.step,
             visit: visit.visit,
             kind: visit.kind,
@@ -480,22 +479,45 @@ impl<'a> Search<'a> {
 }
 
 /// The path of the iteration with this index, of the step that the event is about.
-fn iteration(definition: &Definition, event: &Event, index: u32) -> Option<Vec<String>> {
+fn iteration(definition: &Definition, event: &Event, index: u32) -> Option<Vec<PathStep>> {
     let down = ScopeStep {
         step: event.step?,
         visit: event.visit,
         position: index,
     };
-    let mut path = segments(definition, &event.scope.path);
-    path.push(scope_path::segment(definition, &down));
-    Some(path)
+    let mut path = ReportedPath::of(definition, &event.scope.path);
+    path.push(definition, &down);
+    Some(path.steps)
 }
 
-fn segments(definition: &Definition, path: &ScopePath) -> Vec<String> {
-    let downs = path.0.iter();
-    downs
-        .map(|down| scope_path::segment(definition, down))
-        .collect()
+/// A step down in the path of a scope: the step that opened it, the visit and the position. It stays when a run changes its
+/// revision, which can rename branches.
+type PathStep = (StepName, u32, u32);
+
+/// The path of a scope, with the names of the definition that the run had then.
+#[derive(Clone, Debug, Default)]
+struct ReportedPath {
+    steps: Vec<PathStep>,
+    text: String,
+}
+
+impl ReportedPath {
+    fn of(definition: &Definition, path: &ScopePath) -> Self {
+        let mut reported = Self::default();
+        for down in &path.0 {
+            reported.push(definition, down);
+        }
+        reported
+    }
+
+    fn push(&mut self, definition: &Definition, down: &ScopeStep) {
+        let name = definition.step(down.step).name.clone();
+        self.steps.push((name, down.visit, down.position));
+        if !self.text.is_empty() {
+            self.text.push('/');
+        }
+        self.text.push_str(&scope_path::segment(definition, down));
+    }
 }
 
 /// Whether a visit or the call of a compensation begins with this event.
