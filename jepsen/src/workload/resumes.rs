@@ -217,7 +217,9 @@ async fn resume(session: &Session, run_id: &str, version: &str) {
 async fn retry(session: &Session, random: &mut StdRng, (run_id, key): (&str, &str)) {
     cancel(session, run_id.to_owned(), true).await;
     let entered = events(&session.client, run_id).await;
-    let entered = entered.map_or_else(|_| Vec::new(), |events| entered_steps(&events));
+    let mut entered = entered.map_or_else(|_| Vec::new(), |events| entered_steps(&events));
+    // The run may have continued with a version that does not have them.
+    entered.retain(|step| !ADDED_STEPS.contains(&step.as_str()));
     let Some(from) = entered.choose(random) else {
         return;
     };
