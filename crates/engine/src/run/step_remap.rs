@@ -65,7 +65,7 @@ pub(super) fn remap(
             .and_then(|cursor| cursor.at.entered_step()),
     };
     remap.keep_steps(&stopped, ScopeNumber::ROOT, step);
-    remap.drop_unreachable(&stopped);
+    remap.drop_others(&stopped);
     if remap.dropped_rows_count > REMAPPED_ROWS_MAX {
         return Err(RemapError::TooManyRows);
     }
@@ -284,21 +284,17 @@ impl<'d> Remap<'d> {
     }
 
     /// Assigns the steps of a scope that did not succeed, and what is below them. The scope continues the one at `step`; what
-    /// it keeps of the others is dropped if it has no counterpart.
+    /// it keeps of the others is left out if it has no counterpart.
     fn keep_steps(&mut self, stopped: &Stopped, scope: ScopeNumber, step: Option<StepIndex>) {
         for row in stopped.steps_in(scope) {
             let missing = self.missing_steps.clone();
             let (steps_count, scopes_count) = (self.steps.len(), self.scopes.len());
-            let (dropped_count, dropped_rows_count) = (self.dropped.len(), self.dropped_rows_count);
             self.keep_step(stopped, row);
             let is_needed = step == Some(row.1.step);
             if !is_needed && self.missing_steps.len() > missing.len() {
                 self.missing_steps = missing;
                 self.steps.truncate(steps_count);
                 self.scopes.truncate(scopes_count);
-                self.dropped.truncate(dropped_count);
-                self.dropped_rows_count = dropped_rows_count;
-                self.drop_step(stopped, &row.1);
             }
         }
     }
@@ -323,39 +319,19 @@ impl<'d> Remap<'d> {
         }
     }
 
-    /// Drops what is kept of steps that the run does not reach: deferred work is about to delete it.
-    fn drop_unreachable(&mut self, stopped: &Stopped) {
-        let kept = self.steps.iter().map(|change| change.former_key);
-        let kept = kept.map(|(_, scope, step)| (scope, step));
-        let dropped = self
-            .dropped
-            .iter()
-            .map(|former| (former.scope, former.step));
-        let reached: BTreeSet<_> = kept.chain(dropped).collect();
-        for (_, step) in stopped.steps.values().flatten() {
-            if !reached.contains(&(step.scope, step.step)) {
-                self.drop_kept(step);
-            }
-        }
-    }
-
-    fn drop_kept(&mut self, step: &Activation) {
-        self.dropped.push(FormerStep {
-            scope: step.scope,
-            step: step.step,
-            keeps_results: true,
-        });
-        let branches = step.state.branches();
-        self.dropped_rows_count += 1 + branches.map_or(0, |branches| branches.begun_count as usize);
-    }
-
-    /// Drops what is kept of a step, and of the steps below it.
-    fn drop_step(&mut self, stopped: &Stopped, step: &Activation) {
-        self.drop_kept(step);
-        for (_, scope) in stopped.scopes_of(step.number) {
-            for (_, below) in stopped.steps_in(scope.id.number) {
-                self.drop_step(stopped, below);
-            }
+    /// Drops what is kept of all other steps. Deferred work may be about to delete it.
+    fn drop_others(&mut self, stopped: &Stopped) {
+        let kept: BTreeSet<_> = self.steps.iter().map(|change| change.former_key).collect();
+        let others = stopped.steps.values().flatten();
+        for (_, step) in others.filter(|(key, _)| !kept.contains(key)) {
+            self.dropped.push(FormerStep {
+                scope: step.scope,
+                step: step.step,
+                keeps_results: true,
+            });
+            let branches = step.state.branches();
+            self.dropped_rows_count +=
+                1 + branches.map_or(0, |branches| branches.begun_count as usize);
         }
     }
 
