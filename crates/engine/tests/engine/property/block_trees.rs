@@ -1,6 +1,7 @@
 //! A run of any tree of blocks ends as the tree says, and loses and doubles no token (W50–W53, W56).
 
 use super::player::{Player, command, create};
+use super::trees::{JOINS, List, Step, Text, lists, waits_count};
 use super::{budgets, config};
 use crate::invariants::{self, read, rows};
 use flotilla_engine::definition::{StepKind, TerminalStatus};
@@ -11,7 +12,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
 use flotilla_engine::rows::{
     Definitions, EventKind, History, Items, IterationResults, Records, ResumableScopes, RunNames,
-    RunStatus, Runs, ScopeStep, States, StepResults, TimerKey, TimerKind, Timers,
+    RunRecord, RunStatus, Runs, ScopeStep, States, StepResults, TimerKind, Timers,
 };
 use flotilla_engine::view::{self, WaitingFor};
 use flotilla_engine::{
@@ -20,73 +21,13 @@ use flotilla_engine::{
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::slice;
-
-/// A step of a generated workflow.
-#[derive(Clone, Debug)]
-pub(super) enum Step {
-    /// Waits for a signal; ends with `success`.
-    Waits,
-    /// Asks for a decision; ends with `approved`.
-    Asks,
-    /// Ends immediately with `target_not_found`.
-    Fails,
-    /// Is skipped.
-    Skips,
-    /// Writes a key that no other step writes to the state, and 1 to `n`, which joins add up.
-    Sets,
-    /// Appends a record to the stream `log`.
-    Emits,
-    /// Is a switch without a match, and leads to the next step.
-    LeadsOn,
-    /// Is a switch that ends the block with `success`.
-    Ends,
-    /// Is a switch that ends the block with `failure`, for which a block is tried again.
-    Breaks,
-    /// Ends as its branches do, by the join.
-    Fans(&'static str, Vec<Vec<Step>>),
-    /// Ends as its block does, which is tried twice.
-    Nests(Vec<Step>),
-    /// Executes its block for two items, that many at the same time.
-    Loops(u32, Vec<Step>),
-}
-
-/// The steps of a list.
-pub(super) type List = Vec<Step>;
-
-/// Lists of up to three steps, with up to three levels of branches.
-pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
-    let leaf = prop_oneof![
-        6 => Just(Step::Waits),
-        3 => Just(Step::Asks),
-        2 => Just(Step::Fails),
-        1 => Just(Step::Skips),
-        2 => Just(Step::Sets),
-        1 => Just(Step::Emits),
-        1 => Just(Step::LeadsOn),
-        1 => Just(Step::Ends),
-        1 => Just(Step::Breaks),
-    ];
-    let step = leaf.prop_recursive(3, 40, 3, move |inner| {
-        let block = prop::collection::vec(inner, 1..3);
-        let branches = prop::collection::vec(block.clone(), 1..4);
-        let fans = (prop::sample::select(joins), branches);
-        prop_oneof![
-            3 => fans.prop_map(|(join, branches)| Step::Fans(join, branches)),
-            1 => block.clone().prop_map(Step::Nests),
-            1 => (1..3_u32, block).prop_map(|(concurrency, list)| Step::Loops(concurrency, list)),
-        ]
-    });
-    prop::collection::vec(step, 1..4)
-}
 
 /// What becomes of a list: how many steps of each kind are left.
 #[derive(Default)]
 pub(super) struct Expected {
     waits_count: usize,
-    /// How many of these wait for a decision.
-    asks_count: usize,
+    /// How many of these wait for something that a block that is tried again does not give back.
+    renewed_count: usize,
     left_count: usize,
     /// How many of the steps that are left keep their results.
     results_count: usize,
@@ -117,9 +58,9 @@ impl Expected {
             self.left_count += count;
             self.results_count += count;
             let end = match step {
-                Step::Asks => {
+                Step::Asks | Step::Calls | Step::Delays => {
                     self.waits_count += 1;
-                    self.asks_count += 1;
+                    self.renewed_count += 1;
                     ListEnd::Success
                 }
                 Step::Waits => {
@@ -150,6 +91,14 @@ impl Expected {
                 }
                 Step::Nests(list) => self.add_block(list),
                 Step::Loops(_, list) => self.add_loop(list),
+                Step::Tolerates(list) => {
+                    let sets_count = self.sets_count;
+                    if self.add_loop(list) != ListEnd::Success {
+                        // What failed iterations wrote is dropped.
+                        self.sets_count = sets_count;
+                    }
+                    ListEnd::Success
+                }
             };
             if end != ListEnd::Success {
                 return end;
@@ -178,9 +127,10 @@ impl Expected {
         };
         let end = attempt.add(list);
         if end == ListEnd::Retryable {
-            // Its results are dropped, its signals are given back, and its decisions are made again.
-            self.waits_count += attempt.asks_count;
-            self.asks_count += attempt.asks_count;
+            // Its results are dropped, and its signals are given back. Its decisions are made again, and its children
+            // and delays begin again.
+            self.waits_count += attempt.renewed_count;
+            self.renewed_count += attempt.renewed_count;
             self.left_count += attempt.left_count;
             self.scopes_count += usize::from(!self.is_iteration) + attempt.scopes_count;
             self.joined_count += attempt.joined_count;
@@ -208,13 +158,16 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
                 written = sum.map(|sum| before.unwrap_or(0) + sum).or(written);
             }
             Step::Nests(list) => written = self::written(list, written.or(seen)).or(written),
-            Step::Loops(concurrency, list) => {
+            Step::Loops(_, list) | Step::Tolerates(list) => {
+                if Expected::default().add(list) != ListEnd::Success {
+                    continue;
+                }
                 let before = written.or(seen);
                 let first = self::written(list, before);
                 let sum = |one: u64| before.unwrap_or(0) + one;
                 // Each iteration sees what the one before it wrote, or what stood there before the step.
-                let seen = match concurrency {
-                    1 => first.map(sum).or(before),
+                let seen = match step {
+                    Step::Loops(1, _) => first.map(sum).or(before),
                     _ => before,
                 };
                 let second = self::written(list, seen);
@@ -223,6 +176,8 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
             }
             Step::Waits
             | Step::Asks
+            | Step::Calls
+            | Step::Delays
             | Step::Fails
             | Step::Breaks
             | Step::Skips
@@ -231,76 +186,6 @@ fn written(list: &[Step], seen: Option<u64>) -> Option<u64> {
         }
     }
     written
-}
-
-/// A step that is skipped: the workflow is called `tree`.
-const SKIPPED: &str = "wait go skip=$.flo.workflow==tree";
-
-/// The text of a workflow, as the scripts write it.
-pub(super) struct Text {
-    own: String,
-    blocks: String,
-    names_count: usize,
-    /// How many steps that are skipped come before each step.
-    skipped_count: usize,
-}
-
-impl Text {
-    pub(super) fn of(list: &List) -> String {
-        Self::of_version(list, 1, 0)
-    }
-
-    /// The text of another version, in which steps that are skipped come before each step.
-    pub(super) fn of_version(list: &List, version: usize, skipped_count: usize) -> String {
-        let mut text = Self {
-            own: format!("define tree {version} list\n"),
-            blocks: String::new(),
-            names_count: 0,
-            skipped_count,
-        };
-        text.own = text.block(list, text.own.clone());
-        text.own + &text.blocks
-    }
-
-    /// Adds the lines of a list to `lines`, and the blocks that its steps open behind all others.
-    fn block(&mut self, list: &List, mut lines: String) -> String {
-        for step in list {
-            self.names_count += 1;
-            let name = format!("s{}", self.names_count);
-            let set = format!("set set={name}=1;n=1");
-            let what = match step {
-                Step::Waits => "wait go",
-                Step::Asks => "approval",
-                Step::Fails => "run @unknown",
-                Step::Sets => &set,
-                Step::Emits => "emit log payload=1",
-                Step::Skips => SKIPPED,
-                Step::LeadsOn => "switch $.flo.workflow!=tree?flo.Failed",
-                Step::Ends => "switch $.flo.workflow==tree?flo.Completed",
-                Step::Breaks => "switch $.flo.workflow==tree?flo.Failed",
-                Step::Fans(join, _) => &format!("{join} merge=n=sum"),
-                Step::Nests(_) => "block retry(2 constant 0)",
-                Step::Loops(concurrency, _) => {
-                    &format!("foreach items=[1,2] concurrency={concurrency} merge=n=sum")
-                }
-            };
-            for number in 0..self.skipped_count {
-                writeln!(lines, " {name}x{number}: {SKIPPED}").expect("a string takes any text");
-            }
-            writeln!(lines, " {name}: {what}").expect("a string takes any text");
-            let branches = match step {
-                Step::Fans(_, branches) => &branches[..],
-                Step::Nests(list) | Step::Loops(_, list) => slice::from_ref(list),
-                _ => continue,
-            };
-            for (position, branch) in branches.iter().enumerate() {
-                let head = format!(" branch {name}b{position} of {name} list\n");
-                let inner = self.block(branch, head);
-                self.blocks.push_str(&inner);
-            }
-        }
-        lines
-    }
 }
 
 /// Plays a command in an entry of a later time: timers that are due immediately are due then.
@@ -325,6 +210,22 @@ pub(super) fn try_to_play(player: &mut Player, body: Body) -> Result<Reply, Reje
     applied.replies.remove(0)
 }
 
+/// Starts a run of a tree.
+pub(super) fn begin(player: &mut Player, list: &List) -> RunNumber {
+    begin_with(player, &Text::of(list))
+}
+
+/// Starts a run of a workflow that has this text.
+pub(super) fn begin_with(player: &mut Player, text: &str) -> RunNumber {
+    play(player, create(KID, "as written"));
+    play(player, create(text, "as written"));
+    play(player, start());
+    rows::<RunNames>(&player.store, &())[0].1
+}
+
+/// The workflow of the children.
+const KID: &str = "define kid 1 list\n go: wait go\n";
+
 /// A start of a run that is called `it`.
 pub(super) fn start() -> Body {
     Body::StartRun(start_as("it"))
@@ -347,76 +248,79 @@ pub(super) fn start_as(run_id: &str) -> StartRun {
     }
 }
 
-fn signal() -> Body {
+fn signal(run_id: RunId, scope: Option<ScopePathText>) -> Body {
     Body::SignalRun(SignalRun {
-        run_id: RunId::new("it").expect("an id"),
+        run_id,
         signal_type: SignalType::new("go").expect("a type"),
         payload: Json::null(),
-        scope: None,
+        scope,
         signal_id: None,
     })
 }
 
-/// Does the work that was deferred, however little an entry may do.
-pub(super) fn go_on(player: &mut Player, run: RunNumber) {
-    let is_continued = |player: &Player| {
-        let run = read::<Runs>(&player.store, &run).expect("the run");
-        run.continuation.is_some()
+/// Does the work that was deferred, of the run and its children, however little an entry may do.
+pub(super) fn go_on(player: &mut Player) {
+    let deferred = |player: &Player| {
+        let mut timers = rows::<Timers>(&player.store, &()).into_iter();
+        timers.find(|(timer, ())| timer.kind == TimerKind::Continuation)
     };
-    while is_continued(player) {
-        let timers = rows::<Timers>(&player.store, &());
-        let is_own =
-            |timer: &TimerKey| timer.kind == TimerKind::Continuation && timer.subject == run.0;
-        let mut own = timers.into_iter().filter(|(timer, ())| is_own(timer));
-        let (timer, ()) = own.next().expect("a continued run has a timer");
+    while let Some((timer, ())) = deferred(player) {
         play(player, Body::FireTimer(FireTimer { timer }));
     }
 }
 
 /// How many events of each kind the run's history has.
-fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
+pub(super) fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     let record = read::<Runs>(&player.store, &run).expect("the run");
-    let definition =
-        read::<Definitions>(&player.store, &record.definition).expect("its definition");
-    let is_loop = |down: &ScopeStep| {
-        let opener = definition.definition.step(down.step);
-        matches!(opener.kind, StepKind::ForEach(_))
+    let definition_at = |seq: u64| {
+        let former = record.former_definitions.iter();
+        let mut later = former.filter(|former| seq <= former.last_event);
+        let number = later
+            .next()
+            .map_or(record.definition, |former| former.definition);
+        read::<Definitions>(&player.store, &number)
+            .expect("its definition")
+            .definition
     };
-    for (_, record) in rows::<History>(&player.store, &run) {
-        for event in record.events {
-            if event.scope.path.0.iter().any(is_loop) {
-                continue;
-            }
-            let name = match event.kind {
-                EventKind::StepStarted => "started",
-                EventKind::StepCompleted { .. } => "completed",
-                EventKind::StepCancelled => "cancelled",
-                EventKind::ScopeStarted => "opened",
-                EventKind::ScopeEnded { .. } => "closed",
-                EventKind::BranchJoined { .. } => "joined",
-                EventKind::RecordEmitted { .. } => "emitted",
-                _ => continue,
-            };
-            *counts.entry(name).or_default() += 1;
+    let histories = rows::<History>(&player.store, &run).into_iter();
+    let events = histories.flat_map(|(_, record)| record.events);
+    for (seq, event) in (1..).zip(events) {
+        let definition = definition_at(seq);
+        let is_loop =
+            |down: &ScopeStep| matches!(definition.step(down.step).kind, StepKind::ForEach(_));
+        if event.scope.path.0.iter().any(is_loop) {
+            continue;
         }
+        let name = match event.kind {
+            EventKind::StepStarted => "started",
+            EventKind::StepCompleted { .. } => "completed",
+            EventKind::StepCancelled => "cancelled",
+            EventKind::ScopeStarted => "opened",
+            EventKind::ScopeEnded { .. } => "closed",
+            EventKind::BranchJoined { .. } => "joined",
+            EventKind::RecordEmitted { .. } => "emitted",
+            _ => continue,
+        };
+        *counts.entry(name).or_default() += 1;
     }
     counts
 }
 
 /// Answers a step that waits: in turn the last one, by its scope, and the first one.
 pub(super) fn answer(player: &mut Player, run: RunNumber) {
-    let Body::SignalRun(mut signal) = signal() else {
-        panic!("it is a signal");
-    };
+    let number = run;
     let run = read::<Runs>(&player.store, &run).expect("the run");
-    signal.run_id = run.id.clone();
     let namespace = Namespace::default_namespace();
-    let view = view::run(&player.store, &namespace, &signal.run_id).expect("memory");
+    let view = view::run(&player.store, &namespace, &run.id).expect("memory");
     let steps = view.expect("the run").current_steps.into_iter();
-    let mut waiting = steps.filter_map(|step| match step.waiting_for {
-        Some((kind @ (WaitingFor::Signal | WaitingFor::Approval), _)) => Some((kind, step)),
-        _ => None,
+    let mut waiting = steps.filter_map(|step| {
+        let (kind, _) = step.waiting_for?;
+        let is_own = matches!(
+            kind,
+            WaitingFor::Signal | WaitingFor::Approval | WaitingFor::Child | WaitingFor::Timer
+        );
+        is_own.then_some((kind, step))
     });
     let is_last = run.left_count.is_multiple_of(2);
     let picked = match is_last {
@@ -425,12 +329,30 @@ pub(super) fn answer(player: &mut Player, run: RunNumber) {
     };
     let (kind, step) = picked.expect("a step waits");
     let scope = ScopePathText::new(step.scope).ok();
-    if kind == WaitingFor::Signal {
-        signal.scope = scope.filter(|_| is_last);
-        return play(player, Body::SignalRun(signal));
+    match kind {
+        WaitingFor::Signal => {
+            let scope = scope.filter(|_| is_last);
+            return play(player, signal(run.id, scope));
+        }
+        WaitingFor::Child => {
+            let runs = rows::<Runs>(&player.store, &()).into_iter();
+            let is_of_run = |of: &RunRecord| of.parent.is_some_and(|parent| parent.run == number);
+            let mut open = runs.filter(|(_, of)| is_of_run(of) && of.status.is_open());
+            let (_, child) = open.next().expect("an open child");
+            return play(player, signal(child.id, None));
+        }
+        WaitingFor::Timer => {
+            let timers = rows::<Timers>(&player.store, &()).into_iter();
+            let mut own = timers.filter(|(timer, ())| {
+                timer.kind == TimerKind::StepWake && timer.subject == number.0
+            });
+            let (timer, ()) = own.next().expect("a delay has a timer");
+            return play(player, Body::FireTimer(FireTimer { timer }));
+        }
+        _ => {}
     }
     let decision = DecideApproval {
-        run_id: signal.run_id,
+        run_id: run.id,
         selector: StepSelector {
             step: Some(step.step),
             scope,
@@ -460,11 +382,7 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
             .1
             .id
             .clone();
-        let Body::SignalRun(signal) = signal() else {
-            panic!("it is a signal");
-        };
-        let run_id = child;
-        play(&mut player, Body::SignalRun(SignalRun { run_id, ..signal }));
+        play(&mut player, signal(child, None));
         let status = read::<Runs>(&player.store, &parent)
             .expect("the parent")
             .status;
@@ -472,45 +390,14 @@ fn a_run_whose_children_wait_in_branches_goes_on() {
     }
 }
 
-/// How often the steps of a tree wait at most.
-pub(super) fn waits_count(list: &List) -> usize {
-    let of_step = |step: &Step| match step {
-        Step::Waits | Step::Asks => 1,
-        Step::Fails
-        | Step::Skips
-        | Step::Sets
-        | Step::Emits
-        | Step::LeadsOn
-        | Step::Ends
-        | Step::Breaks => 0,
-        Step::Fans(_, branches) => branches.iter().map(waits_count).sum(),
-        Step::Nests(list) => 2 * waits_count(list),
-        Step::Loops(_, list) => 2 * waits_count(list),
-    };
-    list.iter().map(of_step).sum()
-}
-
-/// Every kind of join.
-const JOINS: [&str; 7] = [
-    "parallel",
-    "parallel cancel",
-    "parallel join=any",
-    "parallel join=first",
-    "parallel join=1",
-    "parallel join=1 cancel",
-    "parallel",
-];
-
 proptest! {
     #![proptest_config(config(256))]
 
     #[test]
     fn every_scope_of_a_tree_ends_once_whatever_its_joins(list in lists(&JOINS), budgets in budgets()) {
         let mut player = Player::with(budgets);
-        play(&mut player, create(&Text::of(&list), "as written"));
-        play(&mut player, start());
-        let run = rows::<Runs>(&player.store, &()).last().expect("a run").0;
-        go_on(&mut player, run);
+        let run = begin(&mut player, &list);
+        go_on(&mut player);
         let is_open = |player: &Player| {
             read::<Runs>(&player.store, &run).expect("the run").status.is_open()
         };
@@ -519,7 +406,7 @@ proptest! {
             prop_assert!(signals_count < waits_count(&list), "more waits than there are");
             signals_count += 1;
             answer(&mut player, run);
-            go_on(&mut player, run);
+            go_on(&mut player);
         }
         let counts = counts(&player, run);
         let count = |name| counts.get(name).copied().unwrap_or_default();
@@ -540,15 +427,13 @@ proptest! {
         let mut expected = Expected::default();
         let is_good = expected.add(&list) == ListEnd::Success;
         let mut player = Player::with(budgets);
-        play(&mut player, create(&Text::of(&list), "as written"));
-        play(&mut player, start());
-        let run = rows::<Runs>(&player.store, &()).last().expect("a run").0;
-        go_on(&mut player, run);
+        let run = begin(&mut player, &list);
+        go_on(&mut player);
         for _ in 0..expected.waits_count {
             let status = read::<Runs>(&player.store, &run).expect("the run").status;
             prop_assert_eq!(status, RunStatus::Waiting, "too few steps wait");
             answer(&mut player, run);
-            go_on(&mut player, run);
+            go_on(&mut player);
         }
         let record = read::<Runs>(&player.store, &run).expect("the run");
         let end = if is_good { TerminalStatus::Completed } else { TerminalStatus::Failed };

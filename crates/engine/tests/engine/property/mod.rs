@@ -16,6 +16,7 @@ mod resumed_trees;
 mod retried_trees;
 mod retries;
 mod schedule;
+mod trees;
 mod triggers;
 mod verdicts;
 mod visits;

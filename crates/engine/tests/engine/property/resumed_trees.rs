@@ -1,15 +1,16 @@
 //! A run that is cut and resumed ends as one that is not, and executes no step again that has succeeded (W89).
 
 use super::block_trees::{
-    Expected, List, ListEnd, Step, Text, answer, go_on, lists, play, start, try_to_play,
+    Expected, ListEnd, answer, begin, begin_with, counts, go_on, play, try_to_play,
 };
 use super::player::{Player, create};
+use super::trees::{JOINS, List, Step, Text, lists};
 use super::{budgets, config};
 use crate::invariants::{read, rows};
 use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
-use flotilla_engine::rows::{Records, RunNames, RunStatus, Runs, States};
+use flotilla_engine::rows::{Records, RunStatus, Runs, States};
 use flotilla_engine::{
     Body, CancelRun, Rejection, ResumeRejection, ResumeRevision, ResumeRun, VersionChoice,
 };
@@ -92,19 +93,8 @@ pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
     play(player, create(&text, "revised"));
 }
 
-/// Starts a run of a tree.
-pub(super) fn begin(player: &mut Player, list: &List) -> RunNumber {
-    begin_with(player, &Text::of(list))
-}
-
-fn begin_with(player: &mut Player, text: &str) -> RunNumber {
-    play(player, create(text, "as written"));
-    play(player, start());
-    rows::<RunNames>(&player.store, &())[0].1
-}
-
-/// The end of a run: its status, its state and how many records it has emitted.
-pub(super) type End = (RunStatus, Vec<String>, usize);
+/// The end of a run: its status, its state, and how many records it has emitted and children it has started.
+pub(super) type End = (RunStatus, Vec<String>, usize, usize);
 
 pub(super) fn end_of(player: &Player, run: RunNumber) -> End {
     let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
@@ -113,7 +103,15 @@ pub(super) fn end_of(player: &Player, run: RunNumber) -> End {
     let mut fields: Vec<String> = fields.collect();
     fields.sort_unstable();
     let records_count = rows::<Records>(&player.store, &()).len();
-    (status(player, run), fields, records_count)
+    let children_count = rows::<Runs>(&player.store, &()).len() - 1;
+    (status(player, run), fields, records_count, children_count)
+}
+
+/// The runs that have not ended.
+fn open_runs(player: &Player) -> Vec<RunId> {
+    let runs = rows::<Runs>(&player.store, &()).into_iter();
+    let open = runs.filter(|(_, run)| run.status.is_open());
+    open.map(|(_, run)| run.id).collect()
 }
 
 /// Plays a run to its end.
@@ -159,12 +157,12 @@ fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) 
             && status(player, run).is_open()
         {
             if !is_early {
-                go_on(player, run);
+                go_on(player);
             }
             if status(player, run).is_open() {
                 cancel(player, is_forced);
                 if status(player, run).is_open() || !is_early {
-                    go_on(player, run);
+                    go_on(player);
                 }
                 // It may have completed before it was cancelled.
                 if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
@@ -181,7 +179,7 @@ fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) 
             }
             continue;
         }
-        go_on(player, run);
+        go_on(player);
         if !status(player, run).is_open() {
             return;
         }
@@ -192,22 +190,17 @@ fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) 
 /// Whether a tree has a block that is tried again: a resume starts again with its first attempt.
 fn has_retried_block(list: &[Step]) -> bool {
     let breaks = |list: &List| list.iter().any(|step| matches!(step, Step::Breaks));
-    list.iter().any(|step| match step {
-        Step::Nests(inner) => any_list(inner, &breaks) || has_retried_block(inner),
-        Step::Fans(_, branches) => branches.iter().any(|branch| has_retried_block(branch)),
-        Step::Loops(_, inner) => has_retried_block(inner),
-        _ => false,
+    list.iter().any(|step| {
+        let is_retried = |inner| matches!(step, Step::Nests(_)) && any_list(inner, &breaks);
+        let mut blocks = step.blocks().iter();
+        blocks.any(|inner| is_retried(inner) || has_retried_block(inner))
     })
 }
 
 /// Whether a condition holds of a list or one below it.
 fn any_list(list: &List, holds: &dyn Fn(&List) -> bool) -> bool {
-    holds(list)
-        || list.iter().any(|step| match step {
-            Step::Nests(inner) | Step::Loops(_, inner) => any_list(inner, holds),
-            Step::Fans(_, branches) => branches.iter().any(|branch| any_list(branch, holds)),
-            _ => false,
-        })
+    let mut blocks = list.iter().flat_map(Step::blocks);
+    holds(list) || blocks.any(|inner| any_list(inner, holds))
 }
 
 proptest! {
@@ -230,7 +223,27 @@ proptest! {
             prop_assert_eq!(found.1, expected.1);
         }
         if !has_retried_block(&list) {
-            prop_assert_eq!(found.2, expected.2);
+            prop_assert_eq!((found.2, found.3), (expected.2, expected.3));
+        }
+        prop_assert_eq!(open_runs(&cut), Vec::new());
+    }
+
+    #[test]
+    fn a_run_that_is_cut_anywhere_ends_whatever_its_joins(
+        list in lists(&JOINS), cuts in cuts(), budgets in budgets(),
+    ) {
+        let mut player = Player::with(budgets);
+        let text = Text::of_version(&list, 1, FIRST_SKIPPED_COUNT);
+        let run = begin_with(&mut player, &text);
+        play_cut(&mut player, run, (&list, &cuts));
+        prop_assert_eq!(open_runs(&player), Vec::new());
+        let is_forced = |cut: &Cut| matches!(cut, Cut::Cancelled { is_forced: true, .. });
+        // A forced cancel ends the run without an event for each step and scope.
+        if !cuts.iter().any(is_forced) {
+            let counts = counts(&player, run);
+            let count = |name| counts.get(name).copied().unwrap_or_default();
+            prop_assert_eq!(count("opened"), count("closed"));
+            prop_assert_eq!(count("started"), count("completed") + count("cancelled"));
         }
     }
 

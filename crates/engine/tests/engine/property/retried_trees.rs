@@ -1,8 +1,9 @@
 //! A run that begins with a step of an ended run ends as that one does, and executes no step before it again (W90).
 
-use super::block_trees::{lists, play, start_as};
+use super::block_trees::{begin, play, start_as};
 use super::player::Player;
-use super::resumed_trees::{begin, end_of, play_whole, revise, status};
+use super::resumed_trees::{end_of, play_whole, revise, status};
+use super::trees::lists;
 use super::{budgets, config};
 use crate::invariants::{read, rows};
 use flotilla_engine::definition::{Definition, StepIndex, StepKind, TerminalStatus};
