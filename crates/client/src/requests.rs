@@ -62,6 +62,7 @@ prepare_namespace! {
     ValidateWorkflowRequest
     GetWorkflowRequest
     ListWorkflowsRequest
+    ListRevisionsRequest
     GetRunRequest
     GetPlanRequest
     ListRunsRequest

@@ -50,6 +50,8 @@ calls! { WorkflowServiceClient:
     Read get_workflow(GetWorkflowRequest) -> Workflow = get_workflow;
     /// Lists workflows, by page.
     Read list_workflows(ListWorkflowsRequest) -> ListWorkflowsResponse = list_workflows;
+    /// Lists the revisions of a workflow, by page (W5).
+    Read list_revisions(ListRevisionsRequest) -> ListRevisionsResponse = list_revisions;
     /// Accepts new runs again (W42).
     Write enable_workflow(EnableWorkflowRequest) -> EnableWorkflowResponse = enable_workflow;
     /// Refuses new runs (W42).

@@ -65,6 +65,7 @@ mod undeliverable;
 mod version;
 mod worker;
 mod workflow;
+mod workflow_rejection;
 
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, CommandKind, Operation};
@@ -95,7 +96,6 @@ pub use retention::SweepRuns;
 pub use run::{
     AddInfo, CancelRun, CompleteStep, DecideApproval, DecideLocks, DecideSchemaCheck, LocksVerdict,
     ResumeRevision, ResumeRun, RetryFrom, RetryRun, SignalRun, StartRun, StepSelector,
-    VersionChoice,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
 pub use stamp::Stamp;
@@ -123,4 +123,5 @@ pub use turn::{Budgets, Spent};
 pub use undeliverable::Undeliverable;
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
-pub use workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled};
+pub use workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled, VersionChoice};
+pub use workflow_rejection::WorkflowRejection;

@@ -2,13 +2,14 @@
 
 use crate::ids::{
     ActionName, ActionRunNumber, ConsumerName, ExecutorName, GroupRef, IdempotencyKey, KvKey,
-    Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
+    Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName,
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
 use crate::resume_rejection::ResumeRejection;
 use crate::start_rejection::StartRejection;
 use crate::tables::QuarantinedKind;
 use crate::undeliverable::Undeliverable;
+use crate::workflow_rejection::WorkflowRejection;
 use serde::{Deserialize, Serialize};
 
 /// Why a command was refused. Each text states what was expected and what was found.
@@ -17,14 +18,6 @@ pub enum Rejection {
     /// The workflow does not exist.
     #[error("expected a workflow named \"{0}\", but it does not exist")]
     WorkflowNotFound(WorkflowName),
-    /// The workflow has no such version (W5).
-    #[error("expected version \"{version}\" of workflow \"{workflow}\", but it does not exist")]
-    VersionNotFound {
-        /// The workflow.
-        workflow: WorkflowName,
-        /// The version.
-        version: WorkflowVersion,
-    },
     /// The workflow is disabled (W42).
     #[error("expected workflow \"{0}\" to be enabled, but it is disabled")]
     WorkflowDisabled(WorkflowName),
@@ -49,6 +42,9 @@ pub enum Rejection {
     /// The input does not satisfy the workflow's schema (W4).
     #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
+    /// The versions, the revisions or the runs of a workflow prevent it (W5).
+    #[error(transparent)]
+    Workflow(#[from] WorkflowRejection),
     /// The run id, a concurrency key or another run prevents the start.
     #[error(transparent)]
     Start(#[from] StartRejection),
@@ -325,22 +321,6 @@ pub enum Rejection {
         /// Its run.
         run_id: RunId,
     },
-    /// The namespace has reached its limit of workflows (W5).
-    #[error(
-        "expected capacity for another workflow in namespace \"{0}\", but its workflows have reached their limit"
-    )]
-    WorkflowsTooMany(Namespace),
-    /// The workflow has reached its limit of revisions, or of the size of their texts (W5).
-    #[error(
-        "expected capacity for another revision of workflow \"{0}\", but its revisions have reached their limit in number or size"
-    )]
-    RevisionsTooMany(WorkflowName),
-    /// The workflow that was to be deleted has runs, open or ended (W5).
-    #[error("expected workflow \"{0}\" to have no runs, but it has some")]
-    WorkflowHasRuns(WorkflowName),
-    /// The workflow was deleted, and rows of it are left (W5).
-    #[error("expected workflow \"{0}\" to be deleted completely, but part of it is left")]
-    WorkflowBeingDeleted(WorkflowName),
     /// No quarantined item has this name (design rule 10).
     #[error("expected {} \"{name}\" to be quarantined, but it is not", .kind.name())]
     QuarantineNotFound {
@@ -362,9 +342,9 @@ impl Rejection {
     pub fn code(&self) -> RejectionCode {
         match self {
             Self::WorkflowNotFound(_) => RejectionCode::WorkflowNotFound,
-            Self::VersionNotFound { .. } => RejectionCode::VersionNotFound,
             Self::WorkflowDisabled(_) => RejectionCode::WorkflowDisabled,
             Self::NamespaceMismatch { .. } => RejectionCode::NamespaceMismatch,
+            Self::Workflow(rejection) => rejection.code(),
             Self::Start(rejection) => rejection.code(),
             Self::Resume(rejection) => rejection.code(),
             Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
@@ -424,10 +404,6 @@ impl Rejection {
             Self::StreamQuarantined(_) => RejectionCode::StreamQuarantined,
             Self::GroupQuarantined(_) => RejectionCode::GroupQuarantined,
             Self::ActionRunOfStep { .. } => RejectionCode::ActionRunOfStep,
-            Self::WorkflowsTooMany(_) => RejectionCode::WorkflowsTooMany,
-            Self::RevisionsTooMany(_) => RejectionCode::RevisionsTooMany,
-            Self::WorkflowHasRuns(_) => RejectionCode::WorkflowHasRuns,
-            Self::WorkflowBeingDeleted(_) => RejectionCode::WorkflowBeingDeleted,
             Self::QuarantineNotFound { .. } => RejectionCode::QuarantineNotFound,
         }
     }

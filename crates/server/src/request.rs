@@ -106,16 +106,33 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
 }
 
 /// The revision that a resume or a retry selects; `None` for that of the run (W89, W90).
-pub(crate) fn version_choice(
+pub(crate) fn revision_of_run(
     latest: bool,
     version: String,
+    revision: u32,
 ) -> Result<Option<VersionChoice>, Refusal> {
-    match (latest, optional(version, WorkflowVersion::new)?) {
-        (false, version) => Ok(version.map(VersionChoice::Version)),
+    match (latest, revision_of_version(version, revision)?) {
+        (false, choice) => Ok(choice),
         (true, None) => Ok(Some(VersionChoice::Latest)),
         (true, Some(_)) => {
             let message = "expected latest or version, but the request has both";
-            Err(Refusal::invalid("version", message.to_owned()))
+            Err(Refusal::invalid("version", message))
+        }
+    }
+}
+
+/// A revision of the version that a request names; `None` if it names no version (W5).
+pub(crate) fn revision_of_version(
+    version: String,
+    revision: u32,
+) -> Result<Option<VersionChoice>, Refusal> {
+    match (optional(version, WorkflowVersion::new)?, revision) {
+        (Some(version), 0) => Ok(Some(VersionChoice::Version(version))),
+        (Some(version), revision) => Ok(Some(VersionChoice::Revision(version, revision))),
+        (None, 0) => Ok(None),
+        (None, _) => {
+            let message = "expected a version together with a revision, but the version is empty";
+            Err(Refusal::invalid("version", message))
         }
     }
 }
@@ -410,7 +427,7 @@ mod tests {
 
     #[test]
     fn two_choices_of_a_revision_are_refused() {
-        let refusal = version_choice(true, "2.0.0".to_owned());
+        let refusal = revision_of_run(true, "2.0.0".to_owned(), 0);
         let refusal = refusal.unwrap_err().to_string();
         assert!(refusal.contains("has both"), "{refusal}");
     }

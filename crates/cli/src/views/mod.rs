@@ -51,7 +51,7 @@ pub(crate) use schedule::ScheduleView;
 pub(crate) use stream::StreamView;
 pub(crate) use trigger::{TriggerView, TriggersView};
 pub(crate) use worker::WorkerView;
-pub(crate) use workflow::{WorkflowRow, WorkflowView};
+pub(crate) use workflow::{RevisionRow, WorkflowRow, WorkflowView};
 
 use flotilla_client::PublishedName;
 

@@ -20,6 +20,10 @@ pub(crate) struct WorkflowRow {
     description: Option<String>,
 }
 
+/// A definition in a list of the revisions of one workflow.
+#[derive(Debug, Serialize)]
+pub(crate) struct RevisionRow(WorkflowRow);
+
 /// A definition with its text.
 #[derive(Debug, Serialize)]
 pub(crate) struct WorkflowView {
@@ -52,6 +56,12 @@ impl From<v1::Workflow> for WorkflowRow {
     }
 }
 
+impl From<v1::Workflow> for RevisionRow {
+    fn from(workflow: v1::Workflow) -> Self {
+        Self(workflow.into())
+    }
+}
+
 impl From<v1::Workflow> for WorkflowView {
     fn from(mut workflow: v1::Workflow) -> Self {
         Self {
@@ -76,6 +86,22 @@ impl Row for WorkflowRow {
             self.enabled.to_string(),
             time::show(self.created_at_ms),
             or_dash(self.description.as_deref()),
+        ]
+    }
+}
+
+impl Row for RevisionRow {
+    const HEADINGS: &'static [&'static str] =
+        &["VERSION", "REVISION", "LATEST", "SIGNATURE", "CREATED"];
+
+    fn cells(&self) -> Vec<String> {
+        let Self(row) = self;
+        vec![
+            row.version.clone(),
+            row.revision.to_string(),
+            if row.latest { "yes" } else { "-" }.to_owned(),
+            row.signature.clone(),
+            time::show(row.created_at_ms),
         ]
     }
 }

@@ -99,7 +99,7 @@ pub use revise::ResumeRevision;
 pub use run_output::CHECK as RUN_OUTPUT_CHECK;
 pub(crate) use run_output::attempt as run_output_attempt;
 pub use signal::SignalRun;
-pub use start::{StartRun, VersionChoice};
+pub use start::StartRun;
 pub use step_selector::StepSelector;
 
 pub(crate) use advance::{advance, advance_after_wait};

@@ -9,11 +9,11 @@ use crate::ids::{RunId, RunNumber, ScopeNumber, StepName};
 use crate::limits::RUN_REVISIONS_MAX;
 use crate::rejection::Rejection;
 use crate::resume_rejection::{Drift, ResumeRejection};
-use crate::run::VersionChoice;
 use crate::run::cursor;
 use crate::store::StoreError;
 use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults, Work};
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
+use crate::workflow::VersionChoice;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 

@@ -6,7 +6,7 @@ use super::exclusion::GivenExclusion;
 use super::taken_over::TakenOver;
 use crate::definition::{Idempotency, Lock};
 use crate::due_time::DueTime;
-use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::limits::{BOUND_KEYS_MAX, WAIT_MS_MAX};
 use crate::rejection::Rejection;
@@ -17,7 +17,7 @@ use crate::tables::{
 };
 use crate::trace::TraceContext;
 use crate::turn::{Turn, TurnResult};
-use crate::workflow::{ResolvedDefinition, key_of, newest};
+use crate::workflow::{ResolvedDefinition, VersionChoice};
 use serde::{Deserialize, Serialize};
 
 /// Starts a run of a workflow.
@@ -47,45 +47,6 @@ pub struct StartRun {
     pub target: Option<String>,
     /// Its locks, compiled before proposal; `None` is those of the definition (W85).
     pub locks: Option<Vec<Lock>>,
-}
-
-/// Which revision of a workflow a start wants (W5).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum VersionChoice {
-    /// The latest.
-    Latest,
-    /// The newest revision of this version.
-    Version(WorkflowVersion),
-    /// This revision (W90).
-    Revision(DefinitionNumber),
-}
-
-impl VersionChoice {
-    pub(super) fn resolve(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        namespace: &Namespace,
-        workflow: &WorkflowName,
-    ) -> TurnResult<ResolvedDefinition> {
-        let version = match self {
-            Self::Latest | Self::Revision(_) => None,
-            Self::Version(version) => Some(version),
-        };
-        let newest = newest(turn, namespace, workflow, version)?;
-        let Self::Revision(number) = *self else {
-            return Ok(newest);
-        };
-        let is_of_workflow = key_of(turn, number)?
-            .is_some_and(|(revision_in, name)| revision_in == *namespace && name == *workflow);
-        if !is_of_workflow {
-            return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
-        }
-        Ok(ResolvedDefinition {
-            number,
-            record: turn.pinned(number)?,
-            ..newest
-        })
-    }
 }
 
 impl StartRun {

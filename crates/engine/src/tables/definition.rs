@@ -29,6 +29,8 @@ tables! {
     /// Definitions by the fingerprint of their content, so that the same content is the same
     /// revision (W5). Live as long as the definition.
     26 RevisionsByContent((Namespace, WorkflowName, WorkflowVersion, u64, DefinitionNumber)) -> ();
+    /// Definitions by version and revision. Live as long as the workflow.
+    100 Revisions((Namespace, WorkflowName, WorkflowVersion, u32)) -> DefinitionNumber;
 }
 
 /// One version label of a workflow.

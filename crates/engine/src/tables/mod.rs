@@ -80,8 +80,8 @@ pub use dead_letter::{
     DeadLetters,
 };
 pub use definition::{
-    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
-    VersionRecord, Versions,
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Revisions,
+    RevisionsByContent, VersionRecord, Versions,
 };
 pub use exclusion::{
     ExclusionRecord, Exclusions, LockCount, LockCounts, LockHolders, Locks, OpenLock, OpenLocks,

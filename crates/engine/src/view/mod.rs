@@ -93,7 +93,7 @@ pub use worker::{
     worker_with_counts, workers,
 };
 pub use workflow::{
-    WorkflowView, definition, definition_number, resolve_definition, workflow, workflows,
+    WorkflowView, definition, definition_number, resolve_definition, revisions, workflow, workflows,
 };
 
 use crate::json::Json;

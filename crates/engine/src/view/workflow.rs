@@ -1,12 +1,13 @@
 //! Reads workflows and their definitions.
 
 use super::page::{Page, PageRange, Scope, page, prefix};
-use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
+use crate::ids::{Namespace, WorkflowName};
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Versions, WorkflowRecord,
-    Workflows, read,
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Revisions, Versions,
+    WorkflowRecord, Workflows, read,
 };
+use crate::workflow::VersionChoice;
 
 /// One revision, and the state of its workflow.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct WorkflowView {
     pub is_enabled: bool,
 }
 
-/// The newest revision of `version`, or the latest of all, with its source.
+/// A revision with its source; `None` if there is no such revision.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -29,16 +30,16 @@ pub fn workflow(
     reader: &dyn Reader,
     namespace: &Namespace,
     name: &WorkflowName,
-    version: Option<&WorkflowVersion>,
+    choice: &VersionChoice,
 ) -> Result<Option<(WorkflowView, String)>, StoreError> {
-    let Some(view) = resolve_definition(reader, namespace, name, version)? else {
+    let Some(view) = resolve_definition(reader, namespace, name, choice)? else {
         return Ok(None);
     };
     let source = read::<DefinitionSources>(reader, &view.number)?.unwrap_or_default();
     Ok(Some((view, source)))
 }
 
-/// The newest revision of `version`, or the latest of all: what a start would use now (W5).
+/// A revision without its source: what a start with this choice would use now (W5).
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -46,13 +47,13 @@ pub fn resolve_definition(
     reader: &dyn Reader,
     namespace: &Namespace,
     name: &WorkflowName,
-    version: Option<&WorkflowVersion>,
+    choice: &VersionChoice,
 ) -> Result<Option<WorkflowView>, StoreError> {
     let key = (namespace.clone(), name.clone());
     let Some(record) = read::<Workflows>(reader, &key)? else {
         return Ok(None);
     };
-    match definition_number(reader, namespace, name, version)? {
+    match definition_number(reader, namespace, name, choice)? {
         Some(number) => view(reader, &record, number),
         None => Ok(None),
     }
@@ -66,15 +67,22 @@ pub fn definition_number(
     reader: &dyn Reader,
     namespace: &Namespace,
     name: &WorkflowName,
-    version: Option<&WorkflowVersion>,
+    choice: &VersionChoice,
 ) -> Result<Option<DefinitionNumber>, StoreError> {
     let (namespace, name) = (namespace.clone(), name.clone());
-    let Some(version) = version else {
-        let record = read::<Workflows>(reader, &(namespace, name))?;
-        return Ok(record.map(|record| record.latest));
-    };
-    let version = read::<Versions>(reader, &(namespace, name, version.clone()))?;
-    Ok(version.map(|version| version.newest))
+    Ok(match choice {
+        VersionChoice::Latest => {
+            read::<Workflows>(reader, &(namespace, name))?.map(|workflow| workflow.latest)
+        }
+        VersionChoice::Version(version) => {
+            let version = read::<Versions>(reader, &(namespace, name, version.clone()))?;
+            version.map(|version| version.newest)
+        }
+        VersionChoice::Revision(version, revision) => {
+            read::<Revisions>(reader, &(namespace, name, version.clone(), *revision))?
+        }
+        VersionChoice::Definition(number) => Some(*number),
+    })
 }
 
 /// The definition `number`; `None` once it was deleted.
@@ -101,6 +109,25 @@ pub fn workflows(
     page::<Workflows, _>(reader, &Scope::new(&prefix, range), |_, record| {
         view(reader, &record, record.latest)
     })
+}
+
+/// The revisions of a workflow by version and number; `None` if the workflow does not exist.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn revisions(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &WorkflowName,
+    range: PageRange<'_>,
+) -> Result<Option<Page<WorkflowView>>, StoreError> {
+    let key = (namespace.clone(), name.clone());
+    let Some(record) = read::<Workflows>(reader, &key)? else {
+        return Ok(None);
+    };
+    let prefix = prefix::<Revisions>(&key);
+    let scope = Scope::new(&prefix, range);
+    page::<Revisions, _>(reader, &scope, |_, number| view(reader, &record, number)).map(Some)
 }
 
 fn view(

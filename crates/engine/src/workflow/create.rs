@@ -12,11 +12,13 @@ use crate::rejection::Rejection;
 use crate::reply::DefinitionCreated;
 use crate::schedule;
 use crate::tables::{
-    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
-    VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted,
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Revisions,
+    RevisionsByContent, VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows,
+    WorkflowsBeingDeleted,
 };
 use crate::trigger;
 use crate::turn::{Turn, TurnResult};
+use crate::workflow_rejection::WorkflowRejection;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -45,7 +47,7 @@ impl CreateDefinition {
         let definition = &self.definition;
         let workflow = (namespace.clone(), definition.name.clone());
         if turn.get::<WorkflowsBeingDeleted>(&workflow)?.is_some() {
-            return Err(Rejection::WorkflowBeingDeleted(workflow.1).into());
+            return Err(Rejection::from(WorkflowRejection::BeingDeleted(workflow.1)).into());
         }
         let content = codec::fingerprint(&codec::encode(definition));
         let version = definition.version.clone();
@@ -67,7 +69,17 @@ impl CreateDefinition {
         };
         turn.put::<Definitions>(&number, record);
         turn.put::<DefinitionSources>(&number, self.source.clone());
-        turn.put::<RevisionsByContent>(&(place.0, place.1, place.2, place.3, number), ());
+        let (namespace_of, workflow, version, content) = place;
+        turn.put::<Revisions>(
+            &(
+                namespace_of.clone(),
+                workflow.clone(),
+                version.clone(),
+                revision,
+            ),
+            number,
+        );
+        turn.put::<RevisionsByContent>(&(namespace_of, workflow, version, content, number), ());
         self.set_latest(turn, namespace, number)?;
         Ok(DefinitionCreated {
             revision,
@@ -167,7 +179,7 @@ impl CreateDefinition {
         if workflow.revisions_count > REVISIONS_MAX
             || workflow.revisions_bytes > REVISIONS_BYTES_MAX
         {
-            return Err(Rejection::RevisionsTooMany(key.1).into());
+            return Err(Rejection::from(WorkflowRejection::RevisionsTooMany(key.1)).into());
         }
         turn.put::<Workflows>(&key, workflow);
         Ok(())
@@ -230,7 +242,7 @@ fn count_workflow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<
     let count = turn.get::<WorkflowCounts>(namespace)?;
     let count = count.map_or(0, |count| *count);
     if count >= WORKFLOWS_MAX {
-        return Err(Rejection::WorkflowsTooMany(namespace.clone()).into());
+        return Err(Rejection::from(WorkflowRejection::WorkflowsTooMany(namespace.clone())).into());
     }
     turn.put::<WorkflowCounts>(namespace, count + 1);
     Ok(())

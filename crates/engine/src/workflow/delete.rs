@@ -11,10 +11,11 @@ use crate::rejection::Rejection;
 use crate::reply::WorkflowDeleted;
 use crate::store::StoreError;
 use crate::tables::{
-    DefinitionNumber, DefinitionSources, Definitions, QuarantinedKind, RevisionsByContent,
-    RunsByWorkflow, Versions, WorkflowCounts, Workflows, WorkflowsBeingDeleted,
+    DefinitionNumber, DefinitionSources, Definitions, QuarantinedKind, Revisions,
+    RevisionsByContent, RunsByWorkflow, Versions, WorkflowCounts, Workflows, WorkflowsBeingDeleted,
 };
 use crate::turn::{Turn, TurnResult};
+use crate::workflow_rejection::WorkflowRejection;
 use crate::{schedule, trigger};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,10 @@ impl DeleteWorkflow {
         let mut rows_left = SWEEP_ROWS_MAX;
         plan::delete_all(turn, &key, &mut rows_left)?;
         delete_revisions(turn, &key, &mut rows_left)?;
+        for revision in turn.keys::<Revisions>(&key, rows_left)? {
+            turn.delete::<Revisions>(&revision);
+            rows_left -= 1;
+        }
         for version in turn.keys::<Versions>(&key, rows_left)? {
             turn.delete::<Versions>(&version);
             rows_left -= 1;
@@ -70,13 +75,13 @@ impl DeleteWorkflow {
 /// Makes the workflow invisible, unless it is already.
 ///
 /// # Errors
-/// [`Rejection::WorkflowHasRuns`] if it has runs, open or ended.
+/// [`WorkflowRejection::HasRuns`] if it has runs, open or ended.
 fn hide(turn: &mut Turn<'_, '_>, key: &WorkflowKey) -> TurnResult<()> {
     let Some(workflow) = turn.get::<Workflows>(key)? else {
         return Ok(());
     };
     if turn.first_key_from::<RunsByWorkflow>(key, key)?.is_some() {
-        return Err(Rejection::WorkflowHasRuns(key.1.clone()).into());
+        return Err(Rejection::from(WorkflowRejection::HasRuns(key.1.clone())).into());
     }
     schedule::delete(turn, key)?;
     trigger::delete(turn, key)?;

@@ -5,6 +5,7 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, Versions, Workflows};
 use crate::turn::{Turn, TurnResult};
+use crate::workflow_rejection::WorkflowRejection;
 use std::sync::Arc;
 
 /// A revision that was found, and whether its workflow takes new runs.
@@ -30,9 +31,8 @@ pub(crate) fn newest(
             let key = (namespace.clone(), workflow.clone(), version.clone());
             let (workflow, version) = (workflow.clone(), version.clone());
             let found = turn.get::<Versions>(&key)?;
-            found
-                .ok_or(Rejection::VersionNotFound { workflow, version })?
-                .newest
+            let missing = || WorkflowRejection::VersionNotFound { workflow, version };
+            found.ok_or_else(|| Rejection::from(missing()))?.newest
         }
     };
     Ok(ResolvedDefinition {

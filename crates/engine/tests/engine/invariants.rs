@@ -23,19 +23,17 @@ mod trimming;
 mod usages;
 mod visits;
 mod workers;
+mod workflows;
 
-use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerNumber, WorkflowName,
-};
+use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerNumber};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::rows::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
-    Activation, ActivationState, Activations, Cluster, ClusterRecord, DefinitionSources,
-    Definitions, History, Key, LabelQueues, LabelSet, LeasePlace, PayloadRef, Payloads,
-    PendingWorks, PlanWait, Plans, Ready, ReadyActionRecord, ReadyActions, RequestAges, Requests,
-    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SchemaChecks, StepResults,
-    StoredPayload, Table, TimerKey, TimerKind, Timers, Versions, Work, WorkerLeases,
-    WorkflowCounts, Workflows, WorkflowsBeingDeleted, encode_prefix,
+    Activation, ActivationState, Activations, Cluster, ClusterRecord, Definitions, History, Key,
+    LabelQueues, LabelSet, LeasePlace, PayloadRef, Payloads, PendingWorks, PlanWait, Ready,
+    ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs,
+    SchemaChecks, StepResults, StoredPayload, Table, TimerKey, TimerKind, Timers, Work,
+    WorkerLeases, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -476,56 +474,7 @@ impl<'a> State<'a> {
         let last = self.action_runs.last_key_value();
         assert!(cluster.action_runs_count >= last.map_or(0, |(number, _)| number.0));
         self.check_requests(&cluster);
-        self.check_workflows();
-    }
-
-    /// A workflow counts its revisions, and a namespace its workflows.
-    fn check_workflows(&self) {
-        let mut revisions: BTreeMap<_, (u32, u64)> = BTreeMap::new();
-        for (number, record) in rows::<Definitions>(self.store, &()) {
-            let source = read::<DefinitionSources>(self.store, &number).expect("its source");
-            let counts = revisions
-                .entry((record.namespace, record.definition.name))
-                .or_default();
-            counts.0 += 1;
-            counts.1 += source.len() as u64;
-        }
-        let mut counts: BTreeMap<_, u64> = BTreeMap::new();
-        for (key, workflow) in rows::<Workflows>(self.store, &()) {
-            let counted = (workflow.revisions_count, workflow.revisions_bytes);
-            assert_eq!(Some(counted), revisions.remove(&key), "{key:?}");
-            *counts.entry(key.0).or_default() += 1;
-        }
-        for (key, ()) in rows::<WorkflowsBeingDeleted>(self.store, &()) {
-            assert_eq!(read::<Workflows>(self.store, &key), None, "{key:?}");
-            revisions.remove(&key);
-            *counts.entry(key.0).or_default() += 1;
-        }
-        assert!(revisions.is_empty(), "revisions without a workflow");
-        self.check_revisions();
-        let counted = rows::<WorkflowCounts>(self.store, &());
-        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
-    }
-
-    /// Each revision is found by its content, and its rows are those of a workflow.
-    fn check_revisions(&self) {
-        let known = |key: (Namespace, WorkflowName)| {
-            let is_deleted = read::<WorkflowsBeingDeleted>(self.store, &key).is_some();
-            is_deleted || read::<Workflows>(self.store, &key).is_some()
-        };
-        let found = rows::<RevisionsByContent>(self.store, &()).into_iter();
-        let found: BTreeSet<_> = found.map(|(key, ())| key.4).collect();
-        let definitions = rows::<Definitions>(self.store, &()).into_iter();
-        let definitions: BTreeSet<_> = definitions.map(|(number, _)| number).collect();
-        assert_eq!(found, definitions, "revisions by content");
-        let sources = rows::<DefinitionSources>(self.store, &()).into_iter();
-        assert!(sources.map(|(number, _)| number).eq(definitions));
-        for ((namespace, workflow, _), _) in rows::<Versions>(self.store, &()) {
-            assert!(known((namespace, workflow)), "a version of no workflow");
-        }
-        for ((namespace, workflow, _), _) in rows::<Plans>(self.store, &()) {
-            assert!(known((namespace, workflow)), "a plan of no workflow");
-        }
+        workflows::check(self.store);
     }
 
     /// Each id is listed by the entry that accepted it, though the list may outlive the id's first use.

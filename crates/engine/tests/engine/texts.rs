@@ -8,7 +8,7 @@ use flotilla_engine::{
     Assignment, Effect, Phase, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec,
     reply,
 };
-use flotilla_engine::{Drift, ResumeRejection, StartRejection};
+use flotilla_engine::{Drift, ResumeRejection, StartRejection, WorkflowRejection};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -152,6 +152,7 @@ fn replies_of_data() -> Vec<Reply> {
 fn rejections() -> Vec<Rejection> {
     let mut rejections = rejections_of_work();
     rejections.extend(rejections_of_starts());
+    rejections.extend(rejections_of_workflows());
     rejections.extend(rejections_of_resumes());
     rejections.extend(undeliverables());
     rejections.extend(rejections_of_data());
@@ -189,6 +190,25 @@ fn undeliverables() -> Vec<Rejection> {
         Undeliverable::SignalTypeReserved(samples::signal_type()),
     ];
     reasons.map(Rejection::Undeliverable).to_vec()
+}
+
+fn rejections_of_workflows() -> Vec<Rejection> {
+    let rejections = [
+        WorkflowRejection::VersionNotFound {
+            workflow: samples::workflow(),
+            version: samples::version(),
+        },
+        WorkflowRejection::RevisionNotFound {
+            workflow: samples::workflow(),
+            version: samples::version(),
+            revision: 3,
+        },
+        WorkflowRejection::WorkflowsTooMany(samples::namespace()),
+        WorkflowRejection::RevisionsTooMany(samples::workflow()),
+        WorkflowRejection::HasRuns(samples::workflow()),
+        WorkflowRejection::BeingDeleted(samples::workflow()),
+    ];
+    rejections.map(Rejection::Workflow).to_vec()
 }
 
 fn rejections_of_starts() -> Vec<Rejection> {
@@ -273,15 +293,11 @@ fn drift() -> Drift {
 }
 
 fn rejections_of_work() -> Vec<Rejection> {
-    let (workflow, version) = (samples::workflow(), samples::version());
+    let workflow = samples::workflow();
     let (run_id, action_run) = (samples::run_id(), ActionRunNumber(9));
     let text = || "why".to_owned();
     vec![
         Rejection::WorkflowNotFound(workflow.clone()),
-        Rejection::VersionNotFound {
-            workflow: workflow.clone(),
-            version,
-        },
         Rejection::WorkflowDisabled(workflow.clone()),
         Rejection::NamespaceMismatch {
             expected: samples::namespace(),
@@ -393,10 +409,6 @@ fn rejections_of_data() -> Vec<Rejection> {
             action_run: ActionRunNumber(7),
             run_id: samples::run_id(),
         },
-        Rejection::WorkflowsTooMany(samples::namespace()),
-        Rejection::RevisionsTooMany(samples::workflow()),
-        Rejection::WorkflowHasRuns(samples::workflow()),
-        Rejection::WorkflowBeingDeleted(samples::workflow()),
         Rejection::QuarantineNotFound {
             kind: QuarantinedKind::ActionRun,
             name: text(),

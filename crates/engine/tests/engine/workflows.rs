@@ -12,7 +12,10 @@ use flotilla_engine::rows::{
     encode_key, encode_record,
 };
 use flotilla_engine::store::Writes;
-use flotilla_engine::{Body, CreateDefinition, DeleteWorkflow, Rejection, Reply, reply, view};
+use flotilla_engine::{
+    Body, CreateDefinition, DeleteWorkflow, Rejection, Reply, VersionChoice, WorkflowRejection,
+    reply, view,
+};
 
 fn create(name: &str, version: u32, source: &str) -> Body {
     let text = format!("define {name} {version}\n start: wait go -> success=flo.Completed");
@@ -52,7 +55,7 @@ fn is_created(reply: &Result<Reply, Rejection>) -> bool {
 fn a_workflow_takes_no_more_revisions_than_it_may_have_and_keeps_those_that_it_has() {
     let mut replica = with_revisions(REVISIONS_MAX - 1, 0);
     assert!(is_created(&replica.ask(create("order", 1, "a"))));
-    let refusal = Rejection::RevisionsTooMany(name());
+    let refusal = Rejection::from(WorkflowRejection::RevisionsTooMany(name()));
     assert_eq!(replica.ask(create("order", 2, "b")), Err(refusal));
     assert!(is_created(&replica.ask(create("order", 1, "a"))));
     assert!(is_created(&replica.ask(create("other", 2, "b"))));
@@ -63,7 +66,7 @@ fn the_texts_of_a_workflow_have_a_bound_together() {
     let source = "x".repeat(DEFINITION_BYTES_MAX);
     let mut replica = with_revisions(1, REVISIONS_BYTES_MAX - source.len() as u64);
     assert!(is_created(&replica.ask(create("order", 1, &source))));
-    let refusal = Rejection::RevisionsTooMany(name());
+    let refusal = Rejection::from(WorkflowRejection::RevisionsTooMany(name()));
     assert_eq!(replica.ask(create("order", 2, "b")), Err(refusal));
 }
 
@@ -76,7 +79,7 @@ fn a_namespace_takes_no_more_workflows_than_it_may_have() {
         Some(encode_record::<WorkflowCounts>(&(WORKFLOWS_MAX - 1))),
     )]));
     assert!(is_created(&replica.ask(create("order", 1, "a"))));
-    let refusal = Rejection::WorkflowsTooMany(namespace.clone());
+    let refusal = Rejection::from(WorkflowRejection::WorkflowsTooMany(namespace.clone()));
     assert_eq!(replica.ask(create("other", 1, "a")), Err(refusal));
     assert!(is_created(&replica.ask(create("order", 2, "b"))));
     let count = invariants::read::<WorkflowCounts>(&replica.store, &namespace);
@@ -102,15 +105,15 @@ fn a_workflow_is_deleted_in_batches_and_does_not_exist_from_the_first_one_on() {
         assert!(is_created(&replica.ask(create("order", version, "a"))));
     }
     assert!(is_created(&replica.ask(create("other", 1, "a"))));
-    for definitions_left in [250, 50] {
+    for definitions_left in [250, 50, 0] {
         assert_eq!(replica.ask(delete()), deleted(true, true));
         assert!(replica.writes_count <= SWEEP_ROWS_MAX + 8);
         invariants::check(&replica.store);
         let definitions = invariants::rows::<Definitions>(&replica.store, &());
         assert_eq!(definitions.len(), definitions_left + 1);
-        let found = view::workflow(&replica.store, &namespace, &name(), None);
+        let found = view::workflow(&replica.store, &namespace, &name(), &VersionChoice::Latest);
         assert!(found.expect("memory does not fail").is_none());
-        let refusal = Rejection::WorkflowBeingDeleted(name());
+        let refusal = Rejection::from(WorkflowRejection::BeingDeleted(name()));
         assert_eq!(replica.ask(create("order", 1, "a")), Err(refusal));
         // It still takes the place of a workflow.
         let count = invariants::read::<WorkflowCounts>(&replica.store, &namespace);

@@ -22,7 +22,7 @@ use crate::deadline;
 use crate::errors::Refusal;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view;
+use flotilla_engine::{VersionChoice, view};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
@@ -57,7 +57,7 @@ impl<T> Lookup<T> {
         if let Some(found) = found {
             return Ok(Self::Found(found));
         }
-        let latest = view::resolve_definition(reader, namespace, workflow, None)?;
+        let latest = view::definition_number(reader, namespace, workflow, &VersionChoice::Latest)?;
         Ok(latest.map_or(Self::WorkflowMissing, |_| Self::PartMissing))
     }
 }

@@ -290,3 +290,58 @@ async fn a_workflow_with_many_revisions_is_deleted_in_one_call_and_its_name_is_f
     );
     assert_eq!(node.create(APPROVAL).await.revision, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revisions_are_listed_in_pages_and_can_be_read_and_started() {
+    let node = Node::start().await;
+    let second = APPROVAL.replace("start:", "description: another one\nstart:");
+    let other = APPROVAL.replace("version: \"1.0.0\"", "version: \"0.9.0\"");
+    assert_ne!(other, APPROVAL);
+    for source in [APPROVAL, &second, &other] {
+        node.create(source).await;
+    }
+    let page = async |page_token: String| {
+        let request = v1::ListRevisionsRequest {
+            workflow: "approval".to_owned(),
+            limit: 2,
+            page_token,
+            ..Default::default()
+        };
+        let page = node.workflows().list_revisions(request).await;
+        let page = page.unwrap().into_inner();
+        let items = page.items.iter().map(|item| {
+            assert!(item.source.is_empty() && !item.signature.is_empty());
+            let latest = if item.latest { " latest" } else { "" };
+            format!("{} r{}{latest}", item.version, item.revision)
+        });
+        (items.collect::<Vec<_>>().join(", "), page.next_page_token)
+    };
+    let (first, next) = page(String::new()).await;
+    assert_eq!(first, "0.9.0 r1 latest, 1.0.0 r1");
+    assert_eq!(page(next).await, ("1.0.0 r2".to_owned(), String::new()));
+
+    let revision = |version: &str, revision| v1::GetWorkflowRequest {
+        version: version.to_owned(),
+        revision,
+        ..named("approval")
+    };
+    let read = async |request| node.workflows().get_workflow(request).await;
+    let found = read(revision("1.0.0", 2)).await.unwrap().into_inner();
+    assert_eq!(found.source, second);
+    assert_eq!(
+        refused(read(revision("1.0.0", 3)).await),
+        (Code::NotFound, "revision_not_found".to_owned())
+    );
+    assert_eq!(
+        refused(read(revision("", 1)).await),
+        (Code::InvalidArgument, "invalid_argument".to_owned())
+    );
+    let request = v1::StartRunRequest {
+        workflow: "approval".to_owned(),
+        version: "1.0.0".to_owned(),
+        revision: 1,
+        ..Default::default()
+    };
+    let started = node.workflows().start_run(request).await.unwrap();
+    assert_eq!(started.into_inner().revision, 1);
+}

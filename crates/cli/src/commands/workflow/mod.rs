@@ -17,6 +17,8 @@ mod list;
 mod report;
 mod resume;
 mod retry;
+mod revision_argument;
+mod revisions;
 mod runs;
 mod schedule;
 mod show;
@@ -49,6 +51,7 @@ pub(crate) enum WorkflowCommand {
     Resume(resume::Resume),
     Retry(retry::Retry),
     List(list::List),
+    Revisions(revisions::Revisions),
     Runs(runs::Runs),
     Show(show::Show),
     Graph(graph::Graph),
@@ -78,6 +81,7 @@ impl WorkflowCommand {
             Self::Resume(resume) => resume.run(session).await,
             Self::Retry(retry) => retry.run(session).await,
             Self::List(list) => list.run(session).await,
+            Self::Revisions(revisions) => revisions.run(session).await,
             Self::Runs(runs) => runs.run(session).await,
             Self::Show(show) => show.run(session).await,
             Self::Graph(graph) => graph.run(session).await,

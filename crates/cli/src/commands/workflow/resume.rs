@@ -1,5 +1,6 @@
 //! `flo workflow resume`.
 
+use super::revision_argument::RevisionArgument;
 use super::wait::Waiting;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -43,6 +44,9 @@ pub(crate) struct Resume {
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
 
+    #[command(flatten)]
+    revision: RevisionArgument,
+
     /// Accept a revision whose steps differ, if it has the steps that the run needs to continue.
     /// Requires --latest or --version
     #[arg(long)]
@@ -72,6 +76,7 @@ impl Resume {
             from: self.from.unwrap_or_default(),
             latest: self.latest,
             version: self.version,
+            revision: self.revision.number(),
             force: self.force,
             ..ResumeRunRequest::default()
         };

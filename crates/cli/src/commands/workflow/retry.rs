@@ -1,5 +1,6 @@
 //! `flo workflow retry`.
 
+use super::revision_argument::RevisionArgument;
 use super::start::StartedView;
 use super::wait::Waiting;
 use crate::failure::Failure;
@@ -50,6 +51,9 @@ pub(crate) struct Retry {
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
 
+    #[command(flatten)]
+    revision: RevisionArgument,
+
     /// JSON merge patch (RFC 7396) that changes the input: JSON, @FILE, or - for stdin
     #[arg(long, value_name = "PATCH|@FILE|-")]
     input: Option<String>,
@@ -78,6 +82,7 @@ impl Retry {
             force: self.force,
             latest: self.latest,
             version: self.version,
+            revision: self.revision.number(),
             input_patch: json_argument::read_optional(self.input.as_deref())?,
             metadata: json_argument::read_optional(self.metadata.as_deref())?,
             idempotency_key: self.idempotency_key.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! `flo workflow show`.
 
+use super::revision_argument::RevisionArgument;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::WorkflowView;
@@ -8,7 +9,9 @@ use flotilla_client::v1::GetWorkflowRequest;
 
 /// Print a stored definition exactly as it was submitted
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  flo workflow show order --version 1.0.0 > order.yaml")]
+#[command(
+    after_help = "Examples:\n  flo workflow show order --version 1.0.0 > order.yaml\n  flo workflow show order --version 1.0.0 --revision 2"
+)]
 pub(crate) struct Show {
     /// Name of the workflow
     name: String,
@@ -16,6 +19,9 @@ pub(crate) struct Show {
     /// Newest revision of this version [default: the latest revision]
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
+
+    #[command(flatten)]
+    revision: RevisionArgument,
 }
 
 impl Show {
@@ -23,6 +29,7 @@ impl Show {
         let request = GetWorkflowRequest {
             name: self.name,
             version: self.version,
+            revision: self.revision.number(),
             ..GetWorkflowRequest::default()
         };
         let workflow = session.client()?.get_workflow(request).await?;

@@ -1,5 +1,6 @@
 //! `flo workflow start`.
 
+use super::revision_argument::RevisionArgument;
 use super::wait::Waiting;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -42,6 +43,9 @@ pub(crate) struct Start {
     /// Newest revision of this version [default: the latest revision]
     #[arg(long, default_value = "", hide_default_value = true)]
     version: String,
+
+    #[command(flatten)]
+    revision: RevisionArgument,
 
     /// Idempotency key: starts with the same key give the same run
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
@@ -92,6 +96,7 @@ impl Start {
         let request = StartRunRequest {
             workflow: self.name,
             version: self.version,
+            revision: self.revision.number(),
             input: json_argument::read_optional(self.input.as_deref())?,
             metadata: json_argument::read_optional(self.metadata.as_deref())?,
             idempotency_key: self.idempotency_key.unwrap_or_default(),

@@ -73,6 +73,7 @@ service! { WorkflowService {
     validate_workflow(ValidateWorkflowRequest) -> ValidateWorkflowResponse;
     get_workflow(GetWorkflowRequest) -> Workflow;
     list_workflows(ListWorkflowsRequest) -> ListWorkflowsResponse;
+    list_revisions(ListRevisionsRequest) -> ListRevisionsResponse;
     enable_workflow(EnableWorkflowRequest) -> EnableWorkflowResponse;
     disable_workflow(DisableWorkflowRequest) -> DisableWorkflowResponse;
     start_run(StartRunRequest) -> StartRunResponse;

@@ -34,7 +34,7 @@ pub(super) fn retry() -> Body {
             is_forced: true,
         }),
         start: StartRun {
-            version: VersionChoice::Revision(DefinitionNumber(4)),
+            version: VersionChoice::Definition(DefinitionNumber(4)),
             ..start()
         },
     })

@@ -251,14 +251,21 @@ fn retry(world: &World, line: &mut Line) -> Body {
 fn resume_revision(line: &mut Line) -> Option<ResumeRevision> {
     let version = match line.flag("latest") {
         true => Some(VersionChoice::Latest),
-        false => line.option("version").map(version),
+        false => {
+            let text = line.option("version");
+            text.map(|text| version(text, line.number("revision")))
+        }
     };
     let is_forced = line.flag("force");
     version.map(|version| ResumeRevision { version, is_forced })
 }
 
-fn version(text: String) -> VersionChoice {
-    VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
+fn version(text: String, revision: Option<u32>) -> VersionChoice {
+    let version = WorkflowVersion::new(text).expect("a version");
+    match revision {
+        None => VersionChoice::Version(version),
+        Some(revision) => VersionChoice::Revision(version, revision),
+    }
 }
 
 fn start(line: &mut Line) -> StartRun {
@@ -267,8 +274,8 @@ fn start(line: &mut Line) -> StartRun {
         input: json(line),
         version: match (line.option("version"), line.number("revision")) {
             (None, None) => VersionChoice::Latest,
-            (None, Some(number)) => VersionChoice::Revision(DefinitionNumber(number)),
-            (Some(text), _) => version(text),
+            (None, Some(number)) => VersionChoice::Definition(DefinitionNumber(u64::from(number))),
+            (Some(text), revision) => version(text, revision),
         },
         input_checked_for: line.number("checked-for").map(DefinitionNumber),
         idempotency_key: key(line),

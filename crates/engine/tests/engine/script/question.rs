@@ -177,6 +177,10 @@ fn show(world: &World, line: &mut Line) -> String {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             show_workflow(world, (namespace, name))
         }
+        "revisions" => {
+            let name = WorkflowName::new(line.word()).expect("a workflow name");
+            show_revisions(world, &namespace, &name)
+        }
         "schedule" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             schedule::show(world, &name)
@@ -196,6 +200,23 @@ fn show(world: &World, line: &mut Line) -> String {
             None => show_run(world, world.run_number(id)),
         },
     }
+}
+
+fn show_revisions(world: &World, namespace: &Namespace, name: &WorkflowName) -> String {
+    let range = view::PageRange::first(100);
+    let page = view::revisions(&world.store, namespace, name, range);
+    let Some(page) = page.expect("memory does not fail") else {
+        return "no workflow\n".to_owned();
+    };
+    let line = |view: &view::WorkflowView| {
+        let latest = if view.is_latest { ", latest" } else { "" };
+        let (version, revision) = (
+            &view.definition.definition.version,
+            view.definition.revision,
+        );
+        format!("version {version} revision {revision}{latest}\n")
+    };
+    page.items.iter().map(line).collect()
 }
 
 /// How many rows each table has that holds what is swept.

@@ -3,8 +3,9 @@
 use super::{Row, row};
 use crate::samples;
 use flotilla_engine::rows::{
-    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
-    VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted,
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Revisions,
+    RevisionsByContent, VersionRecord, Versions, WorkflowCounts, WorkflowRecord, Workflows,
+    WorkflowsBeingDeleted,
 };
 
 pub(super) fn rows() -> Vec<Row> {
@@ -43,6 +44,15 @@ pub(super) fn rows() -> Vec<Row> {
             },
         ),
         row::<DefinitionSources>(number, "kind: Workflow".to_owned()),
+        row::<Revisions>(
+            (
+                samples::namespace(),
+                samples::workflow(),
+                samples::version(),
+                2,
+            ),
+            number,
+        ),
         row::<RevisionsByContent>(
             (
                 samples::namespace(),

@@ -119,7 +119,9 @@ start:
             .await
             .unwrap();
         let (namespace, name) = (Namespace::default_namespace(), workflow());
-        let sound = node.read(|reader| view::resolve_definition(reader, &namespace, &name, None));
+        let latest = VersionChoice::Latest;
+        let sound =
+            node.read(|reader| view::resolve_definition(reader, &namespace, &name, &latest));
         let mut definition = sound.unwrap().definition.definition;
         definition.steps[0].transitions[0].target = Target::Step(StepIndex(9));
         node.submit(Body::CreateDefinition(Box::new(CreateDefinition {

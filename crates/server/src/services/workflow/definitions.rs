@@ -7,9 +7,11 @@ use crate::gateway::Freshness;
 use crate::request;
 use crate::services::Lookup;
 use flotilla_api::v1;
-use flotilla_engine::ids::{WorkflowName, WorkflowVersion};
+use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, Rejection, SetWorkflowEnabled, view};
+use flotilla_engine::{
+    Body, Command, Rejection, SetWorkflowEnabled, VersionChoice, WorkflowRejection, view,
+};
 use tokio::time::Instant;
 
 /// Serves `GetWorkflow`.
@@ -20,9 +22,10 @@ pub(super) async fn get(
 ) -> Result<v1::Workflow, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let workflow = request::name(WorkflowName::new(request.name))?;
-    let version = request::optional(request.version, WorkflowVersion::new)?;
+    let choice = request::revision_of_version(request.version, request.revision)?;
+    let choice = choice.unwrap_or(VersionChoice::Latest);
     let look_up = |reader: &dyn Reader| {
-        let found = view::workflow(reader, &namespace, &workflow, version.as_ref())?;
+        let found = view::workflow(reader, &namespace, &workflow, &choice)?;
         let found = match found {
             Some((latest, source)) if latest.is_latest => {
                 let triggers = view::triggers(reader, &namespace, &workflow)?;
@@ -37,7 +40,7 @@ pub(super) async fn get(
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let rejection = match (sought, version) {
+    let rejection: Rejection = match (sought, choice) {
         (Lookup::Found((view, source, triggers)), _) => {
             return Ok(v1::Workflow {
                 triggers: (triggers.into_iter())
@@ -46,12 +49,20 @@ pub(super) async fn get(
                 ..convert::workflow::message(view, source)
             });
         }
-        (Lookup::PartMissing, Some(version)) => Rejection::VersionNotFound { workflow, version },
-        (Lookup::PartMissing, None) | (Lookup::WorkflowMissing, _) => {
-            Rejection::WorkflowNotFound(workflow)
+        (Lookup::PartMissing, VersionChoice::Version(version)) => {
+            WorkflowRejection::VersionNotFound { workflow, version }.into()
         }
+        (Lookup::PartMissing, VersionChoice::Revision(version, revision)) => {
+            WorkflowRejection::RevisionNotFound {
+                workflow,
+                version,
+                revision,
+            }
+            .into()
+        }
+        (Lookup::PartMissing | Lookup::WorkflowMissing, _) => Rejection::WorkflowNotFound(workflow),
     };
-    Err(rejection.into())
+    Err(Refusal::from(rejection))
 }
 
 /// Serves `ListWorkflows`.
@@ -70,6 +81,30 @@ pub(super) async fn list(
     let message = |view| convert::workflow::message(view, String::new());
     Ok(v1::ListWorkflowsResponse {
         items: found.items.into_iter().map(message).collect(),
+        next_page_token: request::page_token(found.next),
+    })
+}
+
+/// Serves `ListRevisions`.
+pub(super) async fn revisions(
+    context: &Context,
+    request: v1::ListRevisionsRequest,
+    deadline: Instant,
+) -> Result<v1::ListRevisionsResponse, Refusal> {
+    let namespace = request::namespace(&request.namespace)?;
+    let workflow = request::name(WorkflowName::new(request.workflow))?;
+    let page = request::page(request.limit, &request.page_token)?;
+    let name = workflow.clone();
+    let list = move |reader: &dyn Reader| view::revisions(reader, &namespace, &name, page.range());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let found = found.ok_or(Rejection::WorkflowNotFound(workflow))?;
+    Ok(v1::ListRevisionsResponse {
+        items: (found.items.into_iter())
+            .map(|view| convert::workflow::message(view, String::new()))
+            .collect(),
         next_page_token: request::page_token(found.next),
     })
 }

@@ -80,6 +80,16 @@ impl WorkflowService for Workflows {
         .await
     }
 
+    async fn list_revisions(
+        &self,
+        call: Call<v1::ListRevisionsRequest>,
+    ) -> CallResult<v1::ListRevisionsResponse> {
+        serve_call(call, |deadline, request| {
+            definitions::revisions(&self.context, request, deadline)
+        })
+        .await
+    }
+
     async fn enable_workflow(
         &self,
         call: Call<v1::EnableWorkflowRequest>,

@@ -138,7 +138,8 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
 /// The revision with which a run is resumed; `None` for the one with which it has stopped.
 fn resume_revision(request: &v1::ResumeRunRequest) -> Result<Option<ResumeRevision>, Refusal> {
     let is_forced = request.force;
-    let version = request::version_choice(request.latest, request.version.clone())?;
+    let version = request.version.clone();
+    let version = request::revision_of_run(request.latest, version, request.revision)?;
     if version.is_none() && is_forced {
         let message = "expected `latest` or `version` together with `force`, but neither is set";
         return Err(Refusal::invalid("force", message));

@@ -79,9 +79,9 @@ fn start(
     input: Json,
 ) -> Result<StartRun, Refusal> {
     let metadata = request::metadata(&request.metadata)?;
-    let version = request::version_choice(request.latest, request.version)?;
+    let version = request::revision_of_run(request.latest, request.version, request.revision)?;
     Ok(StartRun {
-        version: version.unwrap_or(VersionChoice::Revision(origin.definition)),
+        version: version.unwrap_or(VersionChoice::Definition(origin.definition)),
         input,
         workflow: origin.workflow,
         input_checked_for: None,
@@ -140,7 +140,10 @@ mod tests {
     fn without_more_it_begins_as_the_run_did() {
         let input = origin().input;
         let start = start(v1::RetryRunRequest::default(), origin(), input).unwrap();
-        assert_eq!(start.version, VersionChoice::Revision(DefinitionNumber(7)));
+        assert_eq!(
+            start.version,
+            VersionChoice::Definition(DefinitionNumber(7))
+        );
         assert_eq!(start.target, origin().target);
         assert_eq!(start.locks.unwrap()[0].pattern, "^vm-");
     }

@@ -8,10 +8,10 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_dsl::cron::CronInvalid;
 use flotilla_dsl::schedule::Firings;
-use flotilla_engine::Rejection;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, ScheduleState, ScheduleView};
+use flotilla_engine::{Rejection, VersionChoice};
 use std::iter;
 use tokio::time::Instant;
 
@@ -27,8 +27,12 @@ pub(super) async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let workflow = request::name(WorkflowName::new(request.workflow))?;
     let look_up = |reader: &dyn Reader| {
-        let is_known = view::resolve_definition(reader, &namespace, &workflow, None)?.is_some();
-        Ok((is_known, view::schedule(reader, &namespace, &workflow)?))
+        let latest = VersionChoice::Latest;
+        let latest = view::definition_number(reader, &namespace, &workflow, &latest)?;
+        Ok((
+            latest.is_some(),
+            view::schedule(reader, &namespace, &workflow)?,
+        ))
     };
     let (is_known, found) = context
         .gateway

@@ -21,9 +21,7 @@ use crate::span;
 use flotilla_api::v1;
 use flotilla_dsl::expression::compile_lock;
 use flotilla_engine::definition::Lock;
-use flotilla_engine::ids::{
-    IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion,
-};
+use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use flotilla_engine::limits::{LOCKS_MAX, WAIT_MS_MAX};
 use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
@@ -89,14 +87,14 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
         after: ("start_after_ms", request.start_after_ms),
     };
     let start_time = start_time.read(now_ms, WAIT_MS_MAX)?;
-    let version = request::optional(request.version, WorkflowVersion::new)?;
+    let version = request::revision_of_version(request.version, request.revision)?;
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
         namespace: request::namespace(&request.namespace)?,
         retry_of: None,
         run: StartRun {
             workflow: request::name(WorkflowName::new(request.workflow))?,
-            version: version.map_or(VersionChoice::Latest, VersionChoice::Version),
+            version: version.unwrap_or(VersionChoice::Latest),
             input: request::json(&request.input, "input", "{}")?,
             input_checked_for: None,
             idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
@@ -155,12 +153,8 @@ impl Start {
 
     /// The definition that the start would use (W5).
     fn definition(&self, reader: &dyn Reader) -> Result<Option<DefinitionNumber>, StoreError> {
-        let version = match &self.run.version {
-            VersionChoice::Latest => None,
-            VersionChoice::Version(version) => Some(version),
-            VersionChoice::Revision(number) => return Ok(Some(*number)),
-        };
-        view::definition_number(reader, &self.namespace, &self.run.workflow, version)
+        let run = &self.run;
+        view::definition_number(reader, &self.namespace, &run.workflow, &run.version)
     }
 }
 

@@ -10,7 +10,7 @@ use flotilla_dsl::{Finding, Parsed, Reference, ReferenceTarget, unregistered};
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view;
+use flotilla_engine::{VersionChoice, view};
 use tokio::time::Instant;
 
 /// Serves `ValidateWorkflow`.
@@ -107,8 +107,9 @@ fn missing(
                 view::action_record(reader, namespace, name)?.is_some()
             }
             ReferenceTarget::Workflow { name, version } => {
-                let version = version.as_ref();
-                view::resolve_definition(reader, namespace, name, version)?.is_some()
+                let choice = version.clone().map(VersionChoice::Version);
+                let choice = choice.unwrap_or(VersionChoice::Latest);
+                view::definition_number(reader, namespace, name, &choice)?.is_some()
             }
             ReferenceTarget::Stream {
                 namespace: other,

@@ -5,6 +5,7 @@ mod mermaid;
 
 use self::form::Form;
 use super::findings;
+use super::revision_argument::RevisionArgument;
 use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -43,6 +44,9 @@ pub(crate) struct Graph {
         conflicts_with = "file"
     )]
     version: String,
+
+    #[command(flatten)]
+    revision: RevisionArgument,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,7 +60,15 @@ impl Graph {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let source = match self.file {
             Some(file) => DefinitionSource::read(&file)?,
-            None => stored(session, self.name.unwrap_or_default(), self.version).await?,
+            None => {
+                let request = GetWorkflowRequest {
+                    name: self.name.unwrap_or_default(),
+                    version: self.version,
+                    revision: self.revision.number(),
+                    ..GetWorkflowRequest::default()
+                };
+                stored(session, request).await?
+            }
         };
         let parsed = flotilla_dsl::parse(&source.text);
         let Some(form) = Form::of(&parsed)? else {
@@ -74,14 +86,8 @@ impl Graph {
 
 async fn stored(
     session: &Session,
-    name: String,
-    version: String,
+    request: GetWorkflowRequest,
 ) -> Result<DefinitionSource, Failure> {
-    let request = GetWorkflowRequest {
-        name,
-        version,
-        ..GetWorkflowRequest::default()
-    };
     let workflow = session.client()?.get_workflow(request).await?;
     Ok(DefinitionSource {
         file_name: workflow.name,
