@@ -42,7 +42,7 @@ pub enum Rejection {
     /// The input does not satisfy the workflow's schema (W4).
     #[error("expected the input to match the workflow's schema, but {0}")]
     InputInvalid(String),
-    /// The versions, the revisions or the runs of a workflow prevent it (W5).
+    /// The versions, revisions or runs of the workflow, or a limit, prevent the command (W5).
     #[error(transparent)]
     Workflow(#[from] WorkflowRejection),
     /// The run id, a concurrency key or another run prevents the start.

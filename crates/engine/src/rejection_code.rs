@@ -82,10 +82,10 @@ codes! {
         => "`flo workflow list` shows the workflows; create one with `flo workflow create -f FILE`";
     VersionNotFound "version_not_found" NotFound
         "The workflow has no such version."
-        => "`flo workflow revisions WORKFLOW` shows the versions and their revisions";
+        => "`flo workflow revisions WORKFLOW` lists the revisions of each version";
     RevisionNotFound "revision_not_found" NotFound
-        "The version of the workflow has no such revision."
-        => "`flo workflow revisions WORKFLOW` shows the versions and their revisions";
+        "The version of the workflow has no revision with this number."
+        => "`flo workflow revisions WORKFLOW` lists the revisions of each version";
     WorkflowDisabled "workflow_disabled" Conflict
         "The workflow is disabled: it starts no new runs."
         => "enable it with `flo workflow enable NAME`";

@@ -36,6 +36,7 @@ use crate::tables::{
     QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, RequestAgeRecord, RequestAges, RowKey,
     Table, TimerKey, Timers, damaged, decode_record, row_key,
 };
+use crate::workflow_rejection::WorkflowRejection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -46,6 +47,12 @@ pub(crate) enum Abort {
     Rejected(Rejection),
     /// The store failed; the process must exit.
     Store(StoreError),
+}
+
+impl From<WorkflowRejection> for Abort {
+    fn from(rejection: WorkflowRejection) -> Self {
+        Rejection::from(rejection).into()
+    }
 }
 
 impl From<Rejection> for Abort {

@@ -1,10 +1,10 @@
-//! Why the versions, the revisions or the runs of a workflow prevent a command on it (W5).
+//! Why the versions, revisions or runs of a workflow, or a limit, prevent a command (W5).
 
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
-/// Why the versions, the revisions or the runs of a workflow prevent a command on it.
+/// Why the versions, revisions or runs of a workflow, or a limit, prevent a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum WorkflowRejection {
     /// The workflow has no such version (W5).

@@ -106,12 +106,12 @@ pub(crate) fn metadata(bytes: &[u8]) -> Result<Option<Json>, Refusal> {
 }
 
 /// The revision that a resume or a retry selects; `None` for that of the run (W89, W90).
-pub(crate) fn revision_of_run(
+pub(crate) fn run_version_choice(
     latest: bool,
     version: String,
     revision: u32,
 ) -> Result<Option<VersionChoice>, Refusal> {
-    match (latest, revision_of_version(version, revision)?) {
+    match (latest, version_choice(version, revision)?) {
         (false, choice) => Ok(choice),
         (true, None) => Ok(Some(VersionChoice::Latest)),
         (true, Some(_)) => {
@@ -122,7 +122,7 @@ pub(crate) fn revision_of_run(
 }
 
 /// A revision of the version that a request names; `None` if it names no version (W5).
-pub(crate) fn revision_of_version(
+pub(crate) fn version_choice(
     version: String,
     revision: u32,
 ) -> Result<Option<VersionChoice>, Refusal> {
@@ -131,7 +131,7 @@ pub(crate) fn revision_of_version(
         (Some(version), revision) => Ok(Some(VersionChoice::Revision(version, revision))),
         (None, 0) => Ok(None),
         (None, _) => {
-            let message = "expected a version together with a revision, but the version is empty";
+            let message = "expected version and revision, but the request has only revision";
             Err(Refusal::invalid("version", message))
         }
     }
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn two_choices_of_a_revision_are_refused() {
-        let refusal = revision_of_run(true, "2.0.0".to_owned(), 0);
+        let refusal = run_version_choice(true, "2.0.0".to_owned(), 0);
         let refusal = refusal.unwrap_err().to_string();
         assert!(refusal.contains("has both"), "{refusal}");
     }

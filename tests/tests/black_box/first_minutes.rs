@@ -306,7 +306,7 @@ fn every_verb_explains_itself_with_an_example() {
     let flo = Flo::at("127.0.0.1:1");
     let verbs = "server | dev | workflow create | workflow validate | workflow start | \
         workflow status | workflow history | workflow signal | workflow cancel | workflow list | \
-        workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
+        workflow revisions | workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
         workflow delete | \
         workflow schedule | workflow trigger | workflow invalidate | plan status | plan reset | \
         action report | action register | action dlq list | action dlq show | action dlq requeue | \

@@ -23,8 +23,8 @@ fn every_verb_prints_json_and_yaml() {
         "workflow create -f {parked} | workflow validate -f {parked} | workflow graph -f {parked} | \
          workflow start parked --run-id r-1 --idempotency-key k | workflow status r-1 | \
          workflow signal r-1 --type odd --id s-1 | workflow history r-1 | workflow info r-1 {{}} | workflow info r-1 | \
-         workflow history r-1 --follow --limit 2 | workflow list | workflow runs | \
-         workflow show parked | workflow graph parked | workflow disable parked | \
+         workflow history r-1 --follow --limit 2 | workflow list | workflow revisions parked | workflow runs | \
+         workflow show parked | workflow show parked --version 1.0.0 --revision 1 | workflow graph parked | workflow disable parked | \
          workflow enable parked | workflow delete absent | action register pack | action list | action status {action_run} | \
          action runs work | action cancel {unwanted} | action invoke pack --async | action disable pack | action enable pack | \
          action delete pack | worker list | worker info w1 | cluster status | \

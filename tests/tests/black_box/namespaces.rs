@@ -315,7 +315,7 @@ fn a_name_out_of_rule_is_refused_by_every_verb() {
     let verbs = format!(
         "workflow create -f {file}|workflow start w|workflow status r|workflow history r|
          workflow history r --follow|workflow signal r --type t|workflow cancel r|workflow list|
-         workflow runs|workflow show w|workflow enable w|workflow disable w|workflow delete w|workflow graph w|
+         workflow revisions w|workflow runs|workflow show w|workflow enable w|workflow disable w|workflow delete w|workflow graph w|
          workflow invalidate e|workflow schedule w|workflow trigger w|plan status w p|plan reset w p|
          action register a|action invoke a|action invoke a --async|action status r|action runs a|action cancel a|
          action list|action delete a|action enable a|action disable a|action dlq list a|

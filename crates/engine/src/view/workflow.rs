@@ -22,7 +22,7 @@ pub struct WorkflowView {
     pub is_enabled: bool,
 }
 
-/// A revision with its source; `None` if there is no such revision.
+/// The revision that `choice` selects, with its source; `None` if it does not exist.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -39,7 +39,7 @@ pub fn workflow(
     Ok(Some((view, source)))
 }
 
-/// A revision without its source: what a start with this choice would use now (W5).
+/// The revision that a start with this `choice` would use now (W5), without its source.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -53,7 +53,7 @@ pub fn resolve_definition(
     let Some(record) = read::<Workflows>(reader, &key)? else {
         return Ok(None);
     };
-    match definition_number(reader, namespace, name, choice)? {
+    match number_of(reader, &key, &record, choice)? {
         Some(number) => view(reader, &record, number),
         None => Ok(None),
     }
@@ -69,11 +69,23 @@ pub fn definition_number(
     name: &WorkflowName,
     choice: &VersionChoice,
 ) -> Result<Option<DefinitionNumber>, StoreError> {
-    let (namespace, name) = (namespace.clone(), name.clone());
+    let key = (namespace.clone(), name.clone());
+    match read::<Workflows>(reader, &key)? {
+        Some(record) => number_of(reader, &key, &record, choice),
+        None => Ok(None),
+    }
+}
+
+/// The number of a definition of a workflow that exists.
+fn number_of(
+    reader: &dyn Reader,
+    key: &(Namespace, WorkflowName),
+    record: &WorkflowRecord,
+    choice: &VersionChoice,
+) -> Result<Option<DefinitionNumber>, StoreError> {
+    let (namespace, name) = key.clone();
     Ok(match choice {
-        VersionChoice::Latest => {
-            read::<Workflows>(reader, &(namespace, name))?.map(|workflow| workflow.latest)
-        }
+        VersionChoice::Latest => Some(record.latest),
         VersionChoice::Version(version) => {
             let version = read::<Versions>(reader, &(namespace, name, version.clone()))?;
             version.map(|version| version.newest)
@@ -81,7 +93,13 @@ pub fn definition_number(
         VersionChoice::Revision(version, revision) => {
             read::<Revisions>(reader, &(namespace, name, version.clone(), *revision))?
         }
-        VersionChoice::Definition(number) => Some(*number),
+        VersionChoice::Definition(number) => {
+            let record = read::<Definitions>(reader, number)?;
+            let is_own = |record: &DefinitionRecord| {
+                record.namespace == namespace && record.definition.name == name
+            };
+            record.filter(is_own).map(|_| *number)
+        }
     })
 }
 
@@ -96,38 +114,41 @@ pub fn definition(
     read::<Definitions>(reader, &number)
 }
 
-/// The workflows of a namespace by name, each with its latest revision.
+/// The workflows of a namespace by name, each with its latest revision, as `convert` gives them: only one definition, which
+/// can be large, is in memory at a time.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
-pub fn workflows(
+pub fn workflows<I>(
     reader: &dyn Reader,
     namespace: &Namespace,
     range: PageRange<'_>,
-) -> Result<Page<WorkflowView>, StoreError> {
+    convert: impl Fn(WorkflowView) -> I,
+) -> Result<Page<I>, StoreError> {
     let prefix = prefix::<Workflows>(namespace);
     page::<Workflows, _>(reader, &Scope::new(&prefix, range), |_, record| {
-        view(reader, &record, record.latest)
+        Ok(view(reader, &record, record.latest)?.map(&convert))
     })
 }
 
-/// The revisions of a workflow by version and number; `None` if the workflow does not exist.
+/// The revisions of a workflow by version and number, as `convert` gives them; `None` if the workflow does not exist.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
-pub fn revisions(
+pub fn revisions<I>(
     reader: &dyn Reader,
-    namespace: &Namespace,
-    name: &WorkflowName,
+    key: &(Namespace, WorkflowName),
     range: PageRange<'_>,
-) -> Result<Option<Page<WorkflowView>>, StoreError> {
-    let key = (namespace.clone(), name.clone());
-    let Some(record) = read::<Workflows>(reader, &key)? else {
+    convert: impl Fn(WorkflowView) -> I,
+) -> Result<Option<Page<I>>, StoreError> {
+    let Some(record) = read::<Workflows>(reader, key)? else {
         return Ok(None);
     };
-    let prefix = prefix::<Revisions>(&key);
-    let scope = Scope::new(&prefix, range);
-    page::<Revisions, _>(reader, &scope, |_, number| view(reader, &record, number)).map(Some)
+    let prefix = prefix::<Revisions>(key);
+    page::<Revisions, _>(reader, &Scope::new(&prefix, range), |_, number| {
+        Ok(view(reader, &record, number)?.map(&convert))
+    })
+    .map(Some)
 }
 
 fn view(

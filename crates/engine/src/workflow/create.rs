@@ -47,7 +47,7 @@ impl CreateDefinition {
         let definition = &self.definition;
         let workflow = (namespace.clone(), definition.name.clone());
         if turn.get::<WorkflowsBeingDeleted>(&workflow)?.is_some() {
-            return Err(Rejection::from(WorkflowRejection::BeingDeleted(workflow.1)).into());
+            return Err(WorkflowRejection::BeingDeleted(workflow.1).into());
         }
         let content = codec::fingerprint(&codec::encode(definition));
         let version = definition.version.clone();
@@ -179,7 +179,7 @@ impl CreateDefinition {
         if workflow.revisions_count > REVISIONS_MAX
             || workflow.revisions_bytes > REVISIONS_BYTES_MAX
         {
-            return Err(Rejection::from(WorkflowRejection::RevisionsTooMany(key.1)).into());
+            return Err(WorkflowRejection::RevisionsTooMany(key.1).into());
         }
         turn.put::<Workflows>(&key, workflow);
         Ok(())
@@ -242,7 +242,7 @@ fn count_workflow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<
     let count = turn.get::<WorkflowCounts>(namespace)?;
     let count = count.map_or(0, |count| *count);
     if count >= WORKFLOWS_MAX {
-        return Err(Rejection::from(WorkflowRejection::WorkflowsTooMany(namespace.clone())).into());
+        return Err(WorkflowRejection::WorkflowsTooMany(namespace.clone()).into());
     }
     turn.put::<WorkflowCounts>(namespace, count + 1);
     Ok(())

@@ -7,7 +7,6 @@
 use crate::ids::{Namespace, WorkflowName};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::plan::{self, RevisionChange};
-use crate::rejection::Rejection;
 use crate::reply::WorkflowDeleted;
 use crate::store::StoreError;
 use crate::tables::{
@@ -31,7 +30,7 @@ pub struct DeleteWorkflow {
 /// Names a workflow.
 type WorkflowKey = (Namespace, WorkflowName);
 
-/// The rows of one revision.
+/// The rows of one revision that are found by its number. That of [`Revisions`] is deleted after them.
 const REVISION_ROWS: usize = 5;
 
 impl DeleteWorkflow {
@@ -81,7 +80,7 @@ fn hide(turn: &mut Turn<'_, '_>, key: &WorkflowKey) -> TurnResult<()> {
         return Ok(());
     };
     if turn.first_key_from::<RunsByWorkflow>(key, key)?.is_some() {
-        return Err(Rejection::from(WorkflowRejection::HasRuns(key.1.clone())).into());
+        return Err(WorkflowRejection::HasRuns(key.1.clone()).into());
     }
     schedule::delete(turn, key)?;
     trigger::delete(turn, key)?;

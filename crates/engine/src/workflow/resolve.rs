@@ -32,7 +32,7 @@ pub(crate) fn newest(
             let (workflow, version) = (workflow.clone(), version.clone());
             let found = turn.get::<Versions>(&key)?;
             let missing = || WorkflowRejection::VersionNotFound { workflow, version };
-            found.ok_or_else(|| Rejection::from(missing()))?.newest
+            found.ok_or_else(missing)?.newest
         }
     };
     Ok(ResolvedDefinition {

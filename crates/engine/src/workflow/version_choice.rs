@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A revision of a workflow, as a caller selects it (W5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VersionChoice {
-    /// The latest.
+    /// The latest revision.
     Latest,
     /// The newest revision of this version.
     Version(WorkflowVersion),
@@ -22,6 +22,8 @@ pub enum VersionChoice {
 }
 
 impl VersionChoice {
+    /// The definition that the choice selects.
+    ///
     /// # Errors
     /// A [`Rejection`] if the workflow, the version or the revision does not exist.
     pub(crate) fn resolve(
@@ -30,13 +32,9 @@ impl VersionChoice {
         namespace: &Namespace,
         workflow: &WorkflowName,
     ) -> TurnResult<ResolvedDefinition> {
-        let version = match self {
-            Self::Latest | Self::Definition(_) => None,
-            Self::Version(version) | Self::Revision(version, _) => Some(version),
-        };
-        let newest = newest(turn, namespace, workflow, version)?;
-        let number = match self {
-            Self::Latest | Self::Version(_) => return Ok(newest),
+        let (version, number) = match self {
+            Self::Latest => return newest(turn, namespace, workflow, None),
+            Self::Version(version) => return newest(turn, namespace, workflow, Some(version)),
             Self::Revision(version, revision) => {
                 let place = (
                     namespace.clone(),
@@ -44,25 +42,38 @@ impl VersionChoice {
                     version.clone(),
                     *revision,
                 );
-                let number = turn.get::<Revisions>(&place)?;
-                let missing = || WorkflowRejection::RevisionNotFound {
-                    workflow: workflow.clone(),
-                    version: version.clone(),
-                    revision: *revision,
-                };
-                *number.ok_or_else(|| Rejection::from(missing()))?
+                (
+                    Some(version),
+                    turn.get::<Revisions>(&place)?.map(|number| *number),
+                )
             }
-            Self::Definition(number) => *number,
+            Self::Definition(number) => {
+                let is_own = key_of(turn, *number)?
+                    .is_some_and(|(of, name)| of == *namespace && name == *workflow);
+                (None, is_own.then_some(*number))
+            }
         };
-        let is_of_workflow = key_of(turn, number)?
-            .is_some_and(|(revision_in, name)| revision_in == *namespace && name == *workflow);
-        if !is_of_workflow {
-            return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
-        }
+        let newest = newest(turn, namespace, workflow, version)?;
+        let Some(number) = number else {
+            return Err(self.missing(workflow).into());
+        };
         Ok(ResolvedDefinition {
             number,
             record: turn.pinned(number)?,
             ..newest
         })
+    }
+
+    /// Why the choice selects nothing, although the workflow exists, and the version.
+    fn missing(&self, workflow: &WorkflowName) -> Rejection {
+        match self {
+            Self::Revision(version, revision) => WorkflowRejection::RevisionNotFound {
+                workflow: workflow.clone(),
+                version: version.clone(),
+                revision: *revision,
+            }
+            .into(),
+            _ => Rejection::WorkflowNotFound(workflow.clone()),
+        }
     }
 }

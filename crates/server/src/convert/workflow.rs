@@ -3,7 +3,12 @@
 use flotilla_api::v1;
 use flotilla_engine::view::WorkflowView;
 
-/// Converts a revision of a workflow, without its triggers; `source` is empty in lists.
+/// Converts a revision of a workflow for a list, without its source and its triggers.
+pub(crate) fn row(view: WorkflowView) -> v1::Workflow {
+    message(view, String::new())
+}
+
+/// Converts a revision of a workflow, without its triggers.
 pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
     let definition = view.definition.definition;
     v1::Workflow {

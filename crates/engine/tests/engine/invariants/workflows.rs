@@ -56,16 +56,20 @@ fn check_revisions(store: &MemoryStore) {
             known((namespace.clone(), workflow.clone())),
             "a revision of no workflow"
         );
-        if let Some(record) = read::<Definitions>(store, &number) {
-            let definition = record.definition;
-            let own = (
-                record.namespace,
-                definition.name,
-                definition.version,
-                record.revision,
-            );
-            assert_eq!(own, (namespace, workflow, version, revision));
-        }
+        let key = (namespace.clone(), workflow.clone());
+        let Some(record) = read::<Definitions>(store, &number) else {
+            let is_deleted = read::<WorkflowsBeingDeleted>(store, &key).is_some();
+            assert!(is_deleted, "a revision without a definition");
+            continue;
+        };
+        let definition = record.definition;
+        let own = (
+            record.namespace,
+            definition.name,
+            definition.version,
+            record.revision,
+        );
+        assert_eq!(own, (namespace, workflow, version, revision));
     }
     let sources = rows::<DefinitionSources>(store, &()).into_iter();
     assert!(sources.map(|(number, _)| number).eq(definitions));

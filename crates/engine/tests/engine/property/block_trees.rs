@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Expected {
     waits_count: usize,
-    /// How many of these wait for something that a block that is tried again does not give back.
+    /// How many of these waits the next attempt at the block repeats: approvals, child runs and delays.
     renewed_count: usize,
     left_count: usize,
     /// How many of the steps that are left keep their results.
@@ -94,7 +94,7 @@ impl Expected {
                 Step::Tolerates(list) => {
                     let sets_count = self.sets_count;
                     if self.add_loop(list) != ListEnd::Success {
-                        // What failed iterations wrote is dropped.
+                        // The writes of failed iterations are dropped.
                         self.sets_count = sets_count;
                     }
                     ListEnd::Success
@@ -127,8 +127,7 @@ impl Expected {
         };
         let end = attempt.add(list);
         if end == ListEnd::Retryable {
-            // Its results are dropped, and its signals are given back. Its decisions are made again, and its children
-            // and delays begin again.
+            // The next attempt drops the results and reuses the signals. Approvals, child runs and delays start again.
             self.waits_count += attempt.renewed_count;
             self.renewed_count += attempt.renewed_count;
             self.left_count += attempt.left_count;
@@ -258,7 +257,7 @@ fn signal(run_id: RunId, scope: Option<ScopePathText>) -> Body {
     })
 }
 
-/// Does the work that was deferred, of the run and its children, however little an entry may do.
+/// Fires continuation timers until no run has deferred work, whatever the budget of an entry.
 pub(super) fn go_on(player: &mut Player) {
     let deferred = |player: &Player| {
         let mut timers = rows::<Timers>(&player.store, &()).into_iter();
@@ -338,7 +337,12 @@ pub(super) fn answer(player: &mut Player, run: RunNumber) {
             let runs = rows::<Runs>(&player.store, &()).into_iter();
             let is_of_run = |of: &RunRecord| of.parent.is_some_and(|parent| parent.run == number);
             let mut open = runs.filter(|(_, of)| is_of_run(of) && of.status.is_open());
-            let (_, child) = open.next().expect("an open child");
+            let child = if is_last {
+                open.next_back()
+            } else {
+                open.next()
+            };
+            let (_, child) = child.expect("an open child");
             return play(player, signal(child.id, None));
         }
         WaitingFor::Timer => {
@@ -346,7 +350,8 @@ pub(super) fn answer(player: &mut Player, run: RunNumber) {
             let mut own = timers.filter(|(timer, ())| {
                 timer.kind == TimerKind::StepWake && timer.subject == number.0
             });
-            let (timer, ()) = own.next().expect("a delay has a timer");
+            let timer = if is_last { own.next_back() } else { own.next() };
+            let (timer, ()) = timer.expect("a delay has a timer");
             return play(player, Body::FireTimer(FireTimer { timer }));
         }
         _ => {}

@@ -23,19 +23,19 @@ pub(super) enum Step {
     LeadsOn,
     /// Is a switch that ends the block with `success`.
     Ends,
-    /// Is a switch that ends the block with `failure`, for which a block is tried again.
+    /// Is a switch that ends the block with `failure`, so that a block step retries it.
     Breaks,
     /// Ends as its branches do, by the join.
     Fans(&'static str, Vec<Vec<Step>>),
-    /// Ends as its block does, which is tried twice.
+    /// Ends as its block does; the block has at most two attempts.
     Nests(Vec<Step>),
-    /// Executes its block for two items, that many at the same time.
+    /// Executes its block for two items, with this concurrency.
     Loops(u32, Vec<Step>),
     /// Executes its block for two items at the same time, and succeeds even if both iterations fail.
     Tolerates(Vec<Step>),
-    /// Waits for a child, which waits for a signal.
+    /// Starts a child run that waits for a signal, and waits for it to end.
     Calls,
-    /// Waits for a time that is past in the next entry.
+    /// Waits for a time that has passed by the next entry.
     Delays,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = Lis
     prop::collection::vec(step, 1..4)
 }
 
-/// A step that is skipped: the workflow is called `tree`.
+/// A step that is always skipped, because the workflow is named `tree`.
 const SKIPPED: &str = "wait go skip=$.flo.workflow==tree";
 
 /// The text of a workflow, as the scripts write it.
@@ -114,7 +114,7 @@ impl Text {
         text.own + &text.blocks
     }
 
-    /// Adds the lines of a list to `lines`, and the blocks that its steps open behind all others.
+    /// Appends the lines of a list to `lines`, and the blocks of its steps to `self.blocks`.
     fn block(&mut self, list: &List, mut lines: String) -> String {
         for step in list {
             self.names_count += 1;
@@ -153,7 +153,7 @@ impl Text {
     }
 }
 
-/// How often the steps of a tree wait at most.
+/// The maximum number of waits in a tree.
 pub(super) fn waits_count(list: &List) -> usize {
     let of_step = |step: &Step| {
         let inner: usize = step.blocks().iter().map(waits_count).sum();

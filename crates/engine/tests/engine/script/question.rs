@@ -179,7 +179,7 @@ fn show(world: &World, line: &mut Line) -> String {
         }
         "revisions" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
-            show_revisions(world, &namespace, &name)
+            show_revisions(world, &(namespace, name))
         }
         "schedule" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
@@ -202,13 +202,9 @@ fn show(world: &World, line: &mut Line) -> String {
     }
 }
 
-fn show_revisions(world: &World, namespace: &Namespace, name: &WorkflowName) -> String {
+fn show_revisions(world: &World, key: &(Namespace, WorkflowName)) -> String {
     let range = view::PageRange::first(100);
-    let page = view::revisions(&world.store, namespace, name, range);
-    let Some(page) = page.expect("memory does not fail") else {
-        return "no workflow\n".to_owned();
-    };
-    let line = |view: &view::WorkflowView| {
+    let line = |view: view::WorkflowView| {
         let latest = if view.is_latest { ", latest" } else { "" };
         let (version, revision) = (
             &view.definition.definition.version,
@@ -216,7 +212,11 @@ fn show_revisions(world: &World, namespace: &Namespace, name: &WorkflowName) -> 
         );
         format!("version {version} revision {revision}{latest}\n")
     };
-    page.items.iter().map(line).collect()
+    let page = view::revisions(&world.store, key, range, line);
+    match page.expect("memory does not fail") {
+        Some(page) => page.items.concat(),
+        None => "no workflow\n".to_owned(),
+    }
 }
 
 /// How many rows each table has that holds what is swept.

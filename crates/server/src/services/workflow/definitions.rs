@@ -22,7 +22,7 @@ pub(super) async fn get(
 ) -> Result<v1::Workflow, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let workflow = request::name(WorkflowName::new(request.name))?;
-    let choice = request::revision_of_version(request.version, request.revision)?;
+    let choice = request::version_choice(request.version, request.revision)?;
     let choice = choice.unwrap_or(VersionChoice::Latest);
     let look_up = |reader: &dyn Reader| {
         let found = view::workflow(reader, &namespace, &workflow, &choice)?;
@@ -73,14 +73,15 @@ pub(super) async fn list(
 ) -> Result<v1::ListWorkflowsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::workflows(reader, &namespace, page.range());
+    let list = move |reader: &dyn Reader| {
+        view::workflows(reader, &namespace, page.range(), convert::workflow::row)
+    };
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
-    let message = |view| convert::workflow::message(view, String::new());
     Ok(v1::ListWorkflowsResponse {
-        items: found.items.into_iter().map(message).collect(),
+        items: found.items,
         next_page_token: request::page_token(found.next),
     })
 }
@@ -94,17 +95,17 @@ pub(super) async fn revisions(
     let namespace = request::namespace(&request.namespace)?;
     let workflow = request::name(WorkflowName::new(request.workflow))?;
     let page = request::page(request.limit, &request.page_token)?;
-    let name = workflow.clone();
-    let list = move |reader: &dyn Reader| view::revisions(reader, &namespace, &name, page.range());
+    let key = (namespace, workflow.clone());
+    let list = move |reader: &dyn Reader| {
+        view::revisions(reader, &key, page.range(), convert::workflow::row)
+    };
     let found = context
         .gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let found = found.ok_or(Rejection::WorkflowNotFound(workflow))?;
     Ok(v1::ListRevisionsResponse {
-        items: (found.items.into_iter())
-            .map(|view| convert::workflow::message(view, String::new()))
-            .collect(),
+        items: found.items,
         next_page_token: request::page_token(found.next),
     })
 }

@@ -139,7 +139,7 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
 fn resume_revision(request: &v1::ResumeRunRequest) -> Result<Option<ResumeRevision>, Refusal> {
     let is_forced = request.force;
     let version = request.version.clone();
-    let version = request::revision_of_run(request.latest, version, request.revision)?;
+    let version = request::run_version_choice(request.latest, version, request.revision)?;
     if version.is_none() && is_forced {
         let message = "expected `latest` or `version` together with `force`, but neither is set";
         return Err(Refusal::invalid("force", message));

@@ -79,7 +79,7 @@ fn start(
     input: Json,
 ) -> Result<StartRun, Refusal> {
     let metadata = request::metadata(&request.metadata)?;
-    let version = request::revision_of_run(request.latest, request.version, request.revision)?;
+    let version = request::run_version_choice(request.latest, request.version, request.revision)?;
     Ok(StartRun {
         version: version.unwrap_or(VersionChoice::Definition(origin.definition)),
         input,

@@ -87,7 +87,7 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
         after: ("start_after_ms", request.start_after_ms),
     };
     let start_time = start_time.read(now_ms, WAIT_MS_MAX)?;
-    let version = request::revision_of_version(request.version, request.revision)?;
+    let version = request::version_choice(request.version, request.revision)?;
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
         namespace: request::namespace(&request.namespace)?,
