@@ -53,13 +53,19 @@ pub fn resolve_definition(
     let Some(record) = read::<Workflows>(reader, &key)? else {
         return Ok(None);
     };
-    match number_of(reader, &key, &record, choice)? {
-        Some(number) => view(reader, &record, number),
-        None => Ok(None),
-    }
+    let Some(number) = number_of(reader, &key, &record, choice)? else {
+        return Ok(None);
+    };
+    let found = view(reader, &record, number)?;
+    Ok(found.filter(|found| {
+        // A definition that is chosen by its number alone can be of another workflow.
+        let definition = &found.definition;
+        definition.namespace == key.0 && definition.definition.name == key.1
+    }))
 }
 
-/// The number of the definition that [`resolve_definition`] would give. Its record, which can be large, is not read.
+/// The number of the definition that [`resolve_definition`] would give. Its record, which can be large, is not read: a
+/// number that the caller has chosen is returned as it is.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -93,13 +99,7 @@ fn number_of(
         VersionChoice::Revision(version, revision) => {
             read::<Revisions>(reader, &(namespace, name, version.clone(), *revision))?
         }
-        VersionChoice::Definition(number) => {
-            let record = read::<Definitions>(reader, number)?;
-            let is_own = |record: &DefinitionRecord| {
-                record.namespace == namespace && record.definition.name == name
-            };
-            record.filter(is_own).map(|_| *number)
-        }
+        VersionChoice::Definition(number) => Some(*number),
     })
 }
 

@@ -69,17 +69,7 @@ impl CreateDefinition {
         };
         turn.put::<Definitions>(&number, record);
         turn.put::<DefinitionSources>(&number, self.source.clone());
-        let (namespace_of, workflow, version, content) = place;
-        turn.put::<Revisions>(
-            &(
-                namespace_of.clone(),
-                workflow.clone(),
-                version.clone(),
-                revision,
-            ),
-            number,
-        );
-        turn.put::<RevisionsByContent>(&(namespace_of, workflow, version, content, number), ());
+        turn.put::<RevisionsByContent>(&(place.0, place.1, place.2, place.3, number), ());
         self.set_latest(turn, namespace, number)?;
         Ok(DefinitionCreated {
             revision,
@@ -185,6 +175,7 @@ impl CreateDefinition {
         Ok(())
     }
 
+    /// Counts a revision of its version, by whose number it is found.
     fn count_revision(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -207,6 +198,7 @@ impl CreateDefinition {
                 revisions_count,
             },
         );
+        turn.put::<Revisions>(&(key.0, key.1, key.2, revisions_count), number);
         Ok(revisions_count)
     }
 

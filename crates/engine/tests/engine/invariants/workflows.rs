@@ -39,9 +39,10 @@ pub(super) fn check(store: &MemoryStore) {
 
 /// Each revision is found by its content, and its rows are those of a workflow.
 fn check_revisions(store: &MemoryStore) {
-    let known = |key: (Namespace, WorkflowName)| {
-        let is_deleted = read::<WorkflowsBeingDeleted>(store, &key).is_some();
-        is_deleted || read::<Workflows>(store, &key).is_some()
+    let is_deleted =
+        |key: &(Namespace, WorkflowName)| read::<WorkflowsBeingDeleted>(store, key).is_some();
+    let known = |key: &(Namespace, WorkflowName)| {
+        is_deleted(key) || read::<Workflows>(store, key).is_some()
     };
     let found = rows::<RevisionsByContent>(store, &()).into_iter();
     let found: BTreeSet<_> = found.map(|(key, ())| key.4).collect();
@@ -52,14 +53,10 @@ fn check_revisions(store: &MemoryStore) {
     let by_revision: BTreeSet<_> = by_revision.map(|(_, number)| number).collect();
     assert!(by_revision.is_superset(&definitions), "revisions by number");
     for ((namespace, workflow, version, revision), number) in rows::<Revisions>(store, &()) {
-        assert!(
-            known((namespace.clone(), workflow.clone())),
-            "a revision of no workflow"
-        );
         let key = (namespace.clone(), workflow.clone());
+        assert!(known(&key), "a revision of no workflow");
         let Some(record) = read::<Definitions>(store, &number) else {
-            let is_deleted = read::<WorkflowsBeingDeleted>(store, &key).is_some();
-            assert!(is_deleted, "a revision without a definition");
+            assert!(is_deleted(&key), "a revision without a definition");
             continue;
         };
         let definition = record.definition;
@@ -74,9 +71,9 @@ fn check_revisions(store: &MemoryStore) {
     let sources = rows::<DefinitionSources>(store, &()).into_iter();
     assert!(sources.map(|(number, _)| number).eq(definitions));
     for ((namespace, workflow, _), _) in rows::<Versions>(store, &()) {
-        assert!(known((namespace, workflow)), "a version of no workflow");
+        assert!(known(&(namespace, workflow)), "a version of no workflow");
     }
     for ((namespace, workflow, _), _) in rows::<Plans>(store, &()) {
-        assert!(known((namespace, workflow)), "a plan of no workflow");
+        assert!(known(&(namespace, workflow)), "a plan of no workflow");
     }
 }

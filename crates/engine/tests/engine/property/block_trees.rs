@@ -272,20 +272,20 @@ pub(super) fn go_on(player: &mut Player) {
 pub(super) fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     let record = read::<Runs>(&player.store, &run).expect("the run");
-    let definition_at = |seq: u64| {
-        let former = record.former_definitions.iter();
-        let mut later = former.filter(|former| seq <= former.last_event);
-        let number = later
-            .next()
-            .map_or(record.definition, |former| former.definition);
-        read::<Definitions>(&player.store, &number)
-            .expect("its definition")
-            .definition
+    let definition = |number| {
+        let found = read::<Definitions>(&player.store, number);
+        found.expect("its definition").definition
     };
+    let former = record.former_definitions.iter();
+    let former = former.map(|former| (former.last_event, definition(&former.definition)));
+    let current = (u64::MAX, definition(&record.definition));
+    // Each with the last event that the run has noted with it.
+    let definitions: Vec<_> = former.chain([current]).collect();
     let histories = rows::<History>(&player.store, &run).into_iter();
     let events = histories.flat_map(|(_, record)| record.events);
     for (seq, event) in (1..).zip(events) {
-        let definition = definition_at(seq);
+        let mut later = definitions.iter().filter(|(last, _)| seq <= *last);
+        let (_, definition) = later.next().expect("the current one is the last");
         let is_loop =
             |down: &ScopeStep| matches!(definition.step(down.step).kind, StepKind::ForEach(_));
         if event.scope.path.0.iter().any(is_loop) {
