@@ -8,6 +8,8 @@ use std::str::FromStr;
 pub(crate) enum Bug {
     /// A node answers a signal before its entry is committed.
     EarlyAcknowledgement,
+    /// The stored definition of trips lacks the compensation of a step, as if the engine lost it.
+    LostCompensation,
     /// The disks report a sync of the log that they have not done.
     LostSync,
     /// A read that should be linearizable returns the local state of the node.
@@ -15,11 +17,17 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    const ALL: [Self; 3] = [Self::EarlyAcknowledgement, Self::LostSync, Self::StaleRead];
+    const ALL: [Self; 4] = [
+        Self::EarlyAcknowledgement,
+        Self::LostCompensation,
+        Self::LostSync,
+        Self::StaleRead,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::EarlyAcknowledgement => "early-acknowledgement",
+            Self::LostCompensation => "lost-compensation",
             Self::LostSync => "lost-sync",
             Self::StaleRead => "stale-read",
         }

@@ -141,7 +141,7 @@ impl World {
         let operator = caller("operator".to_owned());
         let until_ms = plan.seconds * 1_000;
         self.outside
-            .spawn(operate(operator, self.time.clone(), until_ms));
+            .spawn(operate(operator, self.time.clone(), until_ms, plan.bug));
         for number in 1..=load.workers {
             let caller = caller(format!("worker {number}"));
             self.outside.spawn(
@@ -160,6 +160,7 @@ impl World {
                 until_ms,
                 orders: Vec::new(),
                 begun: Vec::new(),
+                trips: Vec::new(),
                 requested_count: 0,
             };
             self.outside.spawn(client.run());

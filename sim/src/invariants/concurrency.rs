@@ -1,20 +1,19 @@
 //! Never more runs than the limit hold a concurrency key, and they begin in the order of their starts (W84).
 
-use super::rows::rows;
+use super::rows::{definition, rows};
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::rows::{ConcurrencyKeys, EventKind, History, Runs, TriggeredBy};
+use flotilla_engine::rows::{ConcurrencyKeys, EventKind, History, Runs};
 use flotilla_engine::store::MemoryStore;
 
-/// The limit of the workflow that clients start.
+/// The workflow with a limit.
+const LIMITED: &str = "order";
+/// Its limit.
 const LIMIT: i32 = 6;
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
-    let orders = rows::<Runs>(store, &()).into_iter().filter(|(_, run)| {
-        matches!(
-            run.triggered_by,
-            TriggeredBy::Caller | TriggeredBy::Retry { .. }
-        )
-    });
+    let orders = rows::<Runs>(store, &())
+        .into_iter()
+        .filter(|(_, run)| definition(store, run.definition).name.as_str() == LIMITED);
     let orders = orders.map(|(number, run)| Span::of(store, number, run.status.is_open()));
     let orders: Vec<Span> = orders.collect();
     let mut broken = exceeded(&orders);

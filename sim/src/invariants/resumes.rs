@@ -1,8 +1,8 @@
 //! A run that is resumed, or begins with a step of another run, enters no step again that has succeeded (W89, W90). The
 //! workflows have no loops.
 
-use super::rows::rows;
-use flotilla_engine::rows::{EventKind, History, Runs};
+use super::rows::{events_of, rows};
+use flotilla_engine::rows::{EventKind, Runs};
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeSet;
 
@@ -10,13 +10,9 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
     for (number, run) in rows::<Runs>(store, &()) {
         let mut succeeded = BTreeSet::new();
-        let records = rows::<History>(store, &number).into_iter();
-        for event in records.flat_map(|(_, record)| record.events) {
-            let Some(step) = event.step else {
-                continue;
-            };
-            let place = (event.scope.path, step);
-            match event.kind {
+        for past in events_of(store, number, &run) {
+            let place = (past.scope(), past.step().to_owned());
+            match &past.event.kind {
                 EventKind::StepStarted if succeeded.contains(&place) => broken.push(format!(
                     "expected no further visit of {} to {place:?}, which has succeeded",
                     run.id

@@ -1,4 +1,4 @@
-//! A client: starts orders, approves, cancels and resumes them, invokes actions, increments keys.
+//! A client: starts orders and trips, approves, cancels and resumes them, invokes actions, increments keys.
 
 use super::caller::Caller;
 use super::workload;
@@ -35,6 +35,8 @@ pub(crate) struct Client {
     pub(crate) orders: Vec<RunId>,
     /// Orders that it has started.
     pub(crate) begun: Vec<RunId>,
+    /// Trips that it has neither approved nor cancelled yet.
+    pub(crate) trips: Vec<RunId>,
     pub(crate) requested_count: u64,
 }
 
@@ -43,13 +45,14 @@ impl Client {
     pub(crate) async fn run(mut self) {
         while self.time.now_ms() < self.until_ms {
             self.requested_count += 1;
-            match self.caller.random.within(0..10) {
+            match self.caller.random.within(0..12) {
                 0..3 => self.start().await,
                 3..5 => self.approve().await,
                 5 => self.cancel_or_repeat().await,
                 6 => self.invoke().await,
                 7 => self.set().await,
                 8 => self.compare_and_set().await,
+                9..11 => self.travel().await,
                 _ => {
                     let key = self.key();
                     // The result of the read is in the record.
@@ -112,6 +115,31 @@ impl Client {
         let command = self.caller.command(body);
         let outcome = self.caller.submit(command).await;
         self.note_started(&outcome);
+    }
+
+    /// Starts a trip, approves or cancels one.
+    async fn travel(&mut self) {
+        let id = format!("{} {}", self.caller.name, self.requested_count);
+        let open = match self.caller.random.chance(500) {
+            true => self.trips.pop(),
+            false => None,
+        };
+        let Some(run_id) = open else {
+            let command = workload::start_trip(&format!("{id} trip"));
+            let command = self.caller.command_without_id(command);
+            let outcome = self.caller.submit(command).await;
+            if let Outcome::Acknowledged(Reply::RunStarted(started)) = outcome {
+                self.trips.push(started.run_id);
+            }
+            return;
+        };
+        let command = match self.caller.random.chance(500) {
+            true => self
+                .caller
+                .command_without_id(workload::approve(&run_id, &id)),
+            false => self.caller.command(workload::cancel(&run_id, false)),
+        };
+        self.caller.submit(command).await;
     }
 
     async fn invoke(&mut self) {

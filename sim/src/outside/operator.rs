@@ -2,13 +2,14 @@
 
 use super::caller::Caller;
 use super::workload;
+use crate::bug::Bug;
 use crate::record::Outcome;
 use crate::time::Time;
 use std::time::Duration;
 
 /// Registers and creates what the clients need; when their time is over, disables the schedule.
-pub(crate) async fn operate(mut caller: Caller, time: Time, until_ms: u64) {
-    for body in workload::preparations() {
+pub(crate) async fn operate(mut caller: Caller, time: Time, until_ms: u64, bug: Option<Bug>) {
+    for body in workload::preparations(bug) {
         let command = caller.command(body);
         let outcome = caller.insist(command).await;
         assert!(

@@ -1,5 +1,7 @@
-//! The workload of clients: an order in three steps, the last of which has branches, and a workflow that a schedule starts.
+//! The workload of clients: an order in three steps, the last of which has branches; a trip with a loop, whose steps are
+//! undone if it fails or is cancelled; and a workflow that a schedule starts.
 
+use crate::bug::Bug;
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, StepName,
@@ -14,9 +16,11 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 
 /// The actions that workers run.
-pub(super) const ACTIONS: [&str; 3] = ["charge", "ship", "tick"];
+pub(super) const ACTIONS: [&str; 5] = ["charge", "ship", "tick", "book", "undo"];
 /// The workflow that clients start.
 const ORDER: &str = "order";
+/// The workflow that clients start, and whose runs compensate.
+const TRIP: &str = "trip";
 /// The workflow that a schedule starts.
 const TICK: &str = "tick";
 /// The type of the signal that an order waits for.
@@ -73,6 +77,42 @@ const FOLD: &str = "          - name: fold
             set: {folded: true}
           - name: print";
 
+/// What undoes a step of a trip.
+const COMPENSATION: &str = r#"    compensate: {run: "@actions/undo"}"#;
+
+const TRIP_TEXT: &str = r#"
+kind: Workflow
+name: trip
+version: "1"
+idempotency: required
+steps:
+  - name: flight
+    run: "@actions/book"
+    compensate: {run: "@actions/undo"}
+  - name: stay
+    parallel:
+      branches:
+        hotel:
+          run: "@actions/book"
+          compensate: {run: "@actions/undo"}
+        car:
+          run: "@actions/book"
+          compensate: {run: "@actions/undo"}
+  - name: tours
+    forEach:
+      items: [1, 2, 3]
+      concurrency: 2
+      do:
+        run: "@actions/book"
+  - name: confirm
+    waitForSignal:
+      type: approval
+      timeoutMs: 1000
+      onTimeout: flo.Failed
+onError: [{name: page, run: "@actions/undo"}]
+onCancel: [{name: tidy, run: "@actions/undo"}]
+"#;
+
 const TICK_TEXT: &str = r#"
 kind: Workflow
 name: tick
@@ -89,7 +129,7 @@ start:
 "#;
 
 /// What must exist before clients start.
-pub(super) fn preparations() -> Vec<Body> {
+pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
     let actions = ACTIONS.map(|name| {
         Body::RegisterAction(Box::new(RegisterAction {
             name: action(name),
@@ -105,7 +145,11 @@ pub(super) fn preparations() -> Vec<Body> {
     // Runs are resumed with either of the two, whose steps differ.
     let later = ORDER_TEXT.replacen("version: \"1\"", "version: \"2\"", 1);
     let later = later.replacen("          - name: print", FOLD, 1);
-    let definitions = [ORDER_TEXT, &later, TICK_TEXT].map(|text| {
+    let trip = match bug {
+        Some(Bug::LostCompensation) => TRIP_TEXT.replacen(COMPENSATION, "", 1),
+        _ => TRIP_TEXT.to_owned(),
+    };
+    let definitions = [ORDER_TEXT, &later, &trip, TICK_TEXT].map(|text| {
         let definition = flotilla_dsl::parse(text).definition;
         Body::CreateDefinition(Box::new(CreateDefinition {
             definition: definition.expect("the text is a workflow"),
@@ -126,7 +170,12 @@ pub(super) fn disable_schedule() -> Body {
 
 /// A start of an order, with an input of this many bytes.
 pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
-    Body::StartRun(order(key, payload_bytes))
+    Body::StartRun(run_of(ORDER, key, payload_bytes))
+}
+
+/// A start of a trip.
+pub(super) fn start_trip(key: &str) -> Body {
+    Body::StartRun(run_of(TRIP, key, 0))
 }
 
 /// A retry of an order: another one from its beginning, or from one of its steps.
@@ -140,13 +189,13 @@ pub(super) fn retry(run_id: &RunId, key: &str, from: Option<&str>) -> Body {
             step: StepName::new(step).expect("a valid name"),
             is_forced: false,
         }),
-        start: order(key, 0),
+        start: run_of(ORDER, key, 0),
     })
 }
 
-fn order(key: &str, payload_bytes: usize) -> StartRun {
+fn run_of(workflow: &str, key: &str, payload_bytes: usize) -> StartRun {
     StartRun {
-        workflow: WorkflowName::new(ORDER).expect("a valid name"),
+        workflow: WorkflowName::new(workflow).expect("a valid name"),
         version: VersionChoice::Latest,
         input: Json::string(&"x".repeat(payload_bytes)),
         input_checked_for: None,
@@ -160,7 +209,7 @@ fn order(key: &str, payload_bytes: usize) -> StartRun {
     }
 }
 
-/// The approval of an order.
+/// The approval of an order or a trip.
 pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
     Body::SignalRun(SignalRun {
         run_id: run_id.clone(),
@@ -171,7 +220,7 @@ pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
     })
 }
 
-/// A cancellation of an order.
+/// A cancellation of an order or a trip.
 pub(super) fn cancel(run_id: &RunId, is_forced: bool) -> Body {
     Body::CancelRun(CancelRun {
         run_id: run_id.clone(),

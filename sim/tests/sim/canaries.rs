@@ -30,6 +30,11 @@ fn an_acknowledgement_before_the_commit_is_found() {
 }
 
 #[test]
+fn a_lost_compensation_is_found() {
+    expect_found("lost-compensation", "undo");
+}
+
+#[test]
 fn a_disk_that_lies_about_its_syncs_is_found() {
     expect_found("lost-sync", "FAILED");
 }

@@ -92,7 +92,8 @@ pub struct ScopePath(pub Vec<ScopeStep>);
 
 impl ScopePath {
     /// Whether the scope is an iteration or below one (W57).
-    pub(crate) fn is_of_iteration(&self, definition: &Definition) -> bool {
+    #[must_use]
+    pub fn is_of_iteration(&self, definition: &Definition) -> bool {
         let mut openers = self.0.iter().map(|down| definition.step(down.step));
         openers.any(|opener| matches!(opener.kind, StepKind::ForEach(_)))
     }
