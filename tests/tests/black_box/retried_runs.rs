@@ -117,3 +117,38 @@ fn a_run_is_retried_from_a_step_with_the_results_and_the_state_before_it() {
     assert_eq!(forced["state"], json!({"n": 2}));
     assert_eq!(forced["steps"]["begin"], Value::Null);
 }
+
+#[test]
+fn a_revision_is_selected_by_its_number() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let later = STAGES.replace("kind:", "description: the same steps\nkind:");
+    for (name, source) in [("stages.yaml", STAGES), ("later.yaml", &later)] {
+        let file = node.scratch().write(name, source);
+        let _ = flo.text(&["workflow", "create", "-f", &file]);
+    }
+    let first = ["--version", "1", "--revision", "1"];
+    let second = ["--version", "1", "--revision", "2"];
+    let third = ["--version", "1", "--revision", "3"];
+    let show = ["workflow", "show", "stages"];
+    let start = ["workflow", "start", "stages", r#"{"ok": false}"#];
+    let resume = ["workflow", "resume", "s-1", "--from", "last"];
+    let retry = ["workflow", "retry", "s-1"];
+    let revision = |run_id: &str| flo.json(&["workflow", "status", run_id])["revision"].clone();
+
+    assert_eq!(flo.text(&[&show[..], &first].concat()), STAGES.trim_end());
+    let run_id = flo.text(&[&start[..], &first, &["--run-id", "s-1"]].concat());
+    assert_eq!(revision(&run_id), 1);
+    let _ = flo.text(&[&resume[..], &second].concat());
+    assert_eq!(revision("s-1"), 2);
+    let _ = flo.text(&[&resume[..], &first].concat());
+    assert_eq!(revision("s-1"), 1);
+    let run_id = flo.text(&[&retry[..], &second].concat());
+    assert_eq!(revision(&run_id), 2);
+    for command in [&show[..], &start, &resume, &retry] {
+        let unknown = [command, &third].concat();
+        assert_eq!(flo.refused(&unknown).code, "revision_not_found");
+        let no_version = [command, &third[2..]].concat();
+        flo.refused(&no_version).expect(2, "usage");
+    }
+}

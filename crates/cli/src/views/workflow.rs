@@ -99,7 +99,7 @@ impl Row for RevisionRow {
         vec![
             row.version.clone(),
             row.revision.to_string(),
-            if row.latest { "yes" } else { "-" }.to_owned(),
+            row.latest.to_string(),
             row.signature.clone(),
             time::show(row.created_at_ms),
         ]

@@ -333,6 +333,10 @@ async fn revisions_are_listed_in_pages_and_can_be_read_and_started() {
         (Code::NotFound, "revision_not_found".to_owned())
     );
     assert_eq!(
+        refused(read(revision("2.0.0", 1)).await),
+        (Code::NotFound, "version_not_found".to_owned())
+    );
+    assert_eq!(
         refused(read(revision("", 1)).await),
         (Code::InvalidArgument, "invalid_argument".to_owned())
     );

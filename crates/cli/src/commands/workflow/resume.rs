@@ -22,7 +22,7 @@ use serde::Serialize;
 /// run stopped and the steps that it may have to undo. The results of removed steps are dropped.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest\n  flo workflow resume wfrun-1 --latest --force"
+    after_help = "Examples:\n  flo workflow resume wfrun-1\n  flo workflow resume wfrun-1 --from charge --wait\n  flo workflow resume wfrun-1 --latest\n  flo workflow resume wfrun-1 --latest --force\n  flo workflow resume wfrun-1 --version 1.0.0 --revision 2"
 )]
 pub(crate) struct Resume {
     /// Id of the run
@@ -36,20 +36,20 @@ pub(crate) struct Resume {
 
     /// Continue with the latest revision of the workflow, which must have the same steps unless
     /// --force is given [default: the revision of the run]
-    #[arg(long, conflicts_with = "version")]
+    #[arg(long, group = "other_revision", conflicts_with = "revision")]
     latest: bool,
 
     /// Continue with the newest revision of this version, which must have the same steps unless
     /// --force is given [default: the revision of the run]
-    #[arg(long, default_value = "", hide_default_value = true)]
-    version: String,
+    #[arg(long, group = "other_revision", value_parser = NonEmptyStringValueParser::new())]
+    version: Option<String>,
 
     #[command(flatten)]
     revision: RevisionArgument,
 
     /// Accept a revision whose steps differ, if it has the steps that the run needs to continue.
     /// Requires --latest or --version
-    #[arg(long)]
+    #[arg(long, requires = "other_revision")]
     force: bool,
 
     #[command(flatten)]
@@ -70,12 +70,12 @@ struct ResumedView {
 
 impl Resume {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let asks_for_revision = self.latest || !self.version.is_empty();
+        let asks_for_revision = self.latest || self.version.is_some();
         let request = ResumeRunRequest {
             run_id: self.run.clone(),
             from: self.from.unwrap_or_default(),
             latest: self.latest,
-            version: self.version,
+            version: self.version.unwrap_or_default(),
             revision: self.revision.number(),
             force: self.force,
             ..ResumeRunRequest::default()

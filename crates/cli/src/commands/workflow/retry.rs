@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   flo workflow retry wfrun-1
   flo workflow retry wfrun-1 --latest --wait
+  flo workflow retry wfrun-1 --version 1.0.0 --revision 2
   flo workflow retry wfrun-1 --from charge
   flo workflow retry wfrun-1 --from charge --latest --force
   flo workflow retry wfrun-1 --input '{\"size\": 4, \"note\": null}'";
@@ -39,17 +40,17 @@ pub(crate) struct Retry {
     #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
     from: Option<String>,
 
-    /// Accept a revision whose steps differ
+    /// Accept a revision whose steps differ. Requires --from: without it, the steps can differ anyway
     #[arg(long, requires = "from")]
     force: bool,
 
     /// Use the latest revision of the workflow [default: the revision of the ended run]
-    #[arg(long, conflicts_with = "version")]
+    #[arg(long, conflicts_with_all = ["version", "revision"])]
     latest: bool,
 
     /// Use the newest revision of this version [default: the revision of the ended run]
-    #[arg(long, default_value = "", hide_default_value = true)]
-    version: String,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    version: Option<String>,
 
     #[command(flatten)]
     revision: RevisionArgument,
@@ -81,7 +82,7 @@ impl Retry {
             from: self.from.unwrap_or_default(),
             force: self.force,
             latest: self.latest,
-            version: self.version,
+            version: self.version.unwrap_or_default(),
             revision: self.revision.number(),
             input_patch: json_argument::read_optional(self.input.as_deref())?,
             metadata: json_argument::read_optional(self.metadata.as_deref())?,

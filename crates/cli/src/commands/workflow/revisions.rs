@@ -8,9 +8,10 @@ use crate::views::RevisionRow;
 use clap::Args;
 use flotilla_client::v1::ListRevisionsRequest;
 
-/// List the revisions of a workflow by version and number
+/// List the revisions of a workflow, ordered by version label (as text) and number
 ///
-/// Revisions with the same signature have the same steps: a run of one can continue with the other.
+/// Revisions with the same signature have the same steps. Without --force, `flo workflow resume`
+/// accepts only a revision with the signature of the run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow revisions order\n  flo workflow show order --version 1.0.0 --revision 2"

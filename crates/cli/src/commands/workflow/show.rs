@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::WorkflowView;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::GetWorkflowRequest;
 
 /// Print a stored definition exactly as it was submitted
@@ -17,8 +18,8 @@ pub(crate) struct Show {
     name: String,
 
     /// Newest revision of this version [default: the latest revision]
-    #[arg(long, default_value = "", hide_default_value = true)]
-    version: String,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    version: Option<String>,
 
     #[command(flatten)]
     revision: RevisionArgument,
@@ -28,7 +29,7 @@ impl Show {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = GetWorkflowRequest {
             name: self.name,
-            version: self.version,
+            version: self.version.unwrap_or_default(),
             revision: self.revision.number(),
             ..GetWorkflowRequest::default()
         };

@@ -41,8 +41,8 @@ pub(crate) struct Start {
     input: Option<String>,
 
     /// Newest revision of this version [default: the latest revision]
-    #[arg(long, default_value = "", hide_default_value = true)]
-    version: String,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    version: Option<String>,
 
     #[command(flatten)]
     revision: RevisionArgument,
@@ -95,7 +95,7 @@ impl Start {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = StartRunRequest {
             workflow: self.name,
-            version: self.version,
+            version: self.version.unwrap_or_default(),
             revision: self.revision.number(),
             input: json_argument::read_optional(self.input.as_deref())?,
             metadata: json_argument::read_optional(self.metadata.as_deref())?,

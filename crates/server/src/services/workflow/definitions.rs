@@ -5,10 +5,9 @@ use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
-use crate::services::Lookup;
 use flotilla_api::v1;
-use flotilla_engine::ids::WorkflowName;
-use flotilla_engine::store::Reader;
+use flotilla_engine::ids::{Namespace, WorkflowName};
+use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
     Body, Command, Rejection, SetWorkflowEnabled, VersionChoice, WorkflowRejection, view,
 };
@@ -25,44 +24,59 @@ pub(super) async fn get(
     let choice = request::version_choice(request.version, request.revision)?;
     let choice = choice.unwrap_or(VersionChoice::Latest);
     let look_up = |reader: &dyn Reader| {
-        let found = view::workflow(reader, &namespace, &workflow, &choice)?;
-        let found = match found {
-            Some((latest, source)) if latest.is_latest => {
-                let triggers = view::triggers(reader, &namespace, &workflow)?;
-                Some((latest, source, triggers))
-            }
-            Some((other, source)) => Some((other, source, Vec::new())),
-            None => None,
+        let Some((view, source)) = view::workflow(reader, &namespace, &workflow, &choice)? else {
+            return not_found(reader, &namespace, &workflow, &choice).map(Err);
         };
-        Lookup::new(found, reader, &namespace, &workflow)
+        let triggers = match view.is_latest {
+            true => view::triggers(reader, &namespace, &workflow)?,
+            false => Vec::new(),
+        };
+        Ok(Ok((view, source, triggers)))
     };
-    let sought = context
+    let found = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let rejection: Rejection = match (sought, choice) {
-        (Lookup::Found((view, source, triggers)), _) => {
-            return Ok(v1::Workflow {
-                triggers: (triggers.into_iter())
-                    .map(|trigger| convert::trigger::message(&namespace, trigger))
-                    .collect(),
-                ..convert::workflow::message(view, source)
-            });
-        }
-        (Lookup::PartMissing, VersionChoice::Version(version)) => {
-            WorkflowRejection::VersionNotFound { workflow, version }.into()
-        }
-        (Lookup::PartMissing, VersionChoice::Revision(version, revision)) => {
+    let (view, source, triggers) = found?;
+    Ok(v1::Workflow {
+        triggers: (triggers.into_iter())
+            .map(|trigger| convert::trigger::message(&namespace, trigger))
+            .collect(),
+        ..convert::workflow::message(view, source)
+    })
+}
+
+/// Why the choice selects no definition: what does not exist.
+fn not_found(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    workflow: &WorkflowName,
+    choice: &VersionChoice,
+) -> Result<Rejection, StoreError> {
+    let exists = |choice: &VersionChoice| {
+        let number = view::definition_number(reader, namespace, workflow, choice)?;
+        Ok::<_, StoreError>(number.is_some())
+    };
+    let (VersionChoice::Version(version) | VersionChoice::Revision(version, _)) = choice else {
+        return Ok(Rejection::WorkflowNotFound(workflow.clone()));
+    };
+    if !exists(&VersionChoice::Latest)? {
+        return Ok(Rejection::WorkflowNotFound(workflow.clone()));
+    }
+    let (workflow, version) = (workflow.clone(), version.clone());
+    let rejection = match choice {
+        VersionChoice::Revision(_, revision)
+            if exists(&VersionChoice::Version(version.clone()))? =>
+        {
             WorkflowRejection::RevisionNotFound {
                 workflow,
                 version,
-                revision,
+                revision: *revision,
             }
-            .into()
         }
-        (Lookup::PartMissing | Lookup::WorkflowMissing, _) => Rejection::WorkflowNotFound(workflow),
+        _ => WorkflowRejection::VersionNotFound { workflow, version },
     };
-    Err(Refusal::from(rejection))
+    Ok(rejection.into())
 }
 
 /// Serves `ListWorkflows`.

@@ -10,6 +10,7 @@ use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use flotilla_client::v1::GetWorkflowRequest;
 use serde::Serialize;
 
@@ -33,17 +34,12 @@ pub(crate) struct Graph {
     name: Option<String>,
 
     /// Definition file, YAML or JSON; - reads stdin
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "revision")]
     file: Option<String>,
 
     /// Newest revision of this version [default: the latest revision]
-    #[arg(
-        long,
-        default_value = "",
-        hide_default_value = true,
-        conflicts_with = "file"
-    )]
-    version: String,
+    #[arg(long, conflicts_with = "file", value_parser = NonEmptyStringValueParser::new())]
+    version: Option<String>,
 
     #[command(flatten)]
     revision: RevisionArgument,
@@ -63,7 +59,7 @@ impl Graph {
             None => {
                 let request = GetWorkflowRequest {
                     name: self.name.unwrap_or_default(),
-                    version: self.version,
+                    version: self.version.unwrap_or_default(),
                     revision: self.revision.number(),
                     ..GetWorkflowRequest::default()
                 };
