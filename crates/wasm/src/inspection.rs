@@ -98,8 +98,8 @@ impl Interface<'_> {
         for (module, name, entity) in self.types.as_ref().core_imports().into_iter().flatten() {
             let offered = abi
                 .imports()
-                .find(|import| module == abi.module() && name == import.name);
-            let Some(Import { name, signature }) = offered else {
+                .find(|(of, import)| module == *of && name == import.name);
+            let Some((of, Import { name, signature })) = offered else {
                 return Err(ModuleRejected::ForeignImport {
                     offered: abi.module(),
                     module: shown(module),
@@ -108,7 +108,7 @@ impl Interface<'_> {
             };
             if self.signature(entity) != Some(*signature) {
                 return Err(ModuleRejected::MistypedImport {
-                    module: abi.module(),
+                    module: of,
                     name,
                     expected: signature.to_string(),
                     actual: self.describe(entity),

@@ -27,7 +27,7 @@ pub enum ModuleRejected {
     /// It imports what the host of its ABI does not provide.
     #[error("expected imports of the module `{offered}` only, but it imports `{module}.{name}`")]
     ForeignImport {
-        /// The only module that it may import from.
+        /// The module of its ABI.
         offered: &'static str,
         /// The import's module.
         module: String,
@@ -107,8 +107,9 @@ impl ModuleRejected {
                  wasm32-wasip1"
             }
             Self::ForeignImport { offered, .. } if *offered == preview1::MODULE => {
-                "a WASI command may import functions of WASI preview 1 only; build it for the \
-                 target wasm32-wasip1, without libraries that need their own host"
+                "a WASI command may import functions of WASI preview 1, and set_state_patch, set_usage and \
+                 set_delay from `flo`; build it for the target wasm32-wasip1, without libraries that need \
+                 their own host"
             }
             Self::ForeignImport { .. } => {
                 "a module with `handle` may import log, kv_get, kv_set, kv_delete, set_outcome, \

@@ -30,7 +30,6 @@ pub(crate) const KV_SET: &str = "kv_set";
 pub(crate) const KV_DELETE: &str = "kv_delete";
 /// `set_outcome(pointer, length) -> 0 or code`.
 pub(crate) const SET_OUTCOME: &str = "set_outcome";
-
 /// `set_state_patch(pointer, length) -> 0 or code`.
 pub(crate) const SET_STATE_PATCH: &str = "set_state_patch";
 /// `set_usage(pointer, length) -> 0 or code`.
@@ -38,13 +37,17 @@ pub(crate) const SET_USAGE: &str = "set_usage";
 /// `set_delay(milliseconds) -> 0 or code`.
 pub(crate) const SET_DELAY: &str = "set_delay";
 
-/// What a module may import.
-pub(super) const IMPORTS: [Import; 8] = [
+/// What a module of this ABI may import, in addition to [`REQUESTS`].
+pub(super) const IMPORTS: [Import; 5] = [
     import(LOG, signature(&[I32, I32, I32], &[])),
     import(KV_GET, signature(&[I32, I32, I32, I32], &[I32])),
     import(KV_SET, signature(&[I32, I32, I32, I32], &[I32])),
     import(KV_DELETE, signature(&[I32, I32], &[I32])),
     import(SET_OUTCOME, signature(&[I32, I32], &[I32])),
+];
+
+/// What a module of any ABI may import.
+pub(super) const REQUESTS: [Import; 3] = [
     import(SET_STATE_PATCH, signature(&[I32, I32], &[I32])),
     import(SET_USAGE, signature(&[I32, I32], &[I32])),
     import(SET_DELAY, signature(&[I64], &[I32])),

@@ -45,7 +45,7 @@ pub(crate) struct Export {
 }
 
 impl Abi {
-    /// The only module that may be imported from.
+    /// The module of the host's functions, but for those of [`flo::REQUESTS`].
     pub(crate) fn module(self) -> &'static str {
         match self {
             Self::Flo => flo::MODULE,
@@ -53,13 +53,16 @@ impl Abi {
         }
     }
 
-    /// Every function that may be imported from [`Abi::module`].
-    pub(crate) fn imports(self) -> impl Iterator<Item = &'static Import> {
+    /// Every function that may be imported, with its module.
+    pub(crate) fn imports(self) -> impl Iterator<Item = (&'static str, &'static Import)> {
         let (served, denied): (&[Import], &[DeniedImport]) = match self {
             Self::Flo => (&flo::IMPORTS, &[]),
             Self::Wasi => (&preview1::SERVED, &preview1::DENIED),
         };
-        served.iter().chain(denied.iter().map(|one| &one.import))
+        let own = served.iter().chain(denied.iter().map(|one| &one.import));
+        let requests = flo::REQUESTS.iter().map(|import| (flo::MODULE, import));
+        own.map(move |import| (self.module(), import))
+            .chain(requests)
     }
 
     /// The functions that a module must or may export, in addition to [`MEMORY`].

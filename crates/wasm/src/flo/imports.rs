@@ -1,35 +1,17 @@
 //! The host's functions in ABI 1, the module `flo` (A7).
 
-use super::Services;
-use crate::abi::flo::{
-    KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_DELAY, SET_OUTCOME, SET_STATE_PATCH, SET_USAGE,
-};
+use super::refusal::{CallRefused, answer};
+use super::{Services, requests};
+use crate::abi::flo::{KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_OUTCOME};
 use crate::guest::{self, Guest};
 use crate::host::KvError;
-use crate::limits::{
-    DELAY_MS_MAX, KEY_BYTES_MAX, STATE_PATCH_BYTES_MAX, USAGE_BYTES_MAX, VALUE_BYTES_MAX,
-};
+use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::log::{LogLevel, Logs};
 use crate::outcome::OutcomeName;
 use crate::span::Span;
 use wasmtime::Linker;
 
 type Caller<'a> = wasmtime::Caller<'a, Guest<Services>>;
-
-/// Why a host call failed: the guest gets the code as a negative number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CallRefused {
-    /// −1: no such key.
-    NotFound,
-    /// −3: the value is longer than the guest's buffer.
-    BufferTooSmall,
-    /// −5: the store did not respond, or the key or value exceeds its limits.
-    Store,
-    /// −6: a range that is not within the guest's memory.
-    BadPointer,
-    /// −7: not a valid outcome of an action, state patch or delay (ours, as are the functions that set them).
-    BadValue,
-}
 
 /// Binds every function of the module `flo`.
 pub(crate) fn link(linker: &mut Linker<Guest<Services>>) -> wasmtime::Result<()> {
@@ -73,24 +55,7 @@ pub(crate) fn link(linker: &mut Linker<Guest<Services>>) -> wasmtime::Result<()>
             answer(set_outcome(&mut call, Span::new(pointer, length)))
         },
     )?;
-    linker.func_wrap(
-        MODULE,
-        SET_STATE_PATCH,
-        |mut call: Caller<'_>, pointer, length| {
-            answer(set_state_patch(&mut call, Span::new(pointer, length)))
-        },
-    )?;
-    linker.func_wrap(
-        MODULE,
-        SET_USAGE,
-        |mut call: Caller<'_>, pointer, length| {
-            answer(set_usage(&mut call, Span::new(pointer, length)))
-        },
-    )?;
-    linker.func_wrap(MODULE, SET_DELAY, |mut call: Caller<'_>, delay_ms: i64| {
-        answer(set_delay(&mut call, delay_ms))
-    })?;
-    Ok(())
+    requests::link(linker)
 }
 
 /// It returns nothing, so a line outside the memory can only be counted.
@@ -153,36 +118,6 @@ fn set_outcome(call: &mut Caller<'_>, name: Span) -> Result<i32, CallRefused> {
     Ok(0)
 }
 
-/// The last patch given wins. Whether it is JSON is checked with the report.
-fn set_state_patch(call: &mut Caller<'_>, patch: Span) -> Result<i32, CallRefused> {
-    let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
-    let patch = patch.read(memory).ok_or(CallRefused::BadPointer)?;
-    if patch.len() > STATE_PATCH_BYTES_MAX {
-        return Err(CallRefused::BadValue);
-    }
-    guest.state.requests.state_patch = patch.to_vec();
-    Ok(0)
-}
-
-/// The last usage given wins. Whether it is JSON is checked with the report.
-fn set_usage(call: &mut Caller<'_>, usage: Span) -> Result<i32, CallRefused> {
-    let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
-    let usage = usage.read(memory).ok_or(CallRefused::BadPointer)?;
-    if usage.len() > USAGE_BYTES_MAX {
-        return Err(CallRefused::BadValue);
-    }
-    guest.state.requests.usage = usage.to_vec();
-    Ok(0)
-}
-
-/// The last delay given wins; 0 is none.
-fn set_delay(call: &mut Caller<'_>, delay_ms: i64) -> Result<i32, CallRefused> {
-    let delay_ms = u64::try_from(delay_ms).ok();
-    let delay_ms = delay_ms.filter(|delay_ms| *delay_ms <= DELAY_MS_MAX);
-    call.data_mut().state.requests.delay_ms = delay_ms.ok_or(CallRefused::BadValue)?;
-    Ok(0)
-}
-
 /// A key or a value for the store, within its size limit.
 fn within(memory: &[u8], span: Span, bytes_max: usize) -> Result<&[u8], CallRefused> {
     let bytes = span.read(memory).ok_or(CallRefused::BadPointer)?;
@@ -202,15 +137,4 @@ fn refused_by_store(error: &KvError, logs: &mut Logs) -> CallRefused {
 fn answer_in_time(call: &Caller<'_>, result: Result<i32, CallRefused>) -> wasmtime::Result<i32> {
     call.data().deadline.check()?;
     Ok(answer(result))
-}
-
-fn answer(result: Result<i32, CallRefused>) -> i32 {
-    match result {
-        Ok(value) => value,
-        Err(CallRefused::NotFound) => -1,
-        Err(CallRefused::BufferTooSmall) => -3,
-        Err(CallRefused::Store) => -5,
-        Err(CallRefused::BadPointer) => -6,
-        Err(CallRefused::BadValue) => -7,
-    }
 }

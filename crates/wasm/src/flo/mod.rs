@@ -2,6 +2,8 @@
 
 mod call;
 mod imports;
+mod refusal;
+pub(crate) mod requests;
 
 use crate::host::Host;
 use crate::outcome::OutcomeName;
@@ -15,4 +17,10 @@ pub(crate) struct Services {
     host: Box<dyn Host>,
     outcome: OutcomeName,
     requests: Requests,
+}
+
+impl requests::Requesting for Services {
+    fn requests(&mut self) -> &mut Requests {
+        &mut self.requests
+    }
 }

@@ -1,11 +1,12 @@
 //! One run of a WASI command (A8).
 
+use super::process::EndedProcess;
 use super::{Exit, Process};
 use crate::abi::preview1::START;
 use crate::error::{Failure, InvocationError};
 use crate::guest::{self, Guest};
 use crate::outcome::OutcomeName;
-use crate::sandbox::{Answer, Invocation, Report, Requests};
+use crate::sandbox::{Answer, Invocation, Report};
 use wasmtime::{InstancePre, Store};
 
 /// The exit status of success; also that of a program that returns.
@@ -22,7 +23,12 @@ pub(crate) fn run(module: &InstancePre<Guest<Process>>, invocation: Invocation<'
     let Guest {
         mut logs, state, ..
     } = store.into_data();
-    let (output, last_line, denied) = state.end(&mut logs);
+    let EndedProcess {
+        output,
+        last_line,
+        denied,
+        requests,
+    } = state.end(&mut logs);
     let result = match ended {
         Ok(SUCCESS) => Ok(OutcomeName::SUCCESS),
         Ok(PENDING) => Ok(OutcomeName::PENDING),
@@ -36,7 +42,7 @@ pub(crate) fn run(module: &InstancePre<Guest<Process>>, invocation: Invocation<'
     };
     Report {
         result: result.map(|outcome| Answer { outcome, output }),
-        requests: Requests::default(),
+        requests,
         logs,
     }
 }

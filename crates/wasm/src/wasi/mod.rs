@@ -21,6 +21,7 @@ use crate::abi::preview1::{
     ENVIRON_SIZES_GET, FD_CLOSE, FD_FDSTAT_GET, FD_FDSTAT_SET_FLAGS, FD_FILESTAT_GET, FD_READ,
     FD_WRITE, MODULE, POLL_ONEOFF, PROC_EXIT, RANDOM_GET, SCHED_YIELD,
 };
+use crate::flo::requests;
 use crate::guest::{self, Guest};
 use crate::span::Span;
 use answer::{Errno, Refused};
@@ -39,12 +40,13 @@ type Caller<'a> = wasmtime::Caller<'a, Guest<Process>>;
 #[error("exit status {0}")]
 struct Exit(u32);
 
-/// Binds every function of preview 1.
+/// Binds every function of preview 1, and those of `flo` with which a command asks for more than its result.
 pub(crate) fn link(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {
     link_process(linker)?;
     link_clocks(linker)?;
     link_streams(linker)?;
-    link_denied(linker)
+    link_denied(linker)?;
+    requests::link(linker)
 }
 
 fn link_process(linker: &mut Linker<Guest<Process>>) -> wasmtime::Result<()> {

@@ -3,8 +3,10 @@
 use super::answer::{Errno, Refused};
 use super::stderr::Stderr;
 use crate::error::Failure;
+use crate::flo::requests::Requesting;
 use crate::limits::Limits;
 use crate::log::Logs;
+use crate::sandbox::Requests;
 use crate::task::Task;
 use std::time::Instant;
 
@@ -23,6 +25,20 @@ pub(crate) struct Process {
     pub(super) started: Instant,
     /// The first function for files or network that was called.
     denied: Option<&'static str>,
+    /// What it has asked for beside its result.
+    requests: Requests,
+}
+
+/// What is left of a command.
+pub(super) struct EndedProcess {
+    /// What it wrote to stdout.
+    pub(super) output: Vec<u8>,
+    /// The last line of stderr.
+    pub(super) last_line: Option<String>,
+    /// The first function for files or network that it called.
+    pub(super) denied: Option<&'static str>,
+    /// What it asked for beside its result.
+    pub(super) requests: Requests,
 }
 
 /// One of the three descriptors.
@@ -50,6 +66,7 @@ impl Process {
             is_open: [true; 3],
             started: Instant::now(),
             denied: None,
+            requests: Requests::default(),
         }
     }
 
@@ -113,10 +130,20 @@ impl Process {
         Errno::NotCapable
     }
 
-    /// What was written to stdout, the last line of stderr, and the first function for files or
-    /// network that was called.
-    pub(super) fn end(self, logs: &mut Logs) -> (Vec<u8>, Option<String>, Option<&'static str>) {
-        (self.stdout, self.stderr.end(logs), self.denied)
+    /// What is left of the command.
+    pub(super) fn end(self, logs: &mut Logs) -> EndedProcess {
+        EndedProcess {
+            output: self.stdout,
+            last_line: self.stderr.end(logs),
+            denied: self.denied,
+            requests: self.requests,
+        }
+    }
+}
+
+impl Requesting for Process {
+    fn requests(&mut self) -> &mut Requests {
+        &mut self.requests
     }
 }
 

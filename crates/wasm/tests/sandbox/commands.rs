@@ -41,6 +41,9 @@ const PRELUDE: &str = r#"
     (import "wasi_snapshot_preview1" "proc_raise" (func $proc_raise (param i32) (result i32)))
     (import "wasi_snapshot_preview1" "sock_accept"
         (func $sock_accept (param i32 i32 i32) (result i32)))
+    (import "flo" "set_state_patch" (func $set_state_patch (param i32 i32) (result i32)))
+    (import "flo" "set_usage" (func $set_usage (param i32 i32) (result i32)))
+    (import "flo" "set_delay" (func $set_delay (param i64) (result i32)))
 
     (memory (export "memory") 1)
     (func $say (param $stream i32) (param $pointer i32) (param $length i32)

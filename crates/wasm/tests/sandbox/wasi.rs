@@ -174,3 +174,28 @@ fn a_command_that_asks_for_files_or_network_is_refused_and_its_failure_says_so()
         assert_eq!(exited(report), (1, message));
     }
 }
+
+#[test]
+fn a_command_can_set_a_state_patch_its_usage_and_a_delay_whether_it_succeeds_or_fails() {
+    for (status, is_success) in [(0, true), (3, false)] {
+        let body = format!(
+            "(call $tell (i32.add
+                (call $set_state_patch (i32.const 1024) (i32.const 7))
+                (i32.add
+                    (call $set_usage (i32.const 1031) (i32.const 7))
+                    (i32.add
+                        (call $set_delay (i64.const 700))
+                        (call $set_usage (i32.const 65530) (i32.const 7))))))
+             (call $proc_exit (i32.const {status}))"
+        );
+        let report = invoke(&command(r#"{\22a\22:1}{\22b\22:2}"#, &body), b"");
+        assert_eq!(report.requests.state_patch, br#"{"a":1}"#);
+        assert_eq!(report.requests.usage, br#"{"b":2}"#);
+        assert_eq!(report.requests.delay_ms, 700);
+        assert_eq!(report.result.is_ok(), is_success);
+        if let Ok(answer) = report.result {
+            // The last range is not within the memory.
+            assert_eq!(answer.output, (-6_i32).to_le_bytes());
+        }
+    }
+}
