@@ -1,26 +1,20 @@
 //! Durations on the command line.
 
+use flotilla_dsl::duration;
 use std::time::Duration;
 
-/// Parses `500ms`, `10s`, `2m`, `1h`, `7d`, or a plain number of seconds.
+/// Parses a duration as definitions have it, such as `500ms`, `1h30m` or `PT15M` (W79), or a plain number of seconds.
 ///
 /// # Errors
 /// A sentence, if the text is 0 or has another form.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit_ms = match &text[digits.len()..] {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err(expected(text)),
+    let length = match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => duration::parse(text).map(Duration::from_millis),
     };
-    let number: u64 = digits.parse().map_err(|_| expected(text))?;
-    match number.checked_mul(unit_ms) {
-        None | Some(0) => Err(expected(text)),
-        Some(total_ms) => Ok(Duration::from_millis(total_ms)),
-    }
+    length
+        .filter(|length| !length.is_zero())
+        .ok_or_else(|| expected(text))
 }
 
 /// A duration in whole milliseconds.
@@ -46,7 +40,9 @@ pub(crate) fn show_ms(length_ms: u64) -> String {
 }
 
 fn expected(text: &str) -> String {
-    format!("expected a duration above 0 such as 500ms, 10s, 2m, 1h, 7d or 10, but it is {text:?}")
+    format!(
+        "expected a duration above 0 such as 500ms, 10s, 1h30m, 7d, PT15M or 10, but it is {text:?}"
+    )
 }
 
 #[cfg(test)]
@@ -61,6 +57,13 @@ mod tests {
         assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(parse("1h"), Ok(Duration::from_secs(3_600)));
         assert_eq!(parse("7d"), Ok(Duration::from_secs(604_800)));
+    }
+
+    #[test]
+    fn the_forms_of_definitions_are_accepted() {
+        assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(parse("PT15M"), Ok(Duration::from_secs(900)));
+        assert_eq!(parse("P1D"), Ok(Duration::from_secs(86_400)));
     }
 
     #[test]

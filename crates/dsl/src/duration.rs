@@ -19,7 +19,8 @@ const SHORT: [Unit; 5] = [
 ];
 
 /// The length of a duration in milliseconds; `None` if the text is not one.
-pub(crate) fn parse(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse(text: &str) -> Option<u64> {
     let Some(iso) = text.strip_prefix('P') else {
         return sum(text, &SHORT);
     };

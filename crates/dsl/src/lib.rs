@@ -13,7 +13,7 @@
 //! [`expression`] compiles expressions, and [`query`] parses the conditions on runs that callers write, to the engine's form.
 
 pub mod cron;
-mod duration;
+pub mod duration;
 pub mod expression;
 pub mod query;
 pub mod schedule;

@@ -7,6 +7,7 @@ use crate::{
     tree::{Entry, Kind, Node, read_embedded_json},
 };
 use flotilla_engine::ids::NameInvalid;
+use flotilla_engine::limits::WAIT_MS_MAX;
 use std::borrow::Cow;
 
 /// The value of a key, or an item of a list.
@@ -28,9 +29,8 @@ pub(super) struct Bounds {
     code: Code,
 }
 
-/// The longest duration that a definition can give: a century, in milliseconds. The sum of a few of
-/// them and the current time is far from overflowing 64 bits.
-const DURATION_MS_MAX: i64 = 100 * 366 * 24 * 3_600_000;
+/// The longest duration that a definition can give, in milliseconds (W79).
+const DURATION_MS_MAX: i64 = WAIT_MS_MAX as i64;
 
 impl Bounds {
     pub(super) const fn new(min: i64, max: i64, code: Code) -> Self {

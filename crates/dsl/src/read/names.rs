@@ -74,6 +74,12 @@ impl<'doc> Names<'doc> {
         outermost.and_then(|opener| self.handlers.get(&opener).copied())
     }
 
+    /// Whether a block is that of a handler, not one inside.
+    pub(super) fn is_of_handler(&self, block: BlockIndex) -> bool {
+        let openers = self.openers_of(block);
+        matches!(&openers[..], [opener] if self.handlers.contains_key(opener))
+    }
+
     /// The step with that name; the start step has two names.
     pub(super) fn step(&self, name: &str) -> Option<StepIndex> {
         if name == START || name == START_IN_PATHS {

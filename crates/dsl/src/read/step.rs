@@ -327,10 +327,6 @@ impl<'doc> Body<'doc> {
         outline: &mut Outline<'doc>,
         context: &mut Context<'doc>,
     ) {
-        let has_default = self.default.is_some();
-        if let KindField::Switch(_) = field {
-            transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
-        }
         if self.form != BlockForm::Graph {
             return;
         }
@@ -350,6 +346,8 @@ impl<'doc> Body<'doc> {
             }
             KindField::Approval(_) => transitions::lint_approval(transitions, outline, context),
             KindField::Switch(_) => {
+                let has_default = self.default.is_some();
+                transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
                 transitions::lint_switch(transitions, outline, has_default, context);
             }
         }
@@ -479,7 +477,13 @@ impl<'doc> Body<'doc> {
             .transpose();
         let compensation = self.compensate.as_ref();
         let compensation = compensation
-            .map(|field| call::compensation(field, context))
+            .map(|field| {
+                if context.names.is_of_handler(context.block()) {
+                    let hint = "leave it out: compensations are executed before handlers";
+                    field.warn_without_effect("in a handler", hint, context);
+                }
+                call::compensation(field, context)
+            })
             .transpose();
         let is_abandoned = self.is_abandoned(context);
         let tracking = self.tracking(target.as_ref().ok(), context);

@@ -88,7 +88,7 @@ pub(super) fn read<'doc>(
         .read(context)
         .and_then(|ms| within_lease(&heartbeat, ms, context));
     if let Some(RunTarget::Workflow { .. }) = target {
-        for field in queue.fields().chain(heartbeat.fields()) {
+        for field in heartbeat.fields() {
             let hint = "leave it out: no worker takes a child workflow";
             field.warn_without_effect("for a child workflow", hint, context);
         }

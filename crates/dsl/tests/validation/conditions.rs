@@ -491,3 +491,26 @@ fn expressions_and_their_patterns_are_bounded_together() {
         11
     );
 }
+
+#[test]
+fn transitions_of_a_switch_in_a_list_are_not_reported() {
+    let text = r#"
+steps:
+  - name: choose
+    switch: [{when: "input.a", goto: flo.Completed}]
+    default: flo.Failed
+    transitions: {no_match: flo.Failed, default: flo.Failed}
+"#;
+    check_body(text, expect![[r#""#]]);
+}
+
+#[test]
+fn a_switch_has_synonyms() {
+    let text = r#"
+start:
+  switch: [{when: "input.a", goto: flo.Completed}]
+  default: flo.Failed
+"#;
+    let synonyms = text.replace("switch:", "arms:").replace("goto:", "next:");
+    assert_eq!(accept_body(text), accept_body(&synonyms));
+}

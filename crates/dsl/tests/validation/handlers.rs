@@ -135,3 +135,22 @@ fn a_wait_in_a_handler_is_compared_with_the_timeout_of_that() {
         "#]],
     );
 }
+
+#[test]
+fn a_compensation_of_a_handler_is_never_executed() {
+    let undo = "run: \"@actions/a\", compensate: {run: \"@actions/b\"}";
+    check_body(
+        &format!("{START}onError: [{{name: page, {undo}}}]\n"),
+        expect![[r#"
+            warning[E524]: onError[0].compensate has no effect in a handler
+             --> w.yaml:8:43
+              |
+            8 | onError: [{name: page, run: "@actions/a", compensate: {run: "@actions/b"}}]
+              |                                           ^^^^^^^^^^
+              = hint: leave it out: compensations are executed before handlers
+        "#]],
+    );
+    // What a block in the handler drops is undone.
+    let inside = format!("onError: [{{name: b, block: {{{undo}}}, compensate: true}}]\n");
+    check_body(&format!("{START}{inside}"), expect![[r#""#]]);
+}

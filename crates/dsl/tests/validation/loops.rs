@@ -321,3 +321,21 @@ steps:
         "#]],
     );
 }
+
+#[test]
+fn the_name_of_items_is_not_reserved() {
+    let of_paths = "input state steps flo item index error attempt result output cancel meta";
+    let of_cel = "true false null in as break const continue else for function if import let loop \
+                  package namespace return var void while";
+    for name in of_paths.split(' ').chain(of_cel.split_whitespace()) {
+        let text = format!(
+            "kind: Workflow\nname: w\nversion: \"1\"\nsteps: [{{name: a, forEach: {{items: 1, as: \"{name}\", do: {{run: \"@actions/a\"}}}}}}]\n"
+        );
+        let refused = flotilla_dsl::parse(&text).findings;
+        let mut messages = refused.iter().map(|finding| &finding.message);
+        assert!(
+            messages.any(|message| message.contains("not reserved")),
+            "{name}"
+        );
+    }
+}

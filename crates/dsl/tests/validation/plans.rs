@@ -133,7 +133,7 @@ fn e402_breakers_out_of_bounds() {
             9 |         breaker: {failure_threshold: 0, half_open_max_calls: 0, cooldown_ms: -1}
               |                                                              ^
 
-            error[E402]: expected plans.p.executors[0].breaker.cooldown_ms to be from 0 to 3162240000000, but it is the number -1
+            error[E402]: expected plans.p.executors[0].breaker.cooldown_ms to be from 0 to 316224000000, but it is the number -1
              --> w.yaml:9:78
               |
             9 |         breaker: {failure_threshold: 0, half_open_max_calls: 0, cooldown_ms: -1}
@@ -188,18 +188,18 @@ fn e404_caches_without_time_or_key() {
     check_plan(
         "    cache: {ttl_ms: 0, key: \"\"}\n",
         expect![[r#"
-        error[E404]: expected plans.p.cache to have a `key`, but it is missing or empty
-         --> w.yaml:9:5
-          |
-        9 |     cache: {ttl_ms: 0, key: ""}
-          |     ^^^^^
+            error[E404]: expected plans.p.cache to have a `key`, but it is missing or empty
+             --> w.yaml:9:5
+              |
+            9 |     cache: {ttl_ms: 0, key: ""}
+              |     ^^^^^
 
-        error[E404]: expected plans.p.cache.ttl_ms to be from 1 to 3162240000000, but it is the number 0
-         --> w.yaml:9:21
-          |
-        9 |     cache: {ttl_ms: 0, key: ""}
-          |                     ^
-    "#]],
+            error[E404]: expected plans.p.cache.ttl_ms to be from 1 to 316224000000, but it is the number 0
+             --> w.yaml:9:21
+              |
+            9 |     cache: {ttl_ms: 0, key: ""}
+              |                     ^
+        "#]],
     );
     check_plan(
         "    cache: {ttl_ms: 1}\n",
@@ -224,7 +224,7 @@ fn e405_health_out_of_bounds() {
             9 |     health: {decay: 0, window_ms: 0, min_samples: 0}
               |                     ^
 
-            error[E405]: expected plans.p.health.window_ms to be from 1 to 3162240000000, but it is the number 0
+            error[E405]: expected plans.p.health.window_ms to be from 1 to 316224000000, but it is the number 0
              --> w.yaml:9:35
               |
             9 |     health: {decay: 0, window_ms: 0, min_samples: 0}

@@ -85,13 +85,13 @@ fn e401_retries_out_of_bounds() {
     check_step(
         "  retry: {initial_delay_ms: -1, within_ms: -5}\n",
         expect![[r#"
-            error[E401]: expected start.retry.initial_delay_ms to be from 0 to 3162240000000, but it is the number -1
+            error[E401]: expected start.retry.initial_delay_ms to be from 0 to 316224000000, but it is the number -1
              --> w.yaml:7:29
               |
             7 |   retry: {initial_delay_ms: -1, within_ms: -5}
               |                             ^^
 
-            error[E401]: expected start.retry.within_ms to be from 0 to 3162240000000, but it is the number -5
+            error[E401]: expected start.retry.within_ms to be from 0 to 316224000000, but it is the number -5
              --> w.yaml:7:44
               |
             7 |   retry: {initial_delay_ms: -1, within_ms: -5}
@@ -143,7 +143,7 @@ fn e401_polls_out_of_bounds() {
             7 |   poll: {maxAttempts: 1001, initialDelayMs: -1}
               |                       ^^^^
 
-            error[E401]: expected start.poll.initialDelayMs to be from 0 to 3162240000000, but it is the number -1
+            error[E401]: expected start.poll.initialDelayMs to be from 0 to 316224000000, but it is the number -1
              --> w.yaml:7:45
               |
             7 |   poll: {maxAttempts: 1001, initialDelayMs: -1}

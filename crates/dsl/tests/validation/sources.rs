@@ -35,22 +35,22 @@ fn e504_an_interval_that_is_not_above_0() {
     check_block(
         "schedule: {interval: 0}\n",
         expect![[r#"
-        error[E504]: expected schedule.interval to be from 1 to 3162240000000, but it is the number 0
-         --> w.yaml:4:22
-          |
-        4 | schedule: {interval: 0}
-          |                      ^
-    "#]],
+            error[E504]: expected schedule.interval to be from 1 to 316224000000, but it is the number 0
+             --> w.yaml:4:22
+              |
+            4 | schedule: {interval: 0}
+              |                      ^
+        "#]],
     );
     check_block(
         "schedule: {interval: -30000}\n",
         expect![[r#"
-        error[E504]: expected schedule.interval to be from 1 to 3162240000000, but it is the number -30000
-         --> w.yaml:4:22
-          |
-        4 | schedule: {interval: -30000}
-          |                      ^^^^^^
-    "#]],
+            error[E504]: expected schedule.interval to be from 1 to 316224000000, but it is the number -30000
+             --> w.yaml:4:22
+              |
+            4 | schedule: {interval: -30000}
+              |                      ^^^^^^
+        "#]],
     );
 }
 

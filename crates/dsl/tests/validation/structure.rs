@@ -235,22 +235,22 @@ fn e100_a_number_out_of_range() {
     check_block(
         "retention_ms: 0\n",
         expect![[r#"
-        error[E100]: expected retention_ms to be from 1 to 3162240000000, but it is the number 0
-         --> w.yaml:4:15
-          |
-        4 | retention_ms: 0
-          |               ^
-    "#]],
+            error[E100]: expected retention_ms to be from 1 to 316224000000, but it is the number 0
+             --> w.yaml:4:15
+              |
+            4 | retention_ms: 0
+              |               ^
+        "#]],
     );
     check_block(
         "retention_ms: 99999999999999999999\n",
         expect![[r#"
-        error[E100]: expected retention_ms to be from 1 to 3162240000000, but it is the number 99999999999999999999
-         --> w.yaml:4:15
-          |
-        4 | retention_ms: 99999999999999999999
-          |               ^^^^^^^^^^^^^^^^^^^^
-    "#]],
+            error[E100]: expected retention_ms to be from 1 to 316224000000, but it is the number 99999999999999999999
+             --> w.yaml:4:15
+              |
+            4 | retention_ms: 99999999999999999999
+              |               ^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     check_block(
         "retention_ms: 1.5\n",

@@ -166,20 +166,20 @@ fn step_counts_have_bounds() {
 #[test]
 fn timeouts_without_effect_are_warned_of() {
     check_body(
-        "start: {run: \"@workflow/w\", timeouts: {queue: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}\n",
+        "start: {run: \"@workflow/w\", timeouts: {queue: 1s, heartbeat: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}\n",
         expect![[r#"
             warning[E502]: outcome `timeout` of step "start" has no transition: the run fails there
              --> w.yaml:4:1
               |
-            4 | start: {run: "@workflow/w", timeouts: {queue: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}
+            4 | start: {run: "@workflow/w", timeouts: {queue: 1s, heartbeat: 1s}, transitions: {success: flo.Completed, failure: flo.Fai…
               | ^^^^^
               = hint: add a transition for `timeout`
 
-            warning[E524]: start.timeouts.queue has no effect for a child workflow
-             --> w.yaml:4:40
+            warning[E524]: start.timeouts.heartbeat has no effect for a child workflow
+             --> w.yaml:4:51
               |
-            4 | start: {run: "@workflow/w", timeouts: {queue: 1s}, transitions: {success: flo.Completed, failure: flo.Failed}}
-              |                                        ^^^^^
+            4 | start: {run: "@workflow/w", timeouts: {queue: 1s, heartbeat: 1s}, transitions: {success: flo.Completed, failure: flo.Fai…
+              |                                                   ^^^^^^^^^
               = hint: leave it out: no worker takes a child workflow
         "#]],
     );
