@@ -239,6 +239,7 @@ pub(super) fn resume(run_id: &RunId, version: Option<&str>) -> Body {
             version: VersionChoice::Version(version),
             is_forced: true,
         }),
+        metadata: None,
     })
 }
 

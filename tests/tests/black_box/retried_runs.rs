@@ -119,7 +119,7 @@ fn a_run_is_retried_from_a_step_with_the_results_and_the_state_before_it() {
 }
 
 #[test]
-fn a_revision_is_selected_by_its_number() {
+fn a_revision_is_selected_by_its_number_and_a_resume_replaces_the_metadata() {
     let node = DevNode::start();
     let flo = node.flo();
     let later = STAGES.replace("kind:", "description: the same steps\nkind:");
@@ -139,8 +139,11 @@ fn a_revision_is_selected_by_its_number() {
     assert_eq!(flo.text(&[&show[..], &first].concat()), STAGES.trim_end());
     let run_id = flo.text(&[&start[..], &first, &["--run-id", "s-1"]].concat());
     assert_eq!(revision(&run_id), 1);
-    let _ = flo.text(&[&resume[..], &second].concat());
+    let metadata = ["--metadata", r#"{"ticket": "OPS-9"}"#];
+    let _ = flo.text(&[&resume[..], &second, &metadata].concat());
     assert_eq!(revision("s-1"), 2);
+    let status = flo.json(&["workflow", "status", "s-1"]);
+    assert_eq!(status["metadata"], json!({"ticket": "OPS-9"}));
     let _ = flo.text(&[&resume[..], &first].concat());
     assert_eq!(revision("s-1"), 1);
     let run_id = flo.text(&[&retry[..], &second].concat());

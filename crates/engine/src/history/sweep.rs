@@ -80,6 +80,7 @@ impl Named {
         let unchecked: Vec<_> = unchecked.flatten().collect();
         self.add(inputs.into_iter().chain(failures).chain(unchecked));
         self.add([run.record.input].into_iter().chain(run.record.output));
+        self.add(run.record.metadata);
         let fixed = run.record.fixed_end.as_ref();
         self.add(fixed.and_then(|end| end.cause));
         let errors = [

@@ -208,7 +208,9 @@ pub(super) fn decide(step: &ParallelStep, state: &Branches, position: u32) -> Op
         Join::Count(wanted) => {
             let wanted = u32::from(wanted);
             let is_out_of_reach = succeeded_count + (total - state.ended_count) < wanted;
-            success_if(succeeded_count >= wanted).or_else(|| failure_if(cancels && is_out_of_reach))
+            // If all are skipped, none of them has failed.
+            let has_failed = raced_count > 0 && is_out_of_reach;
+            success_if(succeeded_count >= wanted).or_else(|| failure_if(cancels && has_failed))
         }
     };
     decision
@@ -285,17 +287,16 @@ fn joined(
     }
     let (outcome, cause) = ending(&results, decision);
     let is_retryable = cause.is_none_or(|(_, result)| result.is_retryable);
-    let (reason, output) = match cause {
-        None => (None, outputs(turn, &results)?),
-        Some((branch, result)) => {
-            let message = describe(branch, result);
+    let reason = reason(&outcome, cause);
+    let output = match &reason {
+        None => outputs(turn, &results)?,
+        Some(message) => {
             let error = BranchesError {
                 code: "branch_failed",
-                message: &message,
-                branch: Some(&branch.name),
+                message,
+                branch: cause.map(|(branch, _)| &branch.name),
             };
-            let output = failure_output(turn, &results, &error)?;
-            (Some(message), output)
+            failure_output(turn, &results, &error)?
         }
     };
     let Some(output) = output else {
@@ -455,6 +456,15 @@ fn ending<'r>(
             let cause = is_failure(&outcome).then_some(first);
             (outcome, cause)
         }
+    }
+}
+
+/// Why the step fails, if it does.
+fn reason(outcome: &OutcomeName, cause: Option<(&Branch, &BranchResult)>) -> Option<String> {
+    match cause {
+        Some((branch, result)) => Some(describe(branch, result)),
+        // Too many of them were skipped.
+        None => is_failure(outcome).then(|| "too few branches succeeded".to_owned()),
     }
 }
 

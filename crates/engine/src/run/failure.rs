@@ -32,31 +32,40 @@ pub(super) struct Exit<'a> {
 }
 
 impl Exit<'_> {
-    /// The detail of the step that led to the end of `run` or, if that step did not fail, of the last one that did;
-    /// `None` if the run continues or ends well.
-    pub(super) fn detail(
+    /// Why the run does not end well: because of the step that led to its end or, if that step did not fail, because of
+    /// the last one that did; `None` if the run continues or ends well.
+    pub(super) fn end_reason(
         &self,
         turn: &mut Turn<'_, '_>,
         run: &LoadedRun,
         target: Target,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<EndReason>, StoreError> {
         match self.definition.status_at(target) {
             None | Some(TerminalStatus::Completed | TerminalStatus::Cancelled) => return Ok(None),
             Some(TerminalStatus::Failed | TerminalStatus::TimedOut) => {}
         }
         let outcome = &self.target_result.outcome;
         let mut words = describe(self.step, outcome, self.target_result.reason.as_deref());
+        let mut earlier_code = None;
         if !is_failure(outcome)
-            && let Some(earlier) = self.last_failure(turn, run)?
+            && let Some((earlier, code)) = self.last_failure(turn, run)?
         {
             words = format!("{words} after {earlier}");
+            earlier_code = Some(code);
         }
-        Ok(Some(cut(&words)))
+        Ok(Some(EndReason {
+            detail: cut(&words),
+            earlier_code,
+        }))
     }
 
-    /// The work that follows a transition; `detail` says why, where the target does not.
-    pub(super) fn follow(&self, target: Target, detail: Option<String>) -> Work {
+    /// The work that follows a transition; `reason` says why, where the target does not.
+    pub(super) fn follow(&self, target: Target, reason: Option<EndReason>) -> Work {
         let scope = self.scope;
+        let (detail, earlier_code) = match reason {
+            Some(reason) => (Some(reason.detail), reason.earlier_code),
+            None => (None, None),
+        };
         let is_retryable = self.is_retryable();
         let end = |outcome, reason| {
             Work::EndScope(ScopeEnd {
@@ -78,14 +87,18 @@ impl Exit<'_> {
                 scope,
                 terminal: target,
                 detail,
-                cause: self.end_cause(target),
+                cause: self.end_cause(target, earlier_code),
             }),
         }
     }
 
     /// The work that follows where no transition matches (W11).
-    pub(super) fn without_transition(&self, detail: Option<String>) -> Work {
-        let work = self.follow(Target::BuiltIn(BuiltInTerminal::Failed), detail);
+    pub(super) fn without_transition(&self, detail: String) -> Work {
+        let reason = EndReason {
+            detail,
+            earlier_code: None,
+        };
+        let work = self.follow(Target::BuiltIn(BuiltInTerminal::Failed), Some(reason));
         match work {
             Work::Finish(mut ending) => {
                 ending.cause.code = NO_TRANSITION.to_owned();
@@ -103,15 +116,17 @@ impl Exit<'_> {
             scope: self.scope,
             terminal,
             detail: Some(detail),
-            cause: self.end_cause(terminal),
+            cause: self.end_cause(terminal, None),
         })
     }
 
-    /// What the run's end is put down to (W80).
-    fn end_cause(&self, terminal: Target) -> EndCause {
+    /// What the run's end is put down to (W80): the failure of the step or, if it did not fail, that with `earlier_code`.
+    fn end_cause(&self, terminal: Target, earlier_code: Option<String>) -> EndCause {
         let code = match terminal {
             Target::Custom(_) => Some(TERMINAL.to_owned()),
-            Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => self.cause.code.clone(),
+            Target::BuiltIn(_) | Target::Step(_) | Target::End(_) => {
+                self.cause.code.clone().or(earlier_code)
+            }
         };
         let outcome = &self.target_result.outcome;
         EndCause {
@@ -145,12 +160,12 @@ impl Exit<'_> {
         *is_retryable || !is_failure(outcome) || outcome.as_str() == name::TIMEOUT
     }
 
-    /// Describes how the last failed step of the scope ended.
+    /// Describes how the last failed step of the scope ended; with the code of its failure.
     fn last_failure(
         &self,
         turn: &mut Turn<'_, '_>,
         run: &LoadedRun,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<(String, String)>, StoreError> {
         let results = turn.list::<StepResults>(&(run.number, self.scope), usize::MAX)?;
         let failed = results
             .iter()
@@ -165,10 +180,28 @@ impl Exit<'_> {
             }
             None => None,
         };
-        let reason = error.map(|error| error.describe(&result.outcome));
+        let reason = error.as_ref().map(|error| error.describe(&result.outcome));
+        let code = error.map_or_else(|| result.outcome.to_string(), |error| code_of(error.code));
         let step = self.definition.step(*step);
-        Ok(Some(describe(step, &result.outcome, reason.as_deref())))
+        Ok(Some((
+            describe(step, &result.outcome, reason.as_deref()),
+            code,
+        )))
     }
+}
+
+/// Why a run does not end well.
+pub(super) struct EndReason {
+    /// As text.
+    detail: String,
+    /// The code of an earlier failure, if the step that led to the end did not fail.
+    earlier_code: Option<String>,
+}
+
+/// A code of a failure, as short as the codes that definitions give.
+fn code_of(mut code: String) -> String {
+    code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
+    code
 }
 
 /// Why a block fails that ends because of a step with this result (W69).
@@ -184,10 +217,9 @@ pub(super) fn cause_in(
         (None, Some(output)) => error_field(&turn.payload(output)?, "code"),
         (None, None) => None,
     };
-    let mut code = code.unwrap_or_else(|| target_result.outcome.to_string());
-    code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
+    let code = code.unwrap_or_else(|| target_result.outcome.to_string());
     Ok(FailureCause {
-        code: Some(code),
+        code: Some(code_of(code)),
         // For the block, it has cut an attempt, whichever it was.
         timeout: target_result.cause.timeout.map(|_| StepTimeout::Attempt),
     })

@@ -4,10 +4,10 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, phase,
-    resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
+    attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, on_cancel,
+    phase, resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
 };
-use crate::definition::{BuiltInTerminal, Root, Target, Template, TerminalStatus};
+use crate::definition::{BuiltInTerminal, CallRole, Root, Target, Template, TerminalStatus};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -15,8 +15,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd, PayloadRef,
-    Phase, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
+    Activation, Awaited, CompensationProgress, End, Ending, EventKind, FailureCause, FixedEnd,
+    PayloadRef, Phase, RunRecord, RunStatus, TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 
@@ -251,6 +251,30 @@ fn note_not_begun(run: &mut LoadedRun, terminal: Target) {
     }
 }
 
+/// Notes the compensation or the `onCancel` of a step that a forced end stops or leaves out (W81).
+fn note_call_left_out(run: &mut LoadedRun, active: &Activation) {
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
+    let name = &step.name;
+    let note = match active.call {
+        CallRole::Compensation | CallRole::FallbackCompensation => {
+            let progress = &mut run.record.compensations.progress;
+            // The end of a run that compensates has noted it.
+            if *progress != CompensationProgress::None {
+                return;
+            }
+            *progress = CompensationProgress::Partial;
+            format!("the compensation of step \"{name}\" was stopped")
+        }
+        CallRole::OnCancel => format!("onCancel of step \"{name}\" was stopped"),
+        CallRole::Target | CallRole::Fallback if on_cancel::is_due(step, active) => {
+            format!("onCancel of step \"{name}\" was not executed")
+        }
+        CallRole::Target | CallRole::Fallback => return,
+    };
+    phase::add_note(run, &note);
+}
+
 /// A handler has reached a limit of the run: it stops, and the run ends as it was decided.
 fn stop_handler(
     turn: &mut Turn<'_, '_>,
@@ -404,6 +428,7 @@ fn tear_down(
     let scopes = cursor::note_open_scopes(turn, queue, run)?;
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
+            note_call_left_out(run, &active);
             children.extend(stopping::force(turn, run, &active)?);
             timeout_timers::clear(turn, run.at(&active), &active);
             resumable::keep_step(turn, run, &active)?;

@@ -10,10 +10,10 @@ use super::retry::{self, Retry};
 use super::scope::branches_of;
 use super::step_timer::wake_timer;
 use super::{
-    branches, compensation, delayed_entry, on_cancel, output, phase, state, state_patch,
-    step_input, timeout_timers,
+    branches, compensation, delayed_entry, linked_attempts, on_cancel, output, phase, state,
+    state_patch, step_input, timeout_timers,
 };
-use crate::definition::{CallRole, PollPolicy, Step, StepKind};
+use crate::definition::{CallRole, PollPolicy, Step};
 use crate::ids::ScopeNumber;
 use crate::plan;
 use crate::run::work_queue::WorkQueue;
@@ -386,14 +386,11 @@ pub(super) fn exit_step(
         }
         _ if retries_run(run, step, &target_result) => exit.retry_run(),
         Some(Destination::Target(target)) => {
-            let detail = exit.detail(turn, run, target)?;
-            exit.follow(target, detail)
+            let reason = exit.end_reason(turn, run, target)?;
+            exit.follow(target, reason)
         }
         Some(Destination::End(outcome)) => exit.end_block(outcome),
-        None => {
-            let detail = Some(failure::no_transition(step, &target_result));
-            exit.without_transition(detail)
-        }
+        None => exit.without_transition(failure::no_transition(step, &target_result)),
     };
     let not_before_ms = target_result.not_before_ms;
     leave(turn, run, active, target_result)?;
@@ -410,9 +407,7 @@ pub(super) fn exit_step(
 
 /// Whether the step asks for another attempt at the run (W77); in a handler it cannot.
 fn retries_run(run: &LoadedRun, step: &Step, target_result: &TargetResult) -> bool {
-    // The outcome of a switch is the name of its target (W60).
-    let is_switch = matches!(step.kind, StepKind::Switch(_));
-    let is_asked = target_result.outcome.as_str() == name::RETRY_RUN && !is_switch;
+    let is_asked = linked_attempts::asks(step, &target_result.outcome);
     let retry = run.definition.definition.retry_run;
     is_asked && retry.is_some() && run.record.fixed_end.is_none()
 }

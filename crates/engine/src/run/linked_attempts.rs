@@ -5,8 +5,8 @@ use super::child::{Above, metadata_of};
 use super::create::{CreatedRun, Creation, NewRun, Parent, create, next_number};
 use super::exclusion::{self, GivenExclusion};
 use super::{concurrency, index, phase};
-use crate::definition::TerminalStatus;
-use crate::ids::{RunId, RunNumber};
+use crate::definition::{Definition, Step, StepKind, TerminalStatus};
+use crate::ids::{OutcomeName, RunId, RunNumber};
 use crate::run::outcome_name;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -71,7 +71,7 @@ pub(super) fn follows(run: &LoadedRun, ending: &mut Ending) -> bool {
         return false;
     };
     let status = definition.status_at(ending.terminal);
-    let is_asked = is_asked(&ending.cause);
+    let is_asked = is_asked(definition, &ending.cause);
     let has_failed = matches!(
         status,
         Some(TerminalStatus::Failed | TerminalStatus::TimedOut)
@@ -90,10 +90,16 @@ pub(super) fn follows(run: &LoadedRun, ending: &mut Ending) -> bool {
     is_any_left
 }
 
-/// Whether a step has asked for another attempt.
-fn is_asked(cause: &EndCause) -> bool {
-    let outcome = cause.outcome.as_ref().map(|outcome| outcome.as_str());
-    outcome == Some(outcome_name::RETRY_RUN)
+/// Whether the step that led to the end has asked for another attempt.
+fn is_asked(definition: &Definition, cause: &EndCause) -> bool {
+    let step = cause.step.map(|step| definition.step(step));
+    let exit = step.zip(cause.outcome.as_ref());
+    exit.is_some_and(|(step, outcome)| asks(step, outcome))
+}
+
+/// Whether a step with this outcome asks for another attempt. The outcome of a switch is the name of its target (W60).
+pub(super) fn asks(step: &Step, outcome: &OutcomeName) -> bool {
+    outcome.as_str() == outcome_name::RETRY_RUN && !matches!(step.kind, StepKind::Switch(_))
 }
 
 fn attempt_of(run: &LoadedRun) -> u32 {

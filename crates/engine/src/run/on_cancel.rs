@@ -3,7 +3,7 @@
 use super::failure::{self, is_failure};
 use super::render::{self, DataContext};
 use super::timeout_timers;
-use crate::definition::CallRole;
+use crate::definition::{CallRole, Step};
 use crate::message::cut;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -17,10 +17,7 @@ pub(super) fn activate(
     cancelled: &Activation,
 ) -> Option<Work> {
     let step = run.definition.definition.step(cancelled.step);
-    let has_handler = step.call(CallRole::OnCancel).is_some();
-    // A step that waits for its time has not been entered yet (W74).
-    let is_entered = !matches!(cancelled.state, ActivationState::Delay { .. });
-    if !has_handler || !is_entered {
+    if !is_due(step, cancelled) {
         return None;
     }
     let visit = NewVisit {
@@ -35,6 +32,14 @@ pub(super) fn activate(
     let activation = active.number;
     run.put_back(active);
     Some(Work::BeginOnCancel { activation })
+}
+
+/// Whether the handler of a step is called when the step is cancelled.
+pub(super) fn is_due(step: &Step, active: &Activation) -> bool {
+    let has_handler = step.call(CallRole::OnCancel).is_some();
+    // A step that waits for its time has not been entered yet (W74).
+    let is_entered = !matches!(active.state, ActivationState::Delay { .. });
+    has_handler && is_entered && !active.call.is_after_visit()
 }
 
 /// Begins a handler: its mapping is resolved, once for all attempts.

@@ -7,6 +7,7 @@ use super::revise::{ResumeRevision, revise};
 use super::{create, cursor};
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, RunId, StepName};
+use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::RunResumed;
 use crate::resume_rejection::ResumeRejection;
@@ -22,6 +23,8 @@ pub struct ResumeRun {
     pub from: Option<StepName>,
     /// The revision to continue with; `None` for the one with which it has stopped.
     pub revision: Option<ResumeRevision>,
+    /// Its metadata from now on, an object; `None` if it stays (W91).
+    pub metadata: Option<Json>,
 }
 
 impl ResumeRun {
@@ -52,6 +55,9 @@ impl ResumeRun {
             Some(revised) => (Some(revised.change), revised.cleanup),
             None => (None, Vec::new()),
         };
+        if let Some(metadata) = &self.metadata {
+            run.record.metadata = Some(run.store_payload(turn, metadata.clone()));
+        }
         let work = reopen(turn, &mut run, &Above::default(), change)?;
         let is_queued = run.record.is_held_up();
         let (version, revision) = (

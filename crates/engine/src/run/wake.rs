@@ -79,8 +79,8 @@ pub(crate) fn expire_wait(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResul
         target_result: &target_result,
         cause: failure::cause_in(turn, &target_result)?,
     };
-    let detail = exit.detail(turn, &run, target)?;
-    let work = exit.follow(target, detail);
+    let reason = exit.end_reason(turn, &run, target)?;
+    let work = exit.follow(target, reason);
     leave(turn, &mut run, &active, target_result)?;
     run.end_wait(active.scope);
     turn.put_back_run(run);

@@ -34,8 +34,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 mod approvals;
+mod compensations;
+mod concurrency;
 mod endings;
 mod loops;
+mod signals;
 mod timeouts;
 mod world;
 
@@ -49,22 +52,6 @@ fn signal(run: u64, signal_type: &str, payload: &str) -> Body {
         scope: None,
         signal_id: None,
     })
-}
-
-#[test]
-fn each_signal_satisfies_one_wait_even_if_the_step_is_left_in_a_later_entry() {
-    let mut world = World::new();
-    let text = "define twice 1\n start: wait item -> success=second\n \
-                second: wait item -> success=flo.Completed";
-    world.create(define(text));
-    world.accept(start("twice", "{}".to_owned()));
-    world.apply_spent(vec![signal(1, "item", "1"), signal(1, "item", "2")]);
-    assert!(world.run(1).continuation.is_some(), "its entry had no room");
-    world.run_until_idle();
-    let run = world.run(1);
-    assert!(!run.status.is_open(), "{run:?}");
-    let output = view::payload(&world.store, run.output.expect("the last signal's payload"));
-    assert_eq!(output.expect("memory does not fail").as_str(), "2");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::revision_argument::RevisionArgument;
 use super::wait::Waiting;
 use crate::failure::Failure;
+use crate::json_argument;
 use crate::session::Session;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -52,6 +53,11 @@ pub(crate) struct Resume {
     #[arg(long, requires = "other_revision")]
     force: bool,
 
+    /// Metadata that replaces that of the run: a JSON object, @FILE, or - for stdin [default: the
+    /// metadata stays]
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    metadata: Option<String>,
+
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -78,6 +84,7 @@ impl Resume {
             version: self.version.unwrap_or_default(),
             revision: self.revision.number(),
             force: self.force,
+            metadata: json_argument::read_optional(self.metadata.as_deref())?,
             ..ResumeRunRequest::default()
         };
         let client = session.client()?;

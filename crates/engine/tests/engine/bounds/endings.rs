@@ -183,6 +183,7 @@ fn a_run_that_is_resumed_and_waits_for_its_key_has_no_continuation() {
         run_id: RunId::generated(RunNumber(1)),
         from: None,
         revision: None,
+        metadata: None,
     });
     world.accept(signal(1, "go", "{}"));
     assert!(
@@ -248,6 +249,7 @@ fn resumed_at_its_end(terminals_of_the_revision: &str) -> World {
             version: VersionChoice::Latest,
             is_forced: false,
         }),
+        metadata: None,
     }));
     world.run_until_idle();
     invariants::check(&world.store);

@@ -110,6 +110,7 @@ fn a_resume_assigns_a_bounded_number_of_rows_to_other_steps() {
                 version: VersionChoice::Latest,
                 is_forced: true,
             }),
+            metadata: None,
         });
         let result = world.apply(vec![resume], 0).remove(0);
         let code = result.err().map(|rejection| rejection.code().as_str());

@@ -292,6 +292,7 @@ impl Player {
                 run_id: run_id(*run),
                 from: None,
                 revision: None,
+                metadata: None,
             }),
             Intent::Info { run, token } => {
                 moves::info(run_id(*run), token.map(|token| self.token(token)))

@@ -80,6 +80,7 @@ fn resume(revision: Option<ResumeRevision>) -> Body {
         run_id: run_id(),
         from: None,
         revision,
+        metadata: None,
     })
 }
 

@@ -52,6 +52,7 @@ pub(super) fn bodies() -> Vec<Body> {
             version: VersionChoice::Version(super::version()),
             is_forced: true,
         }),
+        metadata: Some(super::json()),
     }));
     bodies
 }

@@ -175,6 +175,7 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 .option("from")
                 .map(|step| StepName::new(step).expect("a step name")),
             revision: resume_revision(line),
+            metadata: line.option("meta").map(Json::from_checked),
         }),
         "retry" => retry(world, line),
         _ => return on_verdicts(world, verb, line),

@@ -19,10 +19,10 @@ use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunId, RunNumber, ScopeNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::rows::{
-    ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Infos, Payloads, PayloadsHeld, Process, Ready, Requests, RunNames,
-    RunRemains, Runs, SignalIds, StepResults, TimerKey, TriggeredBy, WorkerActivities,
-    WorkerProcesses, Workers, Workflows,
+    ActionRunKeys, ActionRuns, ActionRunsByRun, Actions, AttributeValue, Cluster,
+    CompensationProgress, Definitions, History, IdempotencyKeys, Infos, Payloads, PayloadsHeld,
+    Process, Ready, Requests, RunNames, RunRemains, Runs, SignalIds, StepResults, TimerKey,
+    TriggeredBy, WorkerActivities, WorkerProcesses, Workers, Workflows,
 };
 use flotilla_engine::view::{self, InfoRange};
 
@@ -404,6 +404,10 @@ fn show_run(world: &World, number: RunNumber) -> String {
             option(" completed ", &run.completed_at_ms)
         ),
     );
+    let compensations = run.compensations.progress;
+    if compensations != CompensationProgress::None {
+        line(&mut out, format!("compensation {}", compensations.name()));
+    }
     if let TriggeredBy::Retry { of, from } = &run.triggered_by {
         line(&mut out, format!("replaces {of}{}", option(" from ", from)));
     }

@@ -158,6 +158,7 @@ pub(super) async fn resume(
         run_id: request::run_id(request.run_id)?,
         from: request::optional(request.from, StepName::new)?,
         revision,
+        metadata: request::metadata(&request.metadata)?,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
