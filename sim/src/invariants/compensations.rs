@@ -8,7 +8,7 @@ use flotilla_engine::store::MemoryStore;
 /// The workflow whose runs compensate.
 const UNDONE: &str = "trip";
 /// Its steps that have a compensation.
-const STEPS: [&str; 3] = ["flight", "hotel", "car"];
+const STEPS: [&str; 6] = ["flight", "hotel", "car", "near", "far", "apply"];
 
 /// The handlers of its end.
 const HANDLERS: [&str; 2] = ["page", "tidy"];
@@ -59,7 +59,7 @@ impl<'e> Said<'e> {
 
 /// `Err` says what a run should have done instead.
 fn judge(said: &[Said<'_>], status: TerminalStatus) -> Result<(), String> {
-    // What is done is undone last to first, at once for work that is dropped, and at the end.
+    // What is done is undone last to first, immediately for work that is dropped, and at the end.
     let mut done = Vec::new();
     let mut undoing = None;
     let mut handled = Vec::new();

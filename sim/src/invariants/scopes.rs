@@ -1,5 +1,5 @@
-//! A scope ends once, and nothing starts in it after that. While a run waits for what was cancelled, nothing starts in it
-//! (W53, W54).
+//! A scope ends once. Nothing starts in it after that, or once one of its steps was cancelled. While a run waits for what was
+//! cancelled, nothing starts in it (W53, W54).
 
 use super::histories::is_end;
 use super::rows::{events_of, rows};
@@ -29,6 +29,8 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
 #[derive(Default)]
 struct State {
     scopes: BTreeSet<ScopeNumber>,
+    /// Those of which a step was cancelled, but for the run itself.
+    cancelled: BTreeSet<ScopeNumber>,
     is_cancelling: bool,
     is_ended: bool,
 }
@@ -48,6 +50,14 @@ impl State {
             }
             EventKind::ScopeEnded { .. } if !self.scopes.remove(&scope) => {
                 return Err(format!("scope {place:?} to end only while it is open"));
+            }
+            EventKind::StepCancelled if scope != ScopeNumber::ROOT => {
+                self.cancelled.insert(scope);
+            }
+            EventKind::StepStarted if self.cancelled.contains(&scope) => {
+                return Err(format!(
+                    "no step to start in {place:?}, which was cancelled"
+                ));
             }
             EventKind::StepStarted if !is_open => {
                 return Err(format!("no step to start in {place:?}, which has ended"));
@@ -116,6 +126,17 @@ mod tests {
             (1, EventKind::ScopeStarted),
             (1, EventKind::ScopeStarted)
         ]));
+    }
+
+    #[test]
+    fn nothing_starts_in_a_cancelled_scope() {
+        let cancelled = [(1, EventKind::ScopeStarted), (1, EventKind::StepCancelled)];
+        assert!(is_accepted(&[&cancelled[..], &[(1, ended())]].concat()));
+        assert!(!is_accepted(
+            &[&cancelled[..], &[(1, EventKind::StepStarted)]].concat()
+        ));
+        let of_run = [(0, EventKind::StepCancelled), (0, EventKind::StepStarted)];
+        assert!(is_accepted(&of_run));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The workload of clients: an order in three steps, the last of which has branches; a trip with a loop, whose steps are
-//! undone if it fails or is cancelled; and a workflow that a schedule starts.
+//! The workload of clients: an order in three steps, the last of which has branches; a trip with a loop, a race and a block
+//! that is retried, whose steps are undone if it fails or is cancelled; and a workflow that a schedule starts.
 
 use crate::bug::Bug;
 use flotilla_engine::ActionType;
@@ -98,6 +98,25 @@ steps:
         car:
           run: "@actions/book"
           compensate: {run: "@actions/undo"}
+  - name: quote
+    parallel:
+      join: any
+      branches:
+        near:
+          run: "@actions/book"
+          compensate: {run: "@actions/undo"}
+        far:
+          run: "@actions/book"
+          compensate: {run: "@actions/undo"}
+  - name: visa
+    retry: {max_attempts: 3, backoff: constant, initial_delay_ms: 100}
+    block:
+      - name: apply
+        run: "@actions/book"
+        compensate: {run: "@actions/undo"}
+      - name: stamp
+        run: "@actions/book"
+        retry: false
   - name: tours
     forEach:
       items: [1, 2, 3]
