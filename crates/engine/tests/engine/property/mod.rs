@@ -16,6 +16,7 @@ mod resumed_trees;
 mod retried_trees;
 mod retries;
 mod schedule;
+mod tree_tasks;
 mod trees;
 mod triggers;
 mod verdicts;

@@ -531,7 +531,7 @@ fn on_workers(intent: &Intent) -> Body {
     }
 }
 
-fn offer(poll: u64, plan: &OfferPlan) -> Offer {
+pub(super) fn offer(poll: u64, plan: &OfferPlan) -> Offer {
     Offer {
         namespace: Namespace::default_namespace(),
         worker: worker_id(plan.worker),

@@ -5,7 +5,7 @@ use super::block_trees::{
 };
 use super::player::{Player, create};
 use super::trees::{JOINS, List, Step, Text, lists};
-use super::{budgets, config};
+use super::{budgets, config, tree_tasks};
 use crate::invariants::{read, rows};
 use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
@@ -94,10 +94,17 @@ pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
     play(player, create(&text, "revised"));
 }
 
-/// The end of a run: its status, its state, and how many records it has emitted and children it has started.
-pub(super) type End = (RunStatus, Vec<String>, usize, usize);
+/// The end of a run.
+#[derive(Debug, PartialEq)]
+pub(super) struct RunEnd {
+    pub(super) status: RunStatus,
+    /// The fields of its state.
+    pub(super) fields: Vec<String>,
+    /// How many records were emitted, children started, and tasks completed.
+    made: (usize, usize, usize),
+}
 
-pub(super) fn end_of(player: &Player, run: RunNumber) -> End {
+pub(super) fn end_of(player: &Player, run: RunNumber) -> RunEnd {
     let state = read::<States>(&player.store, &(run, ScopeNumber::ROOT));
     let state = state.map_or(String::new(), |state| state.object.as_str().to_owned());
     let fields = state.trim_matches(['{', '}']).split(',').map(str::to_owned);
@@ -105,7 +112,12 @@ pub(super) fn end_of(player: &Player, run: RunNumber) -> End {
     fields.sort_unstable();
     let records_count = rows::<Records>(&player.store, &()).len();
     let children_count = rows::<Runs>(&player.store, &()).len() - 1;
-    (status(player, run), fields, records_count, children_count)
+    let tasks_count = tree_tasks::completed_count(player);
+    RunEnd {
+        status: status(player, run),
+        fields,
+        made: (records_count, children_count, tasks_count),
+    }
 }
 
 /// The runs that have not ended.
@@ -162,6 +174,8 @@ fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) 
             }
             if status(player, run).is_open() {
                 cancel(player, is_forced);
+                // A run that is cancelled waits for its workers.
+                tree_tasks::fail_all(player);
                 if status(player, run).is_open() || !is_early {
                     go_on(player);
                 }
@@ -219,12 +233,12 @@ proptest! {
         let run = begin_with(&mut cut, &text);
         play_cut(&mut cut, run, (&list, &cuts));
         let (expected, found) = (end_of(&whole, run), end_of(&cut, run));
-        prop_assert_eq!(found.0, expected.0);
-        if expected.0 == RunStatus::Ended(TerminalStatus::Completed) {
-            prop_assert_eq!(found.1, expected.1);
+        prop_assert_eq!(found.status, expected.status);
+        if expected.status == RunStatus::Ended(TerminalStatus::Completed) {
+            prop_assert_eq!(found.fields, expected.fields);
         }
         if !has_retried_block(&list) {
-            prop_assert_eq!((found.2, found.3), (expected.2, expected.3));
+            prop_assert_eq!(found.made, expected.made);
         }
         prop_assert_eq!(open_runs(&cut), Vec::new());
     }

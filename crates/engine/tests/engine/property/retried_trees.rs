@@ -122,7 +122,7 @@ proptest! {
             prop_assert!(all_entered.ends_with(&entered(&player, run)));
             prop_assert_eq!(status(&player, run), status(&player, first));
             if status(&player, first) == RunStatus::Ended(TerminalStatus::Completed) {
-                prop_assert_eq!(&end_of(&player, run).1, &end_of(&player, first).1);
+                prop_assert_eq!(end_of(&player, run).fields, end_of(&player, first).fields);
             }
             prop_assert_eq!(results(&player, run), results(&player, first));
         }

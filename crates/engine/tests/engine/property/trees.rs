@@ -33,6 +33,8 @@ pub(super) enum Step {
     Loops(u32, Vec<Step>),
     /// Executes its block for two items at the same time, and succeeds even if both iterations fail.
     Tolerates(Vec<Step>),
+    /// Makes a task, which a worker takes and reports on later.
+    Acts,
     /// Starts a child run that waits for a signal, and waits for it to end.
     Calls,
     /// Waits for a time that has passed by the next entry.
@@ -61,6 +63,7 @@ pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = Lis
         6 => Just(Step::Waits),
         3 => Just(Step::Asks),
         2 => Just(Step::Calls),
+        3 => Just(Step::Acts),
         1 => Just(Step::Delays),
         2 => Just(Step::Fails),
         1 => Just(Step::Skips),
@@ -137,6 +140,7 @@ impl Text {
                 }
                 Step::Tolerates(_) => "foreach items=[1,2] tolerate=2 merge=n=sum",
                 Step::Calls => "run @workflow/kid",
+                Step::Acts => "run @a",
                 Step::Delays => "timer ms=1",
             };
             for number in 0..self.skipped_count {
@@ -159,6 +163,8 @@ pub(super) fn waits_count(list: &List) -> usize {
         let inner: usize = step.blocks().iter().map(waits_count).sum();
         match step {
             Step::Waits | Step::Asks | Step::Calls | Step::Delays => 1,
+            // A worker takes the task, and reports on it.
+            Step::Acts => 2,
             Step::Nests(_) | Step::Loops(..) | Step::Tolerates(_) => 2 * inner,
             _ => inner,
         }
