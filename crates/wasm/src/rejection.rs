@@ -25,7 +25,7 @@ pub enum ModuleRejected {
     #[error("expected a core WebAssembly module, but this is a component")]
     Component,
     /// It imports what the host of its ABI does not provide.
-    #[error("expected imports of the module `{offered}` only, but it imports `{module}.{name}`")]
+    #[error("expected only imports that the host provides, but it imports `{module}.{name}`")]
     ForeignImport {
         /// The module of its ABI.
         offered: &'static str,
@@ -107,8 +107,8 @@ impl ModuleRejected {
                  wasm32-wasip1"
             }
             Self::ForeignImport { offered, .. } if *offered == preview1::MODULE => {
-                "a WASI command may import functions of WASI preview 1, and set_state_patch, set_usage and \
-                 set_delay from `flo`; build it for the target wasm32-wasip1, without libraries that need \
+                "a WASI command may import only the functions of WASI preview 1, and set_state_patch, set_usage \
+                 and set_delay from `flo`; build it for the target wasm32-wasip1, without libraries that need \
                  their own host"
             }
             Self::ForeignImport { .. } => {

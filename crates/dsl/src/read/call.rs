@@ -47,6 +47,10 @@ pub(super) fn compensation<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<Compensation, Reported> {
+    if context.names.is_of_handler(context.block()) {
+        let hint = "leave it out: compensations are executed before handlers";
+        field.warn_without_effect("in a handler", hint, context);
+    }
     let mut fields = field.fields(context)?;
     let on = fields.take("on", context);
     let kind = Kind {

@@ -74,7 +74,7 @@ impl<'doc> Names<'doc> {
         outermost.and_then(|opener| self.handlers.get(&opener).copied())
     }
 
-    /// Whether a block is that of a handler, not one inside.
+    /// Whether a block is the outermost block of a handler.
     pub(super) fn is_of_handler(&self, block: BlockIndex) -> bool {
         let openers = self.openers_of(block);
         matches!(&openers[..], [opener] if self.handlers.contains_key(opener))

@@ -477,13 +477,7 @@ impl<'doc> Body<'doc> {
             .transpose();
         let compensation = self.compensate.as_ref();
         let compensation = compensation
-            .map(|field| {
-                if context.names.is_of_handler(context.block()) {
-                    let hint = "leave it out: compensations are executed before handlers";
-                    field.warn_without_effect("in a handler", hint, context);
-                }
-                call::compensation(field, context)
-            })
+            .map(|field| call::compensation(field, context))
             .transpose();
         let is_abandoned = self.is_abandoned(context);
         let tracking = self.tracking(target.as_ref().ok(), context);

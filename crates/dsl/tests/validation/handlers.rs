@@ -137,7 +137,7 @@ fn a_wait_in_a_handler_is_compared_with_the_timeout_of_that() {
 }
 
 #[test]
-fn a_compensation_of_a_handler_is_never_executed() {
+fn a_compensation_in_a_handler_gets_a_warning() {
     let undo = "run: \"@actions/a\", compensate: {run: \"@actions/b\"}";
     check_body(
         &format!("{START}onError: [{{name: page, {undo}}}]\n"),
@@ -150,7 +150,20 @@ fn a_compensation_of_a_handler_is_never_executed() {
               = hint: leave it out: compensations are executed before handlers
         "#]],
     );
-    // What a block in the handler drops is undone.
+    let fallback =
+        "run: \"@actions/a\", fallback: {run: \"@actions/b\", compensate: {run: \"@actions/c\"}}";
+    check_body(
+        &format!("{START}onError: [{{name: page, {fallback}}}]\n"),
+        expect![[r#"
+            warning[E524]: onError[0].fallback.compensate has no effect in a handler
+             --> w.yaml:8:73
+              |
+            8 | onError: [{name: page, run: "@actions/a", fallback: {run: "@actions/b", compensate: {run: "@actions/c"}}}]
+              |                                                                         ^^^^^^^^^^
+              = hint: leave it out: compensations are executed before handlers
+        "#]],
+    );
+    // A block inside the handler can drop work, which is then compensated.
     let inside = format!("onError: [{{name: b, block: {{{undo}}}, compensate: true}}]\n");
     check_body(&format!("{START}{inside}"), expect![[r#""#]]);
 }

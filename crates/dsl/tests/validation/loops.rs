@@ -323,7 +323,7 @@ steps:
 }
 
 #[test]
-fn the_name_of_items_is_not_reserved() {
+fn a_reserved_name_in_as_is_refused() {
     let of_paths = "input state steps flo item index error attempt result output cancel meta";
     let of_cel = "true false null in as break const continue else for function if import let loop \
                   package namespace return var void while";

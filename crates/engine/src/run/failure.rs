@@ -32,8 +32,8 @@ pub(super) struct Exit<'a> {
 }
 
 impl Exit<'_> {
-    /// Why the run does not end well: because of the step that led to its end or, if that step did not fail, because of
-    /// the last one that did; `None` if the run continues or ends well.
+    /// Why the run fails or times out: the step that led to its end or, if that step did not fail, the last step that did.
+    /// `None` if the run continues, completes or is cancelled.
     pub(super) fn end_reason(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -120,7 +120,7 @@ impl Exit<'_> {
         })
     }
 
-    /// What the run's end is put down to (W80): the failure of the step or, if it did not fail, that with `earlier_code`.
+    /// The cause of the run's end (W80): the failure of the step or, if it did not fail, the failure with `earlier_code`.
     fn end_cause(&self, terminal: Target, earlier_code: Option<String>) -> EndCause {
         let code = match terminal {
             Target::Custom(_) => Some(TERMINAL.to_owned()),
@@ -160,7 +160,7 @@ impl Exit<'_> {
         *is_retryable || !is_failure(outcome) || outcome.as_str() == name::TIMEOUT
     }
 
-    /// Describes how the last failed step of the scope ended; with the code of its failure.
+    /// The description and the code of the last failure of a step in the scope.
     fn last_failure(
         &self,
         turn: &mut Turn<'_, '_>,
@@ -173,15 +173,14 @@ impl Exit<'_> {
         let Some(((_, _, step), result)) = failed.max_by_key(|(_, result)| result.order) else {
             return Ok(None);
         };
-        let error = match result.output {
-            Some(output) => {
-                let output = turn.payload(output)?;
-                error_in(&output)
-            }
+        let output = match result.output {
+            Some(output) => Some(turn.payload(output)?),
             None => None,
         };
-        let reason = error.as_ref().map(|error| error.describe(&result.outcome));
-        let code = error.map_or_else(|| result.outcome.to_string(), |error| code_of(error.code));
+        let error = output.as_ref().and_then(error_in);
+        let reason = error.map(|error| error.describe(&result.outcome));
+        let code = output.and_then(|output| error_field(&output, "code"));
+        let code = code.map_or_else(|| result.outcome.to_string(), code_of);
         let step = self.definition.step(*step);
         Ok(Some((
             describe(step, &result.outcome, reason.as_deref()),
@@ -190,15 +189,15 @@ impl Exit<'_> {
     }
 }
 
-/// Why a run does not end well.
+/// Why a run fails or times out.
 pub(super) struct EndReason {
-    /// As text.
+    /// The detail of the run.
     detail: String,
     /// The code of an earlier failure, if the step that led to the end did not fail.
     earlier_code: Option<String>,
 }
 
-/// A code of a failure, as short as the codes that definitions give.
+/// Cuts the code of a failure to the maximum length of a code in a definition.
 fn code_of(mut code: String) -> String {
     code.truncate(code.floor_char_boundary(NAME_BYTES_MAX));
     code

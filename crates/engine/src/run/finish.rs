@@ -7,7 +7,9 @@ use super::{
     attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, on_cancel,
     phase, resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
 };
-use crate::definition::{BuiltInTerminal, CallRole, Root, Target, Template, TerminalStatus};
+use crate::definition::{
+    BuiltInTerminal, CallRole, Definition, Root, StepIndex, Target, Template, TerminalStatus,
+};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
@@ -251,26 +253,59 @@ fn note_not_begun(run: &mut LoadedRun, terminal: Target) {
     }
 }
 
-/// Notes the compensation or the `onCancel` of a step that a forced end stops or leaves out (W81).
-fn note_call_left_out(run: &mut LoadedRun, active: &Activation) {
-    let definition = run.definition.clone();
-    let step = definition.definition.step(active.step);
-    let name = &step.name;
-    let note = match active.call {
-        CallRole::Compensation | CallRole::FallbackCompensation => {
-            let progress = &mut run.record.compensations.progress;
-            // The end of a run that compensates has noted it.
-            if *progress != CompensationProgress::None {
-                return;
+/// The calls that a forced end stops or leaves out (W81), by the steps that they belong to.
+#[derive(Default)]
+struct CallsLeftOut {
+    stopped_compensations: Vec<StepIndex>,
+    stopped_on_cancel: Vec<StepIndex>,
+    skipped_on_cancel: Vec<StepIndex>,
+}
+
+impl CallsLeftOut {
+    fn add(&mut self, definition: &Definition, active: &Activation) {
+        let calls = match active.call {
+            CallRole::Compensation | CallRole::FallbackCompensation => {
+                &mut self.stopped_compensations
             }
-            *progress = CompensationProgress::Partial;
-            format!("the compensation of step \"{name}\" was stopped")
+            CallRole::OnCancel => &mut self.stopped_on_cancel,
+            CallRole::Target | CallRole::Fallback => {
+                if !on_cancel::is_due(definition.step(active.step), active) {
+                    return;
+                }
+                &mut self.skipped_on_cancel
+            }
+        };
+        calls.push(active.step);
+    }
+
+    /// Notes them in the detail of the run.
+    fn note(self, run: &mut LoadedRun) {
+        let fixed_end = run.record.fixed_end.as_ref();
+        let is_noted = fixed_end.is_some_and(|end| end.phase == Phase::Compensating);
+        // The end of a run that compensates has noted its compensations.
+        if !is_noted && !self.stopped_compensations.is_empty() {
+            run.record.compensations.progress = CompensationProgress::Partial;
+            note_steps(
+                run,
+                "the compensation",
+                &self.stopped_compensations,
+                "stopped",
+            );
         }
-        CallRole::OnCancel => format!("onCancel of step \"{name}\" was stopped"),
-        CallRole::Target | CallRole::Fallback if on_cancel::is_due(step, active) => {
-            format!("onCancel of step \"{name}\" was not executed")
-        }
-        CallRole::Target | CallRole::Fallback => return,
+        note_steps(run, "onCancel", &self.stopped_on_cancel, "stopped");
+        note_steps(run, "onCancel", &self.skipped_on_cancel, "not executed");
+    }
+}
+
+/// Notes what has happened to a call of steps; one note, whatever their number.
+fn note_steps(run: &mut LoadedRun, call: &str, steps: &[StepIndex], what: &str) {
+    let Some((first, rest)) = steps.split_first() else {
+        return;
+    };
+    let name = &run.definition.definition.step(*first).name;
+    let note = match rest.len() {
+        0 => format!("{call} of step \"{name}\" was {what}"),
+        more => format!("{call} of step \"{name}\" and {more} more was {what}"),
     };
     phase::add_note(run, &note);
 }
@@ -424,11 +459,13 @@ fn tear_down(
     queue: &WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<Vec<RunNumber>> {
+    let definition = run.definition.clone();
     let mut children = Vec::new();
+    let mut left_out = CallsLeftOut::default();
     let scopes = cursor::note_open_scopes(turn, queue, run)?;
     for number in run.active(turn)? {
         if let Some(active) = run.take(turn, number)? {
-            note_call_left_out(run, &active);
+            left_out.add(&definition.definition, &active);
             children.extend(stopping::force(turn, run, &active)?);
             timeout_timers::clear(turn, run.at(&active), &active);
             resumable::keep_step(turn, run, &active)?;
@@ -442,6 +479,7 @@ fn tear_down(
     for scope in scopes {
         resumable::close_scope(turn, run, scope)?;
     }
+    left_out.note(run);
     Ok(children)
 }
 

@@ -23,7 +23,7 @@ pub struct ResumeRun {
     pub from: Option<StepName>,
     /// The revision to continue with; `None` for the one with which it has stopped.
     pub revision: Option<ResumeRevision>,
-    /// Its metadata from now on, an object; `None` if it stays (W91).
+    /// The new metadata of the run, an object; with `None`, the run keeps its metadata (W91).
     pub metadata: Option<Json>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Export {
 }
 
 impl Abi {
-    /// The module of the host's functions, but for those of [`flo::REQUESTS`].
+    /// The module of the host's functions, except those in [`flo::REQUESTS`].
     pub(crate) fn module(self) -> &'static str {
         match self {
             Self::Flo => flo::MODULE,

@@ -19,7 +19,7 @@ pub(crate) struct Services {
     requests: Requests,
 }
 
-impl requests::Requesting for Services {
+impl requests::HasRequests for Services {
     fn requests(&mut self) -> &mut Requests {
         &mut self.requests
     }

@@ -11,13 +11,13 @@ use wasmtime::Linker;
 type Caller<'a, S> = wasmtime::Caller<'a, Guest<S>>;
 
 /// The state of a guest that can ask for more than its result.
-pub(crate) trait Requesting: 'static {
+pub(crate) trait HasRequests: 'static {
     /// What it has asked for so far.
     fn requests(&mut self) -> &mut Requests;
 }
 
 /// Binds the functions that set what a module asks for.
-pub(crate) fn link<S: Requesting>(linker: &mut Linker<Guest<S>>) -> wasmtime::Result<()> {
+pub(crate) fn link<S: HasRequests>(linker: &mut Linker<Guest<S>>) -> wasmtime::Result<()> {
     linker.func_wrap(
         MODULE,
         SET_STATE_PATCH,
@@ -41,7 +41,7 @@ pub(crate) fn link<S: Requesting>(linker: &mut Linker<Guest<S>>) -> wasmtime::Re
 }
 
 /// The last patch given wins. Whether it is JSON is checked with the report.
-fn set_state_patch<S: Requesting>(
+fn set_state_patch<S: HasRequests>(
     call: &mut Caller<'_, S>,
     patch: Span,
 ) -> Result<i32, CallRefused> {
@@ -55,7 +55,7 @@ fn set_state_patch<S: Requesting>(
 }
 
 /// The last usage given wins. Whether it is JSON is checked with the report.
-fn set_usage<S: Requesting>(call: &mut Caller<'_, S>, usage: Span) -> Result<i32, CallRefused> {
+fn set_usage<S: HasRequests>(call: &mut Caller<'_, S>, usage: Span) -> Result<i32, CallRefused> {
     let (memory, guest) = guest::split(call).ok_or(CallRefused::BadPointer)?;
     let usage = usage.read(memory).ok_or(CallRefused::BadPointer)?;
     if usage.len() > USAGE_BYTES_MAX {
@@ -66,7 +66,7 @@ fn set_usage<S: Requesting>(call: &mut Caller<'_, S>, usage: Span) -> Result<i32
 }
 
 /// The last delay given wins; 0 is none.
-fn set_delay<S: Requesting>(call: &mut Caller<'_, S>, delay_ms: i64) -> Result<i32, CallRefused> {
+fn set_delay<S: HasRequests>(call: &mut Caller<'_, S>, delay_ms: i64) -> Result<i32, CallRefused> {
     let delay_ms = u64::try_from(delay_ms).ok();
     let delay_ms = delay_ms.filter(|delay_ms| *delay_ms <= DELAY_MS_MAX);
     call.data_mut().state.requests().delay_ms = delay_ms.ok_or(CallRefused::BadValue)?;

@@ -3,7 +3,7 @@
 use super::answer::{Errno, Refused};
 use super::stderr::Stderr;
 use crate::error::Failure;
-use crate::flo::requests::Requesting;
+use crate::flo::requests::HasRequests;
 use crate::limits::Limits;
 use crate::log::Logs;
 use crate::sandbox::Requests;
@@ -29,7 +29,7 @@ pub(crate) struct Process {
     requests: Requests,
 }
 
-/// What is left of a command.
+/// What a command has produced when it has ended.
 pub(super) struct EndedProcess {
     /// What it wrote to stdout.
     pub(super) output: Vec<u8>,
@@ -130,7 +130,7 @@ impl Process {
         Errno::NotCapable
     }
 
-    /// What is left of the command.
+    /// Ends the command and returns what it has produced.
     pub(super) fn end(self, logs: &mut Logs) -> EndedProcess {
         EndedProcess {
             output: self.stdout,
@@ -141,7 +141,7 @@ impl Process {
     }
 }
 
-impl Requesting for Process {
+impl HasRequests for Process {
     fn requests(&mut self) -> &mut Requests {
         &mut self.requests
     }

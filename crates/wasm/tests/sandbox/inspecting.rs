@@ -68,7 +68,7 @@ fn malformed_bytes_are_refused_with_their_place() {
 fn names_are_shown_without_control_characters_and_cut() {
     check_refused(
         &[r#"(import "env\1b[31m" "a\0ab" (func))"#, BASE, ECHO],
-        "expected imports of the module `flo` only, but it imports `env\\u{1b}[31m.a\\nb`",
+        "expected only imports that the host provides, but it imports `env\\u{1b}[31m.a\\nb`",
     );
     let import = format!(r#"(import "env" "{}" (func))"#, "x".repeat(90_000));
     let function = format!("(func (export \"alloc\") (param {}))", "i32 ".repeat(900));
@@ -154,19 +154,20 @@ fn the_exports_tell_which_abi_a_module_follows() {
 }
 
 #[test]
-fn a_command_that_imports_more_than_preview_1_is_refused() {
+fn a_command_that_imports_more_than_the_host_provides_is_refused() {
     let command = r#"(memory (export "memory") 1) (func (export "_start"))"#;
     let cases = [
         ("env", "abort"),
         ("wasi_unstable", "fd_write"),
         ("wasi_snapshot_preview1", "thread_spawn"),
         ("flo", "log"),
+        ("flo", "kv_get"),
     ];
     for (module, name) in cases {
         check_refused(
             &[&format!(r#"(import "{module}" "{name}" (func))"#), command],
             &format!(
-                "expected imports of the module `wasi_snapshot_preview1` only, but it imports \
+                "expected only imports that the host provides, but it imports \
                  `{module}.{name}`"
             ),
         );
@@ -178,6 +179,13 @@ fn a_command_that_imports_more_than_preview_1_is_refused() {
         ],
         "expected to import `wasi_snapshot_preview1.fd_close` as (i32) -> i32, but it is imported \
          as (i64) -> i32",
+    );
+    check_refused(
+        &[
+            r#"(import "flo" "set_delay" (func (param i32) (result i32)))"#,
+            command,
+        ],
+        "expected to import `flo.set_delay` as (i64) -> i32, but it is imported as (i32) -> i32",
     );
 }
 
@@ -198,7 +206,7 @@ fn only_a_command_may_import_preview_1() {
     let import = r#"(import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))"#;
     check_refused(
         &[import, BASE, ECHO],
-        "expected imports of the module `flo` only, but it imports \
+        "expected only imports that the host provides, but it imports \
          `wasi_snapshot_preview1.sched_yield`",
     );
 }
@@ -207,18 +215,18 @@ fn only_a_command_may_import_preview_1() {
 fn foreign_imports_are_refused() {
     check_refused(
         &[r#"(import "env" "abort" (func))"#, BASE, ECHO],
-        "expected imports of the module `flo` only, but it imports `env.abort`",
+        "expected only imports that the host provides, but it imports `env.abort`",
     );
     check_refused(
         &[r#"(import "flo" "exec" (func))"#, BASE, ECHO],
-        "expected imports of the module `flo` only, but it imports `flo.exec`",
+        "expected only imports that the host provides, but it imports `flo.exec`",
     );
     check_refused(
         &[
             r#"(import "env" "memory" (memory 1)) (export "memory" (memory 0))"#,
             ECHO,
         ],
-        "expected imports of the module `flo` only, but it imports `env.memory`",
+        "expected only imports that the host provides, but it imports `env.memory`",
     );
 }
 

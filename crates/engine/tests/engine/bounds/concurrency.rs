@@ -6,7 +6,7 @@ use crate::script::define;
 use flotilla_engine::limits::{CONCURRENCY_WAITING_MAX, ENTRY_COMMANDS_MAX};
 
 /// The code and the text with which the next start is rejected.
-fn refusal(world: &mut World) -> (&'static str, String) {
+fn next_rejection(world: &mut World) -> (&'static str, String) {
     let refused = world
         .apply(vec![start("one", "{}".to_owned())], 0)
         .remove(0);
@@ -30,7 +30,7 @@ fn a_start_is_rejected_while_the_queue_of_its_key_is_full() {
     }
     let last = 1 + u64::from(CONCURRENCY_WAITING_MAX);
     assert_eq!(world.run(last).status.name(), "pending");
-    let (code, text) = refusal(&mut world);
+    let (code, text) = next_rejection(&mut world);
     assert_eq!(code, "run_limit_reached");
     assert!(text.contains("its queue is full"), "{text}");
 
@@ -39,5 +39,5 @@ fn a_start_is_rejected_while_the_queue_of_its_key_is_full() {
     world.run_until_idle();
     assert_eq!(world.run(2).status.name(), "waiting");
     world.accept(start("one", "{}".to_owned()));
-    assert_eq!(refusal(&mut world).0, "run_limit_reached");
+    assert_eq!(next_rejection(&mut world).0, "run_limit_reached");
 }

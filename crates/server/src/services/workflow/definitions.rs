@@ -46,7 +46,7 @@ pub(super) async fn get(
     })
 }
 
-/// Why the choice selects no definition: what does not exist.
+/// The rejection that says what does not exist: the workflow, the version or the revision.
 fn not_found(
     reader: &dyn Reader,
     namespace: &Namespace,
