@@ -25,9 +25,9 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
-    AppendRecords, Body, CancelRun, Command, CompleteTask, CreateStream, DeadLetterSelector,
-    ENGINE_VERSION, InvokeAction, NewRecord, Rejection, ReleaseQuarantined, Reply,
-    RequeueDeadLetters, SignalRun, view,
+    AppendRecords, Body, CancelRun, Command, CreateStream, DeadLetterSelector, ENGINE_VERSION,
+    InvokeAction, NewRecord, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun,
+    view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -449,16 +449,7 @@ fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
     }
     let tokens = std::mem::take(&mut world.tokens);
     assert_eq!(tokens.len(), RUNS as usize);
-    let complete = |token| {
-        Body::CompleteTask(CompleteTask {
-            token,
-            outcome: OutcomeName::new("success").expect("an outcome"),
-            output: Json::null(),
-            not_before: None,
-            state_patch: None,
-            usage: None,
-        })
-    };
+    let complete = |token| samples::plain_completion(token, Json::null());
     for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {
         assert!(matches!(reply, Ok(Reply::Done(_))), "{reply:?}");
     }

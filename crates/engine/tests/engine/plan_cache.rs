@@ -14,9 +14,9 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
-    Applied, Body, Command, CompleteTask, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect,
-    Engine, Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp,
-    StartRun, SweepRuns, VersionChoice,
+    Applied, Body, Command, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect, Engine,
+    Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp, StartRun,
+    SweepRuns, VersionChoice,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -86,16 +86,7 @@ impl World {
             _ => None,
         });
         let text = format!("\"{}\"", "x".repeat(output_bytes - 2));
-        let complete = |token| {
-            Body::CompleteTask(CompleteTask {
-                token,
-                outcome: samples::outcome(),
-                output: Json::from_checked(text.clone()),
-                not_before: None,
-                state_patch: None,
-                usage: None,
-            })
-        };
+        let complete = |token| samples::plain_completion(token, Json::from_checked(text.clone()));
         let completed: Vec<Body> = tokens.map(complete).collect();
         assert_eq!(completed.len(), keys.len(), "nothing was cached");
         self.apply(completed, 0);

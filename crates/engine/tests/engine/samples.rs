@@ -11,7 +11,9 @@ pub(crate) mod steps;
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
 };
-pub(crate) use plain::{plain_action, plain_invocation, plain_revision, plain_start, plain_worker};
+pub(crate) use plain::{
+    plain_action, plain_completion, plain_invocation, plain_revision, plain_start, plain_worker,
+};
 
 use kinds::{expression, parallel, switch};
 use policies::{backoff, listed_retry, retry, step_retry};

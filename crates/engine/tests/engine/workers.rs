@@ -12,8 +12,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    AssignTasks, Body, Command, CompleteTask, DeregisterWorker, FireTimer, HeartbeatWorker, Offer,
-    Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
+    AssignTasks, Body, Command, DeregisterWorker, FireTimer, HeartbeatWorker, Offer, Rejection,
+    ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -222,14 +222,7 @@ fn a_former_process_may_report_until_its_lease_is_freed_and_counts_for_no_other(
     let last = ActionRunNumber(HELD as u64);
     let found = view::assignment(&replica.store, last).expect("memory does not fail");
     let (assignment, _) = found.expect("its lease is left");
-    let complete = Body::CompleteTask(CompleteTask {
-        token: assignment.token,
-        outcome: samples::outcome(),
-        output: Json::null(),
-        not_before: None,
-        state_patch: None,
-        usage: None,
-    });
+    let complete = samples::plain_completion(assignment.token, Json::null());
     replica.ask(complete).expect("the token is valid");
     invariants::check(&replica.store);
     let activity = activity(&replica);

@@ -6,13 +6,13 @@ use crate::invariants::{self, rows};
 use crate::samples;
 use crate::script::define;
 use flotilla_engine::definition::{Target, TerminalIndex};
-use flotilla_engine::ids::{OutcomeName, RunId, RunNumber, StreamName, WorkerId};
+use flotilla_engine::ids::{RunId, RunNumber, StreamName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::rows::{PendingWorks, Phase, Work};
 use flotilla_engine::{
-    Body, CancelRun, CompleteTask, CreateStream, Reply, ResumeRevision, ResumeRun, StreamSettings,
-    TaskToken, VersionChoice,
+    Body, CancelRun, CreateStream, Reply, ResumeRevision, ResumeRun, StreamSettings, TaskToken,
+    VersionChoice,
 };
 
 /// A run with deferred work that is cancelled before that is done.
@@ -119,14 +119,10 @@ fn with_worker(definition: &str) -> World {
 }
 
 fn complete(token: Option<TaskToken>, output: String) -> Body {
-    Body::CompleteTask(CompleteTask {
-        token: token.expect("the task was delivered"),
-        outcome: OutcomeName::new("success").expect("an outcome"),
-        output: Json::from_checked(output),
-        not_before: None,
-        state_patch: None,
-        usage: None,
-    })
+    samples::plain_completion(
+        token.expect("the task was delivered"),
+        Json::from_checked(output),
+    )
 }
 
 /// Whether the result of a step is left to a later entry.

@@ -4,12 +4,11 @@ use super::block_trees::{entry, play_entry, try_to_play};
 use super::moves::OfferPlan;
 use super::player::{Player, command, offer};
 use crate::invariants::rows;
-use flotilla_engine::ids::{ActionName, OutcomeName};
+use crate::samples;
+use flotilla_engine::ids::ActionName;
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{ActionRunStatus, ActionRuns, Ready};
-use flotilla_engine::{
-    AssignTasks, Body, CompleteTask, FailKind, FailTask, FailureOutcome, TaskToken,
-};
+use flotilla_engine::{AssignTasks, Body, FailKind, FailTask, FailureOutcome, TaskToken};
 
 /// A worker takes a task or reports success on one that it holds: in turn the last one and the first one.
 pub(super) fn work(player: &mut Player, is_last: bool) {
@@ -17,14 +16,7 @@ pub(super) fn work(player: &mut Player, is_last: bool) {
         return;
     }
     let is_reported = report(player, is_last, |token| {
-        Body::CompleteTask(CompleteTask {
-            token,
-            outcome: OutcomeName::new("success").expect("an outcome"),
-            output: Json::null(),
-            not_before: None,
-            state_patch: None,
-            usage: None,
-        })
+        samples::plain_completion(token, Json::null())
     });
     assert!(is_reported || take(player), "a task can be taken or ended");
 }

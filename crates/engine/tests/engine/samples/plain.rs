@@ -5,7 +5,8 @@ use flotilla_engine::ids::{WorkerId, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{ActionType, WorkerType};
 use flotilla_engine::{
-    CreateDefinition, InvokeAction, RegisterAction, RegisterWorker, StartRun, VersionChoice,
+    Body, CompleteTask, CreateDefinition, InvokeAction, RegisterAction, RegisterWorker, StartRun,
+    TaskToken, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -21,6 +22,18 @@ pub(crate) fn plain_action() -> RegisterAction {
         description: None,
         is_only_if_missing: false,
     }
+}
+
+/// A report that a task has succeeded, without anything but its output.
+pub(crate) fn plain_completion(token: TaskToken, output: Json) -> Body {
+    Body::CompleteTask(CompleteTask {
+        token,
+        outcome: super::outcome(),
+        output,
+        not_before: None,
+        state_patch: None,
+        usage: None,
+    })
 }
 
 /// The registration of a worker.
