@@ -3,18 +3,20 @@
 use flotilla_dsl::duration;
 use std::time::Duration;
 
-/// Parses a duration as definitions have it, such as `500ms`, `1h30m` or `PT15M` (W79), or a plain number of seconds.
+/// Parses a duration in the form that definitions use, such as `500ms`, `1h30m` or `PT15M` (W79), or a plain number of
+/// seconds.
 ///
 /// # Errors
 /// A sentence, if the text is 0 or has another form.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let length = match text.parse() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => duration::parse(text).map(Duration::from_millis),
+    let length_ms = match text.parse::<u64>() {
+        Ok(seconds) => seconds.checked_mul(1_000),
+        Err(_) => duration::parse(text),
     };
-    length
-        .filter(|length| !length.is_zero())
-        .ok_or_else(|| expected(text))
+    match length_ms {
+        None | Some(0) => Err(expected(text)),
+        Some(length_ms) => Ok(Duration::from_millis(length_ms)),
+    }
 }
 
 /// A duration in whole milliseconds.
@@ -102,5 +104,6 @@ mod tests {
             parse(&format!("{}m", u64::MAX)).is_err(),
             "more than there are"
         );
+        assert!(parse(&u64::MAX.to_string()).is_err(), "in milliseconds");
     }
 }
