@@ -9,7 +9,8 @@ use flotilla_engine::store::MemoryStore;
 const UNDONE: &str = "trip";
 /// Its steps that have a compensation.
 const STEPS: [&str; 6] = ["flight", "hotel", "car", "near", "far", "apply"];
-
+/// The block that is tried again, and its step that has a compensation.
+const BLOCK: (&str, &str) = ("visa", "apply");
 /// The handlers of its end.
 const HANDLERS: [&str; 2] = ["page", "tidy"];
 
@@ -21,8 +22,8 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
         };
         if definition(store, run.definition).name.as_str() == UNDONE {
             let events = events_of(store, number, &run);
-            let said: Vec<Said<'_>> = events.iter().filter_map(Said::of).collect();
-            if let Err(text) = judge(&said, status) {
+            let undo_events: Vec<UndoEvent<'_>> = events.iter().filter_map(UndoEvent::of).collect();
+            if let Err(text) = judge(&undo_events, status) {
                 broken.push(format!("expected {} to {text}", run.id));
             }
         }
@@ -30,22 +31,30 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// What an event says about undoing.
+/// What an event says about what is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said<'e> {
+enum UndoEvent<'e> {
     /// The task of a step that has a compensation has succeeded.
     Done(&'e str),
     /// The compensation of a step has started.
     Undone(&'e str),
+    /// A compensation has ended, well or badly.
+    Ended,
+    /// The block is tried again.
+    Retried,
     /// A step of a handler has ended.
     Handled(&'e str),
 }
 
-impl<'e> Said<'e> {
+impl<'e> UndoEvent<'e> {
     fn of(past: &'e PastEvent) -> Option<Self> {
         let step = past.step();
         match &past.event.kind {
             EventKind::CompensationStarted => Some(Self::Undone(step)),
+            EventKind::CompensationCompleted | EventKind::CompensationFailed { .. } => {
+                Some(Self::Ended)
+            }
+            EventKind::StepRetry { .. } if step == BLOCK.0 => Some(Self::Retried),
             EventKind::ActionCompleted { outcome, .. } if STEPS.contains(&step) => {
                 (outcome.as_str() == "success").then_some(Self::Done(step))
             }
@@ -58,25 +67,39 @@ impl<'e> Said<'e> {
 }
 
 /// `Err` says what a run should have done instead.
-fn judge(said: &[Said<'_>], status: TerminalStatus) -> Result<(), String> {
+fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), String> {
     // What is done is undone last to first, immediately for work that is dropped, and at the end.
     let mut done = Vec::new();
     let mut undoing = None;
     let mut handled = Vec::new();
-    for event in said {
+    for event in undo_events {
         match event {
             // The task of a compensation is about its step, too.
-            Said::Done(step) if undoing == Some(*step) => undoing = None,
-            Said::Done(step) => done.push(*step),
-            Said::Undone(step) => match done.pop() {
+            UndoEvent::Done(step) if undoing == Some(*step) => {}
+            UndoEvent::Done(step) => done.push(*step),
+            UndoEvent::Ended => undoing = None,
+            UndoEvent::Retried if undoing.is_some() || done.contains(&BLOCK.1) => {
+                return Err(format!("undo {} before the next attempt", BLOCK.1));
+            }
+            UndoEvent::Retried => {}
+            UndoEvent::Undone(step) if undoing.is_some() => {
+                let before = undoing.unwrap_or_default();
+                return Err(format!("undo {step} after {before}, but it did not wait"));
+            }
+            UndoEvent::Undone(step) => match done.pop() {
                 Some(last) if last == *step => undoing = Some(*step),
                 last => return Err(format!("undo {last:?} next, but it undid {step}")),
             },
-            Said::Handled(step) => handled.push(*step),
+            UndoEvent::Handled(step) => handled.push(*step),
         }
     }
     if status != TerminalStatus::Completed && !done.is_empty() {
         return Err(format!("undo {done:?} too, but it did not"));
+    }
+    if let Some(step) = undoing {
+        return Err(format!(
+            "end after the compensation of {step}, but it did not"
+        ));
     }
     let handler: &[&str] = match status {
         TerminalStatus::Completed => &[],
@@ -94,26 +117,44 @@ fn judge(said: &[Said<'_>], status: TerminalStatus) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Said::{Done, Handled, Undone};
+    use UndoEvent::{Done, Ended, Handled, Retried, Undone};
 
     #[test]
     fn the_order_of_undoing_is_checked() {
-        let failed = |undone: &[Said<'_>]| {
+        let failed = |undone: &[UndoEvent<'_>]| {
             let done = [Done("flight"), Done("car")];
             judge(
                 &[&done, undone, &[Handled("page")]].concat(),
                 TerminalStatus::Failed,
             )
         };
-        let undone = [Undone("car"), Done("car"), Undone("flight"), Done("flight")];
-        assert_eq!(failed(&undone), Ok(()));
+        // The task of a compensation is about its step, too; one that fails has ended as well.
+        let car = [Undone("car"), Done("car"), Ended];
+        let flight = [Undone("flight"), Ended];
+        assert_eq!(failed(&[&car[..], &flight].concat()), Ok(()));
         for undone in [
             &[][..],
-            &[Undone("car")],
-            &[Undone("flight"), Undone("car")],
-            &[Undone("car"), Undone("flight"), Undone("car")],
+            &car,
+            &[&flight[..], &car].concat(),
+            &[&car[..], &flight, &car].concat(),
+            &[Undone("car"), Undone("flight"), Ended, Ended],
+            &[&car[..], &[Undone("flight")]].concat(),
         ] {
             assert!(failed(undone).is_err(), "{undone:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_is_undone_before_its_next_attempt() {
+        let completed = |events: &[UndoEvent<'_>]| judge(events, TerminalStatus::Completed);
+        let done = [Done("flight"), Done("apply")];
+        let undone = [Undone("apply"), Done("apply"), Ended];
+        assert_eq!(
+            completed(&[&done[..], &undone, &[Retried]].concat()),
+            Ok(())
+        );
+        for undone in [&[][..], &undone[..1]] {
+            assert!(completed(&[&done[..], undone, &[Retried]].concat()).is_err());
         }
     }
 

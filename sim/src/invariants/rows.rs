@@ -46,6 +46,15 @@ impl PastEvent {
         self.event.scope.path.is_of_iteration(&self.definition)
     }
 
+    /// Whether it is about the block or a branch of the visit to a step that `around` is about.
+    pub(super) fn is_below(&self, around: &Self) -> bool {
+        let scope = self.scope();
+        let below = scope.strip_prefix(&around.scope()[..]);
+        let visit = (around.step(), around.event.visit);
+        let first = below.and_then(<[_]>::first);
+        first.is_some_and(|(step, number, _)| (step.as_str(), *number) == visit)
+    }
+
     /// The place of its scope: for each step on the way down from the run, its name, the visit to it and the branch.
     pub(super) fn scope(&self) -> Vec<(String, u32, u32)> {
         let steps = self.event.scope.path.0.iter();

@@ -1,5 +1,5 @@
-//! A scope ends once. Nothing starts in it after that, or once one of its steps was cancelled. While a run waits for what was
-//! cancelled, nothing starts in it (W53, W54).
+//! A scope ends once. No step starts in it after it has ended or one of its steps was cancelled. While a run waits for its
+//! cancelled steps to end, no step or compensation starts in it (W53, W54).
 
 use super::histories::is_end;
 use super::rows::{events_of, rows};
@@ -18,7 +18,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
                 continue;
             }
             if let Err(text) = state.add(&past.event) {
-                broken.push(format!("expected {text} in {}, but it did", run.id));
+                broken.push(format!("in {}, expected {text}", run.id));
             }
         }
     }
@@ -29,7 +29,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
 #[derive(Default)]
 struct State {
     scopes: BTreeSet<ScopeNumber>,
-    /// Those of which a step was cancelled, but for the run itself.
+    /// The scopes in which a step was cancelled, except the root scope.
     cancelled: BTreeSet<ScopeNumber>,
     is_cancelling: bool,
     is_ended: bool,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_ends_once_and_nothing_starts_behind_its_end() {
+    fn a_scope_ends_once_and_nothing_starts_in_it_afterwards() {
         let opened = [
             (1, EventKind::ScopeStarted),
             (1, EventKind::StepStarted),

@@ -2,8 +2,7 @@
 //! written (W66). Each task writes another key. A run that begins with a step of another one keeps the state that it has
 //! taken over (W90).
 
-use super::rows::rows;
-use flotilla_engine::definition::StepIndex;
+use super::rows::{PastEvent, events_of, rows};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -26,10 +25,16 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
     for (number, run) in rows::<Runs>(store, &()) {
         let tasks = completed.remove(&number).unwrap_or_default();
-        let succeeded = succeeded(store, number);
+        let succeeded = Succeeded::of(&events_of(store, number, &run));
         let taken_over = taken_over(store, number);
-        let allowed: BTreeSet<&String> = tasks.values().chain(&taken_over).collect();
-        let expected = tasks.iter().filter(|(one, _)| succeeded.contains(one));
+        let kept = tasks
+            .iter()
+            .filter(|(one, _)| !succeeded.dropped.contains(one));
+        let allowed = kept.map(|(_, key)| key).chain(&taken_over);
+        let allowed: BTreeSet<&String> = allowed.collect();
+        let expected = tasks
+            .iter()
+            .filter(|(one, _)| succeeded.visible.contains(one));
         let expected = expected.map(|(_, key)| key).chain(&taken_over);
         let written = written(store, number);
         let is_allowed = written.iter().all(|key| allowed.contains(key));
@@ -44,21 +49,40 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// The activations of a run that have succeeded, and whose writes have reached the state of the run itself: those of its
-/// own steps, and those in branches of these steps, if they have succeeded.
-fn succeeded(store: &MemoryStore, run: RunNumber) -> BTreeSet<u64> {
-    let records = rows::<History>(store, &run).into_iter();
-    let events = records.flat_map(|(_, record)| record.events);
-    let succeeded: Vec<Event> = events.filter(is_success).collect();
-    let own = succeeded
-        .iter()
-        .filter(|event| event.scope.path.0.is_empty());
-    let own: BTreeSet<StepIndex> = own.filter_map(|event| event.step).collect();
-    let visible = succeeded.iter().filter(|event| {
-        let outermost = event.scope.path.0.first();
-        outermost.is_none_or(|outermost| own.contains(&outermost.step))
-    });
-    visible.filter_map(|event| event.activation).collect()
+/// The tasks of a run by activation, as far as their steps have succeeded.
+#[derive(Default)]
+struct Succeeded {
+    /// Those whose writes have reached the state of the run itself: those of its own steps, and those in branches of these
+    /// steps, if they have succeeded.
+    visible: BTreeSet<u64>,
+    /// Those in an attempt at a block that was tried again: their writes are dropped.
+    dropped: BTreeSet<u64>,
+}
+
+impl Succeeded {
+    fn of(events: &[PastEvent]) -> Self {
+        let mut succeeded = Vec::new();
+        let mut dropped = BTreeSet::new();
+        for past in events {
+            if let EventKind::StepRetry { .. } = past.event.kind {
+                let within = succeeded.extract_if(.., |one: &mut &PastEvent| one.is_below(past));
+                dropped.extend(within.filter_map(|one| one.event.activation));
+            } else if is_success(&past.event) {
+                succeeded.push(past);
+            }
+        }
+        let own = succeeded.iter().filter(|past| past.scope().is_empty());
+        let own: BTreeSet<&str> = own.map(|past| past.step()).collect();
+        let visible = succeeded.iter().filter(|past| {
+            let scope = past.scope();
+            let outermost = scope.first();
+            outermost.is_none_or(|(step, ..)| own.contains(step.as_str()))
+        });
+        Self {
+            visible: visible.filter_map(|past| past.event.activation).collect(),
+            dropped,
+        }
+    }
 }
 
 fn is_success(event: &Event) -> bool {

@@ -16,7 +16,9 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 
 /// The actions that workers run.
-pub(super) const ACTIONS: [&str; 5] = ["charge", "ship", "tick", "book", "undo"];
+pub(super) const ACTIONS: [&str; 6] = ["charge", "ship", "tick", "book", "stamp", "undo"];
+/// Those that fail with their first attempt, so that blocks are retried and compensations fail.
+const UNRETRIED: [&str; 2] = ["stamp", "undo"];
 /// The workflow that clients start.
 const ORDER: &str = "order";
 /// The workflow that clients start, and whose runs compensate.
@@ -115,7 +117,7 @@ steps:
         run: "@actions/book"
         compensate: {run: "@actions/undo"}
       - name: stamp
-        run: "@actions/book"
+        run: "@actions/stamp"
         retry: false
   - name: tours
     forEach:
@@ -155,7 +157,7 @@ pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
             kind: ActionType::User,
             module: None,
             timeout_ms: LEASE_MS,
-            max_retries: 5,
+            max_retries: if UNRETRIED.contains(&name) { 0 } else { 5 },
             retry_delay_ms: 100,
             description: None,
             is_only_if_missing: false,

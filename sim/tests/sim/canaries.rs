@@ -31,7 +31,7 @@ fn an_acknowledgement_before_the_commit_is_found() {
 
 #[test]
 fn a_lost_compensation_is_found() {
-    expect_found("lost-compensation", "undo");
+    expect_found("lost-compensation", "to undo [\"flight\"");
 }
 
 #[test]
