@@ -53,8 +53,8 @@ pub(crate) struct Resume {
     #[arg(long, requires = "other_revision")]
     force: bool,
 
-    /// Metadata that replaces that of the run: a JSON object, @FILE, or - for stdin [default: the
-    /// metadata stays]
+    /// New metadata of the run: a JSON object, @FILE, or - for stdin [default: keep the metadata
+    /// of the run]
     #[arg(long, value_name = "JSON|@FILE|-")]
     metadata: Option<String>,
 

@@ -40,7 +40,7 @@ pub(crate) struct Retry {
     #[arg(long, value_name = "STEP", value_parser = NonEmptyStringValueParser::new())]
     from: Option<String>,
 
-    /// Accept a revision whose steps differ. Requires --from: without it, the steps can differ anyway
+    /// Accept a revision whose steps differ. Requires --from; without --from, a retry accepts any revision
     #[arg(long, requires = "from")]
     force: bool,
 

@@ -5,7 +5,7 @@ use clap::Args;
 /// Selects a revision of `--version`, which the command must have.
 #[derive(Debug, Args)]
 pub(super) struct RevisionArgument {
-    /// Number of the revision of --version to use [default: the newest one]
+    /// Revision number within --version [default: the newest revision]
     #[arg(long, value_name = "NUMBER", requires = "version")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     revision: Option<u32>,
