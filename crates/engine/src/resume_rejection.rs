@@ -112,10 +112,11 @@ pub struct Drift {
     pub signature: String,
     /// How its steps differ, a sentence each; the first [`LISTED_MAX`](Self::LISTED_MAX).
     pub differences: Vec<String>,
-    /// Steps of the run itself that have a good outcome; the first [`LISTED_MAX`](Self::LISTED_MAX).
+    /// Steps that have a good outcome; the first [`LISTED_MAX`](Self::LISTED_MAX).
     pub completed: Vec<StepName>,
-    /// The step of the run itself with which it would continue; `None` if it would end.
-    pub pending: Option<StepName>,
+    /// The steps with which the run and the scopes below it would continue, the outermost one first; the first
+    /// [`LISTED_MAX`](Self::LISTED_MAX). Empty if the run would end.
+    pub pending: Vec<StepName>,
     /// Whether `force` was set. If so, `differences` lists only what keeps the run from continuing.
     pub is_forced: bool,
 }
@@ -158,14 +159,13 @@ impl fmt::Display for Drift {
             "expected a revision with the steps of run \"{run_id}\" (signature {saved_signature}), \
              but those of version {version} revision {revision} differ (signature {signature}): {differences}"
         )?;
-        if !completed.is_empty() {
-            let names: Vec<&str> = completed.iter().map(StepName::as_str).collect();
-            write!(out, "; completed steps: {}", names.join(", "))?;
+        for (what, steps) in [("completed", completed), ("pending", pending)] {
+            if !steps.is_empty() {
+                let names: Vec<&str> = steps.iter().map(StepName::as_str).collect();
+                write!(out, "; {what} steps: {}", names.join(", "))?;
+            }
         }
-        match pending {
-            Some(step) => write!(out, "; next step: {step}"),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 

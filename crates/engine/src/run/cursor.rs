@@ -282,10 +282,7 @@ pub(super) fn may_be_resumed(record: &RunRecord) -> bool {
 
 /// The step of the run itself at which it continues; `None` if it ends or begins.
 pub(super) fn step_of(run: &LoadedRun) -> Option<StepIndex> {
-    match run.record.cursor.as_ref()?.at {
-        Cursor::Step { step, .. } | Cursor::FinishStep { step, .. } => Some(step),
-        Cursor::EndScope(_) | Cursor::Finish { .. } => None,
-    }
+    run.record.cursor.as_ref()?.at.next_step()
 }
 
 /// Makes a run continue at a step of its root scope, which it has visited before. False if it has not.

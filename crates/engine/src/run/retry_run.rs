@@ -81,6 +81,7 @@ impl RetryRun {
             id: self.run_id.clone(),
             definition: &own.definition,
             next: Some(step),
+            continues_scopes: false,
             is_forced: from.is_forced,
         };
         let start = &self.start;

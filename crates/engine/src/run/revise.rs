@@ -11,7 +11,10 @@ use crate::rejection::Rejection;
 use crate::resume_rejection::{Drift, ResumeRejection};
 use crate::run::cursor;
 use crate::store::StoreError;
-use crate::tables::{DefinitionRecord, FormerDefinition, RunRevisionChange, StepResults, Work};
+use crate::tables::{
+    Cursor, DefinitionRecord, FormerDefinition, ResumableScopes, RunRevisionChange, StepResults,
+    Work,
+};
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
 use crate::workflow::VersionChoice;
 use serde::{Deserialize, Serialize};
@@ -61,7 +64,11 @@ pub(super) fn revise(
         number: run.number,
         id: run.record.id.clone(),
         definition: own,
-        next: cursor::step_of(run),
+        next: from.map_or_else(
+            || cursor::step_of(run),
+            |name| top_level_step(own, name).ok(),
+        ),
+        continues_scopes: from.is_none(),
         is_forced,
     };
     let mut cleanup = Vec::new();
@@ -118,8 +125,10 @@ pub(super) struct StoppedRun<'d> {
     pub(super) id: RunId,
     /// The definition with which it has stopped.
     pub(super) definition: &'d Definition,
-    /// The step with which it would continue.
+    /// The top-level step with which it would continue.
     pub(super) next: Option<StepIndex>,
+    /// Whether the scopes below this step would continue at their cursors.
+    pub(super) continues_scopes: bool,
     /// Whether the other definition may have other steps.
     pub(super) is_forced: bool,
 }
@@ -166,16 +175,8 @@ impl StoppedRun<'_> {
         differences: Vec<String>,
     ) -> Result<Abort, StoreError> {
         let definition = self.definition;
-        let mut completed: Vec<StepName> = Vec::new();
-        turn.visit::<StepResults>(&(self.number, ScopeNumber::ROOT), |(_, _, step), result| {
-            if is_good(&result.outcome) && !definition.is_handler(step) {
-                completed.push(definition.step(step).name.clone());
-            }
-            match completed.len() < Drift::LISTED_MAX {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })?;
+        let completed = self.completed_steps(turn)?;
+        let pending = self.pending_steps(turn)?;
         let drift = Drift {
             run_id: self.id.clone(),
             saved_signature: definition.signature(),
@@ -184,9 +185,69 @@ impl StoppedRun<'_> {
             signature: wanted.definition.signature(),
             differences,
             completed,
-            pending: self.next.map(|step| definition.step(step).name.clone()),
+            pending,
             is_forced: self.is_forced,
         };
         Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
+    }
+    /// The steps with a good result, the first [`Drift::LISTED_MAX`].
+    fn completed_steps(&self, turn: &mut Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+        let mut names = StepNames::new(self.definition);
+        turn.visit::<StepResults>(&self.number, |(_, _, step), result| {
+            match is_good(&result.outcome) && !self.definition.is_handler(step) {
+                true => names.add(step),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(names.listed)
+    }
+
+    /// The steps with which the run and its scopes would continue, the first [`Drift::LISTED_MAX`].
+    fn pending_steps(&self, turn: &mut Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+        let mut names = StepNames::new(self.definition);
+        let _ = self.next.map(|step| names.add(step));
+        if self.continues_scopes {
+            turn.visit::<ResumableScopes>(&self.number, |_, scope| {
+                let cursor = scope.cursor.as_ref();
+                match cursor.and_then(Cursor::next_step) {
+                    Some(step) => names.add(step),
+                    None => ControlFlow::Continue(()),
+                }
+            })?;
+        }
+        Ok(names.listed)
+    }
+}
+
+/// The names of the first few different steps among many.
+struct StepNames<'d> {
+    definition: &'d Definition,
+    listed: Vec<StepName>,
+    /// How many more steps are looked at.
+    looks_left: usize,
+}
+
+impl<'d> StepNames<'d> {
+    /// The maximum number of steps to look at: iterations stop at the same steps.
+    const LOOKS_MAX: usize = 1_000;
+
+    fn new(definition: &'d Definition) -> Self {
+        Self {
+            definition,
+            listed: Vec::new(),
+            looks_left: Self::LOOKS_MAX,
+        }
+    }
+
+    fn add(&mut self, step: StepIndex) -> ControlFlow<()> {
+        let name = &self.definition.step(step).name;
+        if !self.listed.contains(name) {
+            self.listed.push(name.clone());
+        }
+        self.looks_left -= 1;
+        match self.listed.len() < Drift::LISTED_MAX && self.looks_left > 0 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     }
 }

@@ -65,6 +65,14 @@ impl Cursor {
         }
     }
 
+    /// The step that continues or begins; `None` at the end of the scope or the run.
+    pub(crate) fn next_step(&self) -> Option<StepIndex> {
+        match self {
+            Self::Step { step, .. } | Self::FinishStep { step, .. } => Some(*step),
+            Self::EndScope(_) | Self::Finish { .. } => None,
+        }
+    }
+
     /// The step that was entered and has stopped: what it has begun continues.
     pub(crate) fn entered_step(&self) -> Option<StepIndex> {
         match self {

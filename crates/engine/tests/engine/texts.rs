@@ -287,7 +287,7 @@ fn drift() -> Drift {
         signature: "b9719d911017c592".to_owned(),
         differences: vec!["step \"gate\" is missing".to_owned()],
         completed: vec![samples::step()],
-        pending: Some(samples::step()),
+        pending: vec![samples::step(), samples::step()],
         is_forced: false,
     }
 }

@@ -1,6 +1,6 @@
 //! Parses commands.
 
-use super::line::Line;
+use super::line::{Line, long_texts};
 use super::pattern::lock;
 use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
 use flotilla_engine::definition::Lock;
@@ -526,11 +526,11 @@ fn due_time(line: &mut Line) -> Option<DueTime> {
 
 /// `state={"count":1}`: the patch of the state.
 fn usage(line: &mut Line) -> Option<Json> {
-    line.option("usage").map(large)
+    line.option("usage").map(long_json)
 }
 
 fn state_patch(line: &mut Line) -> Option<Json> {
-    line.option("state").map(large)
+    line.option("state").map(long_json)
 }
 
 /// `OUTCOME after=500 JSON`
@@ -544,12 +544,12 @@ fn task_report(line: &mut Line) -> TaskReport {
     }
 }
 
-/// JSON as written; `LARGE` in it stands for 600,000 letters.
+/// JSON as written; some names in it stand for [long texts](long_texts).
 fn json(line: &mut Line) -> Json {
-    let text = line.next().unwrap_or_else(|| "{}".to_owned());
-    large(text)
+    let text = line.next();
+    long_json(text.unwrap_or_else(|| "{}".to_owned()))
 }
 
-fn large(text: String) -> Json {
-    Json::from_checked(text.replace("LARGE", &"x".repeat(600_000)))
+fn long_json(text: String) -> Json {
+    Json::from_checked(long_texts(&text))
 }

@@ -94,14 +94,9 @@ impl Line {
         })
     }
 
-    /// The next plain word as bytes; `LARGE` in it stands for 600,000 letters, `QUOTES` for as many
-    /// quotation marks.
+    /// The next plain word as bytes; some names in it stand for [long texts](long_texts).
     pub(crate) fn payload(&mut self) -> Bytes {
-        let word = self
-            .word()
-            .replace("LARGE", &"x".repeat(600_000))
-            .replace("QUOTES", &"\"".repeat(600_000));
-        Bytes::from(word.as_str())
+        Bytes::from(long_texts(&self.word()).as_str())
     }
 
     /// Nothing may be left over.
@@ -152,4 +147,11 @@ fn unquote(word: &str) -> String {
         .strip_prefix('"')
         .and_then(|word| word.strip_suffix('"'));
     inner.unwrap_or(word).to_owned()
+}
+
+/// `LARGE` stands for 600,000 letters, `MEDIUM` for 200,000, and `QUOTES` for 600,000 quotation marks.
+pub(crate) fn long_texts(text: &str) -> String {
+    let text = text.replace("LARGE", &"x".repeat(600_000));
+    let text = text.replace("MEDIUM", &"x".repeat(200_000));
+    text.replace("QUOTES", &"\"".repeat(600_000))
 }
