@@ -165,6 +165,23 @@ pub(super) async fn cancel(session: &Session, run_id: String, force: bool) {
     let _ = session.client.cancel_run(request).await;
 }
 
+/// Cancels a run, unless its end is decided already, and records that.
+pub(super) async fn cancel_and_record(session: &Session, run_id: String, key: &str) {
+    let request = v1::CancelRunRequest {
+        run_id,
+        ..v1::CancelRunRequest::default()
+    };
+    let call = async {
+        match session.client.cancel_run(request).await {
+            Err(error) if !["run_ended", "run_ending"].contains(&error.code()) => Err(error),
+            _ => Ok(()),
+        }
+    };
+    let input = json!({"key": key});
+    // The checker judges what became of the run.
+    let _ = session.call("cancel", input, call, |()| Value::Null).await;
+}
+
 /// What the final read of a workload has found; the default if it is missing or of another form.
 pub(super) fn found_in<T: DeserializeOwned + Default>(history: &History, workload: &str) -> T {
     serde_json::from_value(history.final_read(workload).clone()).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Runs that fail or are cancelled, whose steps external workers execute: each acknowledged run ends as it must, what it has
 //! done is undone once, in the reverse order, and its handler is executed after that.
 
-use super::calls::{attempts, define, events, found_in, read_ended, run, start};
+use super::calls::{attempts, cancel_and_record, define, events, found_in, read_ended, run, start};
 use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, FutureExt};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -102,13 +102,7 @@ impl Workload for Compensations {
                 && is_cancelled
             {
                 session.rest(pause).await;
-                let request = v1::CancelRunRequest {
-                    run_id,
-                    ..v1::CancelRunRequest::default()
-                };
-                let input = json!({"key": key});
-                let call = cancel(session, request);
-                let _ = session.call("cancel", input, call, |()| Value::Null).await;
+                cancel_and_record(session, run_id, &key).await;
             }
             session.rest(PAUSE).await;
         }
@@ -194,14 +188,6 @@ fn expected_compensation(done: &[String]) -> &'static str {
     }
 }
 
-/// Cancels a run, unless its end is decided already.
-async fn cancel(session: &Session, request: v1::CancelRunRequest) -> Result<(), ClientError> {
-    match session.client.cancel_run(request).await {
-        Err(error) if !["run_ended", "run_ending"].contains(&error.code()) => Err(error),
-        _ => Ok(()),
-    }
-}
-
 async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
@@ -261,6 +247,7 @@ fn is_hasty(events: &[v1::Event]) -> bool {
 mod tests {
     use super::*;
     use crate::history::{Operation, Outcome};
+    use serde_json::json;
     use std::collections::BTreeMap;
 
     fn check(change: impl Fn(&mut Value)) -> usize {

@@ -3,18 +3,16 @@
 //! nothing in the state.
 
 use super::calls::{attempts, define, events, found_in, output, read_ended, run, start};
-use super::session::Invocation;
-use super::workers::{self, Handled, Tried};
+use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
 use crate::history::History;
-use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError};
+use flotilla_client::ClientError;
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::sync::Arc;
+use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -105,7 +103,7 @@ impl Workload for Loops {
     }
 
     fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
-        workers::work_and_try(session, ACTIONS, visit).boxed()
+        workers::work_and_try(session, ACTIONS, workers::fail_first).boxed()
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
@@ -155,35 +153,6 @@ impl Ended {
     }
 }
 
-/// Fails at first, so that retries happen.
-async fn visit(
-    session: Session,
-    worker: String,
-    tried: Arc<Tried>,
-    context: ActionContext,
-) -> Handled {
-    #[derive(Deserialize)]
-    struct Input {
-        key: String,
-        name: String,
-    }
-    let Input { key, name } = context.json()?;
-    let invoked_us = session.recorder.now();
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    let is_first = tried.is_first(&key, &name);
-    if is_first {
-        return Err(HandlerError::retry("the first attempt fails"));
-    }
-    let input = json!({"key": key, "name": name, "task": context.task_id(), "worker": worker});
-    let invocation = Invocation {
-        name: "execute",
-        input,
-        invoked_us,
-    };
-    session.note(invocation, Value::Null);
-    Ok(ActionResult::success(json!(name)))
-}
-
 async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
@@ -214,6 +183,7 @@ async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
 mod tests {
     use super::*;
     use crate::history::{Operation, Outcome};
+    use serde_json::json;
     use std::collections::BTreeMap;
 
     fn check(change: impl Fn(&mut Value)) -> usize {

@@ -10,6 +10,7 @@ mod nodes;
 mod register;
 mod resumes;
 mod schedules;
+mod scopes;
 mod session;
 mod signals;
 mod starts;
@@ -73,6 +74,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(loops::Loops::default()),
         Arc::new(resumes::Resumes::default()),
         Arc::new(compensations::Compensations::default()),
+        Arc::new(scopes::Scopes::default()),
         Arc::new(concurrency::Concurrency::default()),
         Arc::new(targets::Targets),
         Arc::new(leases::Leases::default()),

@@ -1,11 +1,12 @@
 //! External workers of a workload.
 
 use super::Session;
+use super::session::Invocation;
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -82,10 +83,11 @@ pub(super) async fn work(session: Session, actions: &'static [&'static str], han
     join_all(workers).await;
 }
 
-/// A handler that fails at first, so that retries happen. The input has a key and a name; the name is the output.
+/// A handler that fails at first, so that retries happen, and records that it has succeeded. The input has a key and a name;
+/// the name is the output.
 pub(super) async fn fail_first(
-    _session: Session,
-    _worker: String,
+    session: Session,
+    worker: String,
     tried: Arc<Tried>,
     context: ActionContext,
 ) -> Handled {
@@ -95,9 +97,17 @@ pub(super) async fn fail_first(
         name: String,
     }
     let Input { key, name } = context.json()?;
+    let invoked_us = session.recorder.now();
     tokio::time::sleep(Duration::from_millis(20)).await;
     if tried.is_first(&key, &name) {
         return Err(HandlerError::retry("the first attempt fails"));
     }
+    let input = json!({"key": key, "name": name, "task": context.task_id(), "worker": worker});
+    let invocation = Invocation {
+        name: "execute",
+        input,
+        invoked_us,
+    };
+    session.note(invocation, Value::Null);
     Ok(ActionResult::success(json!(name)))
 }
