@@ -52,7 +52,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
 /// The tasks of a run by activation, as far as their steps have succeeded.
 #[derive(Default)]
 struct Succeeded {
-    /// Those whose writes have reached the state of the run itself: those of its own steps, and those in branches of these
+    /// Those whose writes have reached the state of the run itself: those of its top-level steps, and those in branches of these
     /// steps, if they have succeeded.
     visible: BTreeSet<u64>,
     /// Those in an attempt at a block that was tried again: their writes are dropped.
