@@ -5,7 +5,7 @@ use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
 use flotilla_engine::rows::{
     Activation, ActivationState, Activations, BranchResults, Items, IterationResults,
-    ResumableScopes, RunRecord, RunStatus, ScopeRecord, Scopes, States, UndoOwner,
+    ResumableScopes, RunRecord, RunStatus, Runs, ScopeRecord, Scopes, States, UndoOwner,
 };
 use flotilla_engine::store::MemoryStore;
 
@@ -260,5 +260,10 @@ pub(super) fn are_open(store: &MemoryStore, number: RunNumber, active: &Activati
     let is_undoing = activations
         .iter()
         .any(|(_, other)| other.undoes_for == owner);
-    is_undoing || scopes.iter().any(|(_, open)| open.opener == active.number)
+    // A later entry starts the next compensation, or ends the step, which was cancelled meanwhile.
+    let run = read::<Runs>(store, &number).expect("the run");
+    let is_between = active.ending.undoing.is_some()
+        && (run.continuation.is_some() || active.ending.cancelled_with.is_some());
+    let mut scopes = scopes.iter();
+    is_undoing || is_between || scopes.any(|(_, open)| open.opener == active.number)
 }

@@ -6,7 +6,7 @@ use super::{budgets, config, tree_tasks};
 use crate::invariants::{self, read, rows};
 use flotilla_engine::definition::{StepKind, TerminalStatus};
 use flotilla_engine::ids::{
-    Namespace, RunId, RunNumber, ScopeNumber, ScopePathText, SignalType, WorkflowName,
+    Namespace, RunId, RunNumber, ScopeNumber, ScopePathText, SignalType, StepName, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::RUN_STEPS_MAX;
@@ -264,7 +264,7 @@ pub(super) fn start_as(run_id: &str) -> StartRun {
     }
 }
 
-fn signal(run_id: RunId, scope: Option<ScopePathText>) -> Body {
+pub(super) fn signal(run_id: RunId, scope: Option<ScopePathText>) -> Body {
     Body::SignalRun(SignalRun {
         run_id,
         signal_type: SignalType::new("go").expect("a type"),
@@ -381,17 +381,26 @@ pub(super) fn answer(player: &mut Player, run: RunNumber) {
         }
         _ => {}
     }
-    let decision = DecideApproval {
-        run_id: run.id,
+    play(player, decide(run.id, step.step, scope, true));
+}
+
+/// A decision about a step of a run, by its scope.
+pub(super) fn decide(
+    run_id: RunId,
+    step: StepName,
+    scope: Option<ScopePathText>,
+    is_approved: bool,
+) -> Body {
+    Body::DecideApproval(DecideApproval {
+        run_id,
         selector: StepSelector {
-            step: Some(step.step),
+            step: Some(step),
             scope,
             visit: None,
         },
-        is_approved: true,
+        is_approved,
         comment: None,
-    };
-    play(player, Body::DecideApproval(decision));
+    })
 }
 
 /// Its children end at a custom terminal out of a branch, so their branches join nothing (W16).

@@ -19,6 +19,8 @@ mod schedule;
 mod tree_tasks;
 mod trees;
 mod triggers;
+mod undone_history;
+mod undone_trees;
 mod verdicts;
 mod visits;
 

@@ -52,6 +52,8 @@ pub(super) struct Player {
     pub(super) raft_index: u64,
     now_ms: u64,
     pub(super) tokens: Vec<TaskToken>,
+    /// The entries that it has played since it was set up.
+    pub(super) log: Vec<Entry>,
     budgets: Budgets,
 }
 
@@ -80,6 +82,7 @@ impl Player {
             raft_index: 0,
             now_ms: 0,
             tokens: Vec::new(),
+            log: Vec::new(),
             budgets: Budgets::default(),
         };
         let definitions = DEFINITIONS.map(|text| create(text, "as written"));
@@ -97,6 +100,7 @@ impl Player {
             commands: commands.collect(),
         };
         player.play(&entry);
+        player.log.clear();
         player
     }
 
@@ -121,6 +125,7 @@ impl Player {
     /// Applies and writes an entry.
     pub(super) fn play(&mut self, entry: &Entry) -> Applied {
         self.raft_index += 1;
+        self.log.push(entry.clone());
         let applied = self
             .engine
             .apply(&self.store, self.raft_index, entry)

@@ -12,6 +12,7 @@ use flotilla_engine::{AssignTasks, Body, FailKind, FailTask, FailureOutcome, Tas
 
 /// A worker takes a task or reports success on one that it holds: in turn the last one and the first one.
 pub(super) fn work(player: &mut Player, is_last: bool) {
+    let take = |player: &mut Player| take(player, &ActionName::new("a").expect("a name"));
     if (is_last || player.tokens.is_empty()) && take(player) {
         return;
     }
@@ -23,19 +24,21 @@ pub(super) fn work(player: &mut Player, is_last: bool) {
 
 /// All tasks that workers hold fail for good.
 pub(super) fn fail_all(player: &mut Player) {
-    let failed = |token| {
-        Body::FailTask(FailTask {
-            token,
-            kind: FailKind::NoRetry,
-            code: None,
-            message: "stopped".to_owned(),
-            outcome: FailureOutcome::Failure,
-            not_before: None,
-            state_patch: None,
-            usage: None,
-        })
-    };
-    while report(player, true, failed) {}
+    while report(player, true, |token| failure(token, FailKind::NoRetry)) {}
+}
+
+/// A report that a task has failed.
+pub(super) fn failure(token: TaskToken, kind: FailKind) -> Body {
+    Body::FailTask(FailTask {
+        token,
+        kind,
+        code: None,
+        message: "stopped".to_owned(),
+        outcome: FailureOutcome::Failure,
+        not_before: None,
+        state_patch: None,
+        usage: None,
+    })
 }
 
 /// How many tasks have succeeded.
@@ -45,8 +48,8 @@ pub(super) fn completed_count(player: &Player) -> usize {
     completed.count()
 }
 
-/// Offers the slots of one worker after another until one takes a task. False if there is none to take.
-fn take(player: &mut Player) -> bool {
+/// Offers the slots of one worker after another until one takes a task of an action. False if there is none to take.
+pub(super) fn take(player: &mut Player, action: &ActionName) -> bool {
     let held_count = player.tokens.len();
     for worker in 0..3 {
         if rows::<Ready>(&player.store, &()).is_empty() || player.tokens.len() > held_count {
@@ -59,7 +62,7 @@ fn take(player: &mut Player) -> bool {
             slots: 1,
         };
         entry.offers.push(offer(u64::from(worker), &plan));
-        let action = ActionName::new("a").expect("a name");
+        let action = action.clone();
         let assign = Body::AssignTasks(AssignTasks { action });
         entry.commands.push(command(assign));
         play_entry(player, &entry);

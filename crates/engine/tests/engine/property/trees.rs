@@ -59,11 +59,19 @@ pub(super) type List = Vec<Step>;
 
 /// Lists of up to three steps, with up to three levels of branches.
 pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = List> {
+    weighted_lists(joins, 3)
+}
+
+/// Such lists with tasks of this weight; that of the other steps without branches is 22.
+pub(super) fn weighted_lists(
+    joins: &'static [&'static str],
+    tasks_weight: u32,
+) -> impl Strategy<Value = List> {
     let leaf = prop_oneof![
         6 => Just(Step::Waits),
         3 => Just(Step::Asks),
         2 => Just(Step::Calls),
-        3 => Just(Step::Acts),
+        tasks_weight => Just(Step::Acts),
         1 => Just(Step::Delays),
         2 => Just(Step::Fails),
         1 => Just(Step::Skips),
@@ -88,19 +96,66 @@ pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = Lis
     prop::collection::vec(step, 1..4)
 }
 
+/// The own block of a workflow with handlers.
+const OWN_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
+ start: block -> success=flo.Completed failure=flo.Failed timeout=flo.TimedOut cancelled=flo.Cancelled
+ onError: block
+ onCancel: block
+";
+
 /// A step that is always skipped, because the workflow is named `tree`.
 const SKIPPED: &str = "wait go skip=$.flo.workflow==tree";
 
+/// What a step has besides what its tree says, by what it does.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) task: &'static str,
+    pub(super) child: &'static str,
+    pub(super) wait: &'static str,
+    pub(super) blocks: &'static str,
+}
+
+impl Settings {
+    fn of(&self, step: &Step) -> &'static str {
+        match step {
+            Step::Acts => self.task,
+            Step::Calls => self.child,
+            Step::Waits | Step::Asks => self.wait,
+            Step::Fans(..) | Step::Nests(_) | Step::Loops(..) | Step::Tolerates(_) => self.blocks,
+            Step::Fails
+            | Step::Skips
+            | Step::Sets
+            | Step::Emits
+            | Step::LeadsOn
+            | Step::Ends
+            | Step::Breaks
+            | Step::Delays => "",
+        }
+    }
+}
+
+/// A workflow whose own block is a tree, with the settings of its steps.
+#[derive(Clone, Debug)]
+pub(super) struct SetTree {
+    pub(super) list: List,
+    /// The blocks of its handlers.
+    pub(super) on_error: List,
+    pub(super) on_cancel: List,
+    /// Those of the steps in turn.
+    pub(super) settings: Vec<Settings>,
+}
+
 /// The text of a workflow, as the scripts write it.
-pub(super) struct Text {
+pub(super) struct Text<'t> {
     own: String,
     blocks: String,
     names_count: usize,
     /// How many steps that are skipped come before each step.
     skipped_count: usize,
+    settings: &'t [Settings],
 }
 
-impl Text {
+impl<'t> Text<'t> {
     pub(super) fn of(list: &List) -> String {
         Self::of_version(list, 1, 0)
     }
@@ -112,8 +167,30 @@ impl Text {
             blocks: String::new(),
             names_count: 0,
             skipped_count,
+            settings: &[],
         };
         text.own = text.block(list, text.own.clone());
+        text.own + &text.blocks
+    }
+
+    /// The text of a workflow with handlers and settings.
+    pub(super) fn of_set_tree(tree: &'t SetTree) -> String {
+        let mut text = Self {
+            own: OWN_BLOCK.to_owned(),
+            blocks: String::new(),
+            names_count: 0,
+            skipped_count: 0,
+            settings: &tree.settings,
+        };
+        let blocks = [
+            ("start", &tree.list),
+            ("onError", &tree.on_error),
+            ("onCancel", &tree.on_cancel),
+        ];
+        for (opener, list) in blocks {
+            let lines = text.block(list, format!(" branch {opener}-block of {opener} list\n"));
+            text.own.push_str(&lines);
+        }
         text.own + &text.blocks
     }
 
@@ -146,7 +223,9 @@ impl Text {
             for number in 0..self.skipped_count {
                 writeln!(lines, " {name}x{number}: {SKIPPED}").expect("a string takes any text");
             }
-            writeln!(lines, " {name}: {what}").expect("a string takes any text");
+            let mut settings = self.settings.iter().cycle().skip(self.names_count);
+            let settings = settings.next().map_or("", |settings| settings.of(step));
+            writeln!(lines, " {name}: {what} {settings}").expect("a string takes any text");
             for (position, branch) in step.blocks().iter().enumerate() {
                 let head = format!(" branch {name}b{position} of {name} list\n");
                 let inner = self.block(branch, head);
